@@ -143,7 +143,7 @@ def human_renderer(*, colours: bool) -> Renderer:
         if colours:
             head = f"\x1b[{COLOURS.get(level, 0)}m{head}\x1b[0m"
         fields = " ".join(f"{key}={shown(value)}" for key, value in event.items())
-        return f"{head} {fields}".rstrip() + (f"\n{exception}" if exception else "")
+        return f"{head} {fields}".rstrip() + (f"\n{visible(exception)}" if exception else "")
 
     return render
 
@@ -152,5 +152,18 @@ def shown(value: Any) -> str:
     """A field on one line. What a client chose is quoted where it could pass for something else."""
     text = str(value)
     if isinstance(value, str) and (not text.isprintable() or not text or set(text) & set(' "=')):
-        return msgspec.json.encode(text).decode()
-    return text if text.isprintable() else ascii(text)
+        return visible(msgspec.json.encode(text).decode())
+    return visible(text)
+
+
+def visible(text: str) -> str:
+    """A text with nothing in it that commands a terminal or turns its line around: C0, C1 and bidirectional characters,
+    and what has no width, are escaped; ends of lines and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in "\n\t" else escaped(each) for each in text)
+
+
+def escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -143,6 +143,35 @@ def test_a_client_id_cannot_forge_a_line(format: str, stream: io.StringIO) -> No
     assert "client_id=x reason" not in stream.getvalue()
 
 
+HOSTILE = "\x00\x1b\x7f\x85\x9b\u061c\u200e\u202a\u202e\u2066\u2069\u200b\ufeff\u2028\ud800\U000e0041"
+
+
+@pytest.mark.parametrize("character", HOSTILE, ids=lambda each: f"U+{ord(each):04X}")
+def test_a_person_is_shown_no_character_that_commands_a_terminal_or_turns_a_line(
+    character: str, stream: io.StringIO
+) -> None:
+    """C0, C1, bidirectional, without width: escaped in a field, in a list, and in the text of an exception."""
+    setup_events("human", "info", stream)
+    try:
+        raise ValueError(f"a{character}b")
+    except ValueError:
+        get_logger("rumq").exception(
+            "client.crashed",
+            client_id=f"a{character}b",
+            filters=[f"a{character}"],
+            why=f"a {character}",
+        )
+    assert stream.getvalue().count("client.crashed") == 1
+    assert character not in stream.getvalue()
+    assert all(each.isprintable() or each in "\n\t" for each in stream.getvalue())
+
+
+def test_text_of_any_language_is_shown_as_it_is(stream: io.StringIO) -> None:
+    setup_events("human", "info", stream)
+    get_logger("rumq").info("client.lost", client_id="Pumpe-ä-泵-насос-مضخة")
+    assert "client_id=Pumpe-ä-泵-насос-مضخة" in stream.getvalue()
+
+
 @pytest.mark.parametrize("format", ["human", "json"])
 def test_an_exception_is_told_with_its_traceback_at_level_error(format: str, stream: io.StringIO) -> None:
     setup_events(format, "error", stream)

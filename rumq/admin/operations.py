@@ -1,6 +1,7 @@
 """The table of the admin interface: every query and action, with its request, its answer and who may ask it.
 
-The socket of a shard takes {"ask": name, ...the request's fields}. What is not in the table cannot be asked."""
+The socket of a shard takes {"ask": name, ...the request's fields}, and "reader" where rules hold for who is told. What
+is not in the table cannot be asked."""
 
 from __future__ import annotations
 
@@ -10,15 +11,26 @@ import msgspec
 
 from rumq.admin import answers as a
 from rumq.admin import requests as q
+from rumq.admin.topic_names import ANY_TOPIC, NO_TOPICS, Place, Tells
 from rumq.errors import RumqError
 
 Role = Literal["read", "publish", "administer"]
 Raw = dict[str, Any]
 
 
+READER = "reader"
+
+
+class Reader(msgspec.Struct, kw_only=True):
+    """Who is told of topics: the rules of the gateway's clients hold for this user. user: null for an anonymous one"""
+
+    user: str | None
+
+
 class Operation(NamedTuple):
     """A query, or an action that changes something. role: of those who may ask
 
+    tells: which topics its answer names; there is no default, so that nobody forgets to say it
     rows: the list of an answer that is a page, of which `key` orders it
     destroys: what an action cannot give back, for a question before it; empty: nothing"""
 
@@ -26,6 +38,7 @@ class Operation(NamedTuple):
     request: type[q.Request]
     answer: type[a.Answer]
     summary: str
+    tells: Tells
     role: Role = "read"
     rows: str = ""
     destroys: str = ""
@@ -38,18 +51,42 @@ class Operation(NamedTuple):
 def action(
     name: str, request: type[q.Request], answer: type[a.Answer], summary: str, destroys: str = ""
 ) -> Operation:
-    return Operation(name, request, answer, summary, "administer", destroys=destroys)
+    """Its answer counts what was done, for those who may administer."""
+    return Operation(name, request, answer, summary, NO_TOPICS, "administer", destroys=destroys)
+
+
+OF_A_CLIENT = (
+    Place("client.subscriptions", "filter"),
+    Place("subscriptions.filter", "filter"),
+    Place("undelivered.topic"),
+)
 
 
 TABLE = (
-    Operation("status", q.Nothing, a.Status, "the whole broker in a few numbers"),
+    Operation("status", q.Nothing, a.Status, "the whole broker in a few numbers", NO_TOPICS),
     Operation(
-        "clients", q.Clients, a.Clients, "sessions and their clients, searched, sorted, paged", rows="clients"
+        "clients",
+        q.Clients,
+        a.Clients,
+        "sessions and their clients, searched, sorted, paged",
+        Tells((Place("clients.subscriptions", "filter"),)),
+        rows="clients",
     ),
     Operation(
-        "topics", q.Topics, a.Topics, "topics with records and rate, searched, sorted, paged", rows="topics"
+        "topics",
+        q.Topics,
+        a.Topics,
+        "topics with records and rate, searched, sorted, paged",
+        Tells((Place("topics.topic"),), Place("topic", "filter"), in_shards=True),
+        rows="topics",
     ),
-    Operation("ledger", q.Ledger, a.Ledger, "messages that were not delivered, by reason, client and topic"),
+    Operation(
+        "ledger",
+        q.Ledger,
+        a.Ledger,
+        "messages that were not delivered, by reason, client and topic",
+        Tells((Place("undelivered.topic"), Place("pending.topic")), Place("topic")),
+    ),
     action("disconnect", q.OneClient, a.Ended, "close a client's connection (0x98); its session stays"),
     action(
         "drop",
@@ -58,22 +95,73 @@ TABLE = (
         "close a client's connection and delete its session",
         "its subscriptions and what it has not received yet are lost",
     ),
-    Operation("shards", q.Nothing, a.Shards, "processes: ready, memory, clients, turns"),
-    Operation("listeners", q.Nothing, a.Listeners, "listeners with their clients"),
-    Operation("partitions", q.Nothing, a.Partitions, "partitions with their place, size and health"),
-    Operation("segments", q.Segments, a.Segments, "files of partitions, the newest first", rows="segments"),
-    Operation("client", q.OneClient, a.ClientDetail, "one session: subscriptions, in flight, limits, losses"),
-    Operation("tree", q.TopicTree, a.TopicTree, "one level of the topic tree", rows="levels"),
-    Operation("groups", q.Groups, a.Groups, "shared groups with members and lag", rows="groups"),
-    Operation("retained", q.Retained, a.Retained, "retained messages by filter, in the order of topics"),
-    Operation("exports", q.Nothing, a.Exports, "how far each partition is exported to the lake"),
-    Operation("bans", q.Nothing, a.Bans, "what is banned, and for how long"),
-    Operation("traces", q.Nothing, a.Traces, "what is traced, and for how long"),
-    Operation("events", q.Events, a.Events, "the newest events of the broker, or those after a cursor"),
-    Operation("cluster", q.Nothing, a.Cluster, "nodes, copies of shards and the control plane of a cluster"),
-    Operation("terms", q.Nothing, a.Terms, "copies of the shards of a cluster, as their leaders see them"),
-    Operation("spans", q.Spans, a.Spans, "the newest spans of messages that are traced with OpenTelemetry"),
-    Operation("metrics", q.Nothing, a.Metrics, "counters and histograms of every shard"),
+    Operation("shards", q.Nothing, a.Shards, "processes: ready, memory, clients, turns", NO_TOPICS),
+    Operation("listeners", q.Nothing, a.Listeners, "listeners with their clients", NO_TOPICS),
+    Operation(
+        "partitions", q.Nothing, a.Partitions, "partitions with their place, size and health", NO_TOPICS
+    ),
+    Operation(
+        "segments",
+        q.Segments,
+        a.Segments,
+        "files of partitions, the newest first",
+        NO_TOPICS,
+        rows="segments",
+    ),
+    Operation(
+        "client",
+        q.OneClient,
+        a.ClientDetail,
+        "one session: subscriptions, in flight, limits, losses",
+        Tells(OF_A_CLIENT),
+    ),
+    Operation(
+        "tree",
+        q.TopicTree,
+        a.TopicTree,
+        "one level of the topic tree",
+        Tells((Place("levels.prefix", "level"),), Place("prefix", "level"), in_shards=True),
+        rows="levels",
+    ),
+    Operation(
+        "groups",
+        q.Groups,
+        a.Groups,
+        "shared groups with members and lag",
+        Tells((Place("groups.filter", "filter"),)),
+        rows="groups",
+    ),
+    Operation(
+        "retained",
+        q.Retained,
+        a.Retained,
+        "retained messages by filter, in the order of topics",
+        Tells((Place("messages.topic"),), Place("topic", "filter"), payloads=True, in_shards=True),
+    ),
+    Operation("exports", q.Nothing, a.Exports, "how far each partition is exported to the lake", NO_TOPICS),
+    Operation("bans", q.Nothing, a.Bans, "what is banned, and for how long", NO_TOPICS),
+    Operation("traces", q.Nothing, a.Traces, "what is traced, and for how long", ANY_TOPIC),
+    Operation(
+        "events", q.Events, a.Events, "the newest events of the broker, or those after a cursor", ANY_TOPIC
+    ),
+    Operation(
+        "cluster",
+        q.Nothing,
+        a.Cluster,
+        "nodes, copies of shards and the control plane of a cluster",
+        NO_TOPICS,
+    ),
+    Operation(
+        "terms", q.Nothing, a.Terms, "copies of the shards of a cluster, as their leaders see them", NO_TOPICS
+    ),
+    Operation(
+        "spans",
+        q.Spans,
+        a.Spans,
+        "the newest spans of messages that are traced with OpenTelemetry",
+        ANY_TOPIC,
+    ),
+    Operation("metrics", q.Nothing, a.Metrics, "counters and histograms of every shard", NO_TOPICS),
     action(
         "ban",
         q.Ban,
@@ -110,12 +198,13 @@ TABLE = (
         "stop the broker, as SIGTERM does; or at once, as a kill",
         "nobody is served any more",
     ),
-    Operation("ping", q.Nothing, a.Pong, "whether every shard answers"),
+    Operation("ping", q.Nothing, a.Pong, "whether every shard answers", NO_TOPICS),
     Operation(
         "subscribers",
         q.Subscribers,
         a.Subscribers,
         "sessions that get the messages of a topic, with their filters",
+        Tells((Place("subscribers.filter", "filter"),), Place("topic")),
         rows="subscribers",
     ),
 )
@@ -148,6 +237,7 @@ def explained(request: type[q.Request], given: Raw, problem: str) -> str:
     return f"cannot take {name} {given[name]!r}; one of {', '.join(choices)}"
 
 
-def question_of(operation: Operation, request: q.Request) -> Raw:
-    """What is said to the socket of each shard."""
-    return {"ask": operation.name, **msgspec.to_builtins(request)}
+def question_of(operation: Operation, request: q.Request, reader: Reader | None = None) -> Raw:
+    """What is said to the socket of each shard. reader: None for who may be told of every topic"""
+    question: Raw = {"ask": operation.name, **msgspec.to_builtins(request)}
+    return question if reader is None else {**question, READER: msgspec.to_builtins(reader)}

@@ -9,6 +9,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+GATEWAYS_OWN = "gateway's own"  # method of the connections on which the gateway itself publishes
+
 
 class Certificate(NamedTuple):
     """A client's certificate, verified by TLS. subject: as "CN=pump-7,O=Plant"; names: of its subjectAltName"""
@@ -57,6 +59,12 @@ class Identity:
     expires_us: int | None = None
     client_id: str | None = None
     last_data: bytes = field(default=b"", repr=False)
+
+    @property
+    def quota_holder(self) -> str | None:
+        """For whom connections and rates are counted: the user, but the gateway's own for itself."""
+        is_own = self.user is not None and self.method == GATEWAYS_OWN
+        return f"{GATEWAYS_OWN}\0{self.user}" if is_own else self.user
 
 
 ANONYMOUS = Identity()

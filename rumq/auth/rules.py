@@ -128,20 +128,28 @@ def expanded(topic_filter: str, user: str | None, client_id: str, *, denies: boo
     """The filter for one client, %% as %; None where it does not apply to the client.
 
     Names with + # / would change the meaning of the filter: an allow is dropped, a deny is widened to everything from
-    the level with the name on."""
+    the level with the name on. A name that begins with $ would make it a filter of the broker's own topics (`$SYS/#`),
+    which no wildcard matches: an allow is dropped, a deny holds as it is."""
     names = {"%%": "%", "%u": user, "%c": client_id}
     for found in PLACEHOLDER.finditer(topic_filter):
         name = names[found[0]]
         if name is None:
             return None
+        if name.startswith("$") and not denies:
+            return None
         if not name or any(sign in name for sign in "+#/"):
-            return widened(topic_filter[: found.start()]) if denies else None
+            return widened(topic_filter[: found.start()], name) if denies else None
     return PLACEHOLDER.sub(lambda found: names[found[0]] or "", topic_filter)
 
 
-def widened(before: str) -> str:
-    """A filter for everything below the whole levels of `before`, with + for a level that has a placeholder."""
+def widened(before: str, name: str) -> str:
+    """A filter for everything below the whole levels of `before`, with + for a level that has a placeholder.
+
+    name: what follows; # at the begin would not match what begins with $"""
     levels = before.split("/")[:-1]
+    first = name.partition("/")[0]
+    if not before and first.startswith("$") and not set(first) & set("+#"):
+        levels = [first]
     return "/".join(["+" if PLACEHOLDER.search(level) else level for level in levels] + ["#"])
 
 

@@ -1,10 +1,14 @@
 """A user name that the gateway vouches for: it has checked a token, and nobody else can open its socket.
 
-So a client that comes through it has the sessions of its user, as at any listener, and no others."""
+So a client that comes through it has the sessions of its user, as at any listener, and no others. The connections on
+which the gateway itself publishes are none of these clients: they name themselves by a password, which the gateway
+sends for nobody else."""
 
 from __future__ import annotations
 
-from rumq.auth.identity import Credentials, Identity, Steps
+from rumq.auth.identity import GATEWAYS_OWN, Credentials, Identity, Steps
+
+OWN_PASSWORD = b"own"  # no secret: it is taken on the gateway's socket alone
 
 
 class Vouched:
@@ -13,6 +17,8 @@ class Vouched:
     def check(self, credentials: Credentials) -> Steps:
         """Whoever has a name; one without is anonymous."""
         yield from ()
+        if credentials.password == OWN_PASSWORD:
+            return Identity(credentials.username, method=GATEWAYS_OWN)
         if credentials.username is None:
             return None
         return Identity(credentials.username, method=self.name)

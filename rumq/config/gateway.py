@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from rumq.config.setting_types import KIB, MIB, choice, maybe_text, number, text
+from rumq.config.setting_types import KIB, MIB, choice, listed, maybe_text, number, text
 
 
 # fmt: off
@@ -23,6 +23,21 @@ class Gateway(Struct, frozen=True, kw_only=True):
     tokens_file: Annotated[
         str, maybe_text("file of tokens, made by rumqd token; empty: gateway-tokens in the data directory")
     ] = ""
+    rules_file: Annotated[
+        str,
+        maybe_text(
+            "rules of what users of tokens may do, on topics as they are in the log; empty: auth.rules_file; "
+            "docs/security.md"
+        ),
+    ] = ""
+    hosts: Annotated[
+        tuple[str, ...],
+        listed(
+            'host names that clients may ask for, besides addresses; "*": any; empty: localhost alone if host is a '
+            "loopback address, else any",
+            'host names without port, such as ["plant.example"]'
+        ),
+    ] = ()
     metrics: Annotated[
         Literal["token", "open"], choice('/metrics: "token": for tokens that may read; "open": for everybody')
     ] = "token"

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.merging import streams_of
-from rumq.admin.operations import OPERATIONS, Operation, Raw
+from rumq.admin.operations import OPERATIONS, Operation, Raw, Reader
 from rumq.auth.identity import Identity
 from rumq.auth.permit import Action
 from rumq.errors import ClientError, RumqError
@@ -55,7 +55,11 @@ class Api:
         asked = parameters_of(request, operation.request)
         if getattr(asked, "limit", 0) > ROWS_MAX:
             raise ValueError(f"an answer has at most {ROWS_MAX} rows: give a smaller limit, and an offset")
-        return as_json(await self._ask(operation, asked))
+        access = self._context.access_of(token)
+        access.check(operation.tells, asked)
+        found = await self._ask(operation, asked, access.maybe_reader(operation.tells))
+        access.leave_out(operation.tells, found)
+        return as_json(found)
 
     async def act(self, operation: Operation, request: Request, token: Token) -> Response:
         raw = msgspec.json.decode(await body_of(request, self._context.settings.body_bytes_max) or b"{}")
@@ -70,9 +74,9 @@ class Api:
         self._audit(operation, asked, token, "", found)
         return as_json(found)
 
-    async def _ask(self, operation: Operation, asked: q.Request) -> a.Answer:
+    async def _ask(self, operation: Operation, asked: q.Request, reader: Reader | None = None) -> a.Answer:
         try:
-            return await self._context.shards.ask(operation, asked)
+            return await self._context.shards.ask(operation, asked, reader)
         except Away as fault:
             raise Unavailable(str(fault)) from None
         except RumqError as fault:
@@ -90,6 +94,7 @@ class Api:
         asked = parameters_of(request, e.Events)
         if asked.limit > ROWS_MAX:
             raise ValueError(f"an answer has at most {ROWS_MAX} rows: give a smaller limit")
+        self._context.access_of(token).check(OPERATIONS["events"].tells, asked)
         wait = min(asked.wait, 0.8 * self._context.settings.request_seconds_max)
         try:
             return as_json(await while_heard(request, partial(self._context.events.answer, asked, wait)))
@@ -136,10 +141,12 @@ class Api:
     async def records(self, request: Request, token: Token) -> Response:
         context, kind = self._context, wanted_kind(request)
         asked = parameters_of(request, e.Fetch)
+        access = context.access_of(token)
+        access.check(e.RECORDS, asked)
 
         def read() -> Any:
             return context.records.fetch(
-                asked.topic, asked.start, asked.cursor, asked.limit, context.may_read(token), context.now_us(),
+                asked.topic, asked.start, asked.cursor, asked.limit, access.may_read, context.now_us(),
                 is_binary=kind == MSGPACK,
             )  # fmt: skip
 
@@ -153,9 +160,11 @@ class Api:
     async def value(self, request: Request, token: Token) -> Response:
         context, kind = self._context, wanted_kind(request)
         asked = parameters_of(request, e.LastValue)
+        access = context.access_of(token)
+        access.check(e.VALUE, asked)
 
         def read() -> Any:
-            return context.records.last(asked.topic, context.may_read(token), is_binary=kind == MSGPACK)
+            return context.records.last(asked.topic, access.may_read, is_binary=kind == MSGPACK)
 
         return as_kind(e.Value(record=await self._read(read)), kind)
 
@@ -168,7 +177,8 @@ class Api:
     # What the settings say
 
     async def me(self, request: Request, token: Token) -> Response:
-        return as_json(e.Me(name=token.name, roles=sorted(token.roles), user=token.user))
+        reads = self._context.access_of(token).reach
+        return as_json(e.Me(name=token.name, roles=sorted(token.roles), user=token.user, reads=reads))
 
     async def streams(self, request: Request, token: Token) -> Response:
         found = await self._ask(OPERATIONS["partitions"], q.Nothing())

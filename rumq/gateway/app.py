@@ -8,10 +8,13 @@ from typing import Literal
 
 import trio
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rumq.admin.operations import TABLE, Role
 from rumq.gateway.admission import Forbidden, Unauthorized, check_role
@@ -34,6 +37,7 @@ STATUS: dict[type[Exception], int] = {
     ValueError: 400, Forbidden: 403, TooLarge: 413, WrongKind: 415, Unavailable: 503,
 }  # fmt: skip
 METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS")
+MISDIRECTED = 421
 
 
 class App:
@@ -66,9 +70,16 @@ class App:
         async def openapi(request: Request) -> Response:
             return as_json(document)
 
-        async def metrics(request: Request) -> Response:
+        async def metrics(request: Request, token: Token | None = None) -> Response:
+            """token: None where metrics are open, for everybody; one client's are not: they say who is here"""
+            client = request.query_params.get("client")
+            if client and token is None:
+                token = self._context.admission.token_of(
+                    request.headers.get("authorization"), address_of(request), self._context.now()
+                )
+                check_role(token, "read")
             text = await self._metrics.text()
-            if client := request.query_params.get("client"):
+            if client:
                 text += await self._metrics.of_client(client)
             return Response(text, media_type=CONTENT_TYPE)
 
@@ -78,13 +89,31 @@ class App:
         if self._context.settings.metrics == "open":
             routes.append(self._open("/metrics", metrics))
         else:
-            routes.append(self._route("/metrics", lambda request, token: metrics(request), "read", "GET"))
-        return Starlette(routes=routes, exception_handlers={HTTPException: self._http_fault})
+            routes.append(self._route("/metrics", metrics, "read", "GET"))
+        return Starlette(
+            routes=routes, exception_handlers={HTTPException: self._http_fault},
+            middleware=[Middleware(self._of_known_hosts)],
+        )  # fmt: skip
+
+    def _of_known_hosts(self, app: ASGIApp) -> ASGIApp:
+        """Answer only requests for a host name that is served here."""
+
+        async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+            why = ""
+            if scope["type"] == "http":
+                why = self._context.hosts.refusal(Headers(scope=scope).get("host"))
+            if not why:
+                await app(scope, receive, send)
+                return
+            self._count(method_of(scope["method"]), "*", MISDIRECTED, self._context.now())
+            await as_json(Fault(error=why), MISDIRECTED)(scope, receive, send)
+
+        return checked
 
     def _route(self, path: str, answer: Answer, role: Role | Literal["any"], method: str) -> Route:
         async def endpoint(request: Request) -> Response:
             async def allowed() -> Response:
-                address = request.client.host if request.client is not None else ""
+                address = address_of(request)
                 try:
                     header = request.headers.get("authorization")
                     token = self._context.admission.token_of(header, address, self._context.now())
@@ -106,7 +135,13 @@ class App:
 
     def _open(self, path: str, answer: Open) -> Route:
         async def endpoint(request: Request) -> Response:
-            return await self._guarded(partial(answer, request), "GET", path)
+            async def allowed() -> Response:
+                try:
+                    return await answer(request)
+                except Unauthorized as fault:  # of a part of it that is not open
+                    return await self._refusal(fault, address_of(request))
+
+            return await self._guarded(allowed, "GET", path)
 
         return Route(path, endpoint, methods=["GET"])
 
@@ -150,8 +185,16 @@ class App:
     async def _http_fault(self, request: Request, fault: Exception) -> Response:
         """What no route takes: 404, 405."""
         assert isinstance(fault, HTTPException)
-        method = request.method if request.method in METHODS else "other"
-        self._count(method, "*", fault.status_code, self._context.now())
+        self._count(method_of(request.method), "*", fault.status_code, self._context.now())
         response = as_json(Fault(error=fault.detail), fault.status_code)
         response.headers.update(fault.headers or {})
         return response
+
+
+def method_of(method: str) -> str:
+    """For a label: strangers make up methods."""
+    return method if method in METHODS else "other"
+
+
+def address_of(request: Request) -> str:
+    return request.client.host if request.client is not None else ""

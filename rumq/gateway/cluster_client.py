@@ -14,7 +14,7 @@ from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.merging import merged
 from rumq.admin.node_answer import DIRECTORY, HERE, SOCKET_NAME, decoded
-from rumq.admin.operations import OPERATIONS, Operation, question_of
+from rumq.admin.operations import OPERATIONS, Operation, Reader, question_of
 from rumq.errors import RumqError
 from rumq.gateway.shard_client import Away, said_back
 
@@ -27,11 +27,11 @@ class ClusterClient:
     def __init__(self, directory: str) -> None:
         self._directory = os.path.abspath(directory)
 
-    async def ask(self, operation: Operation, request: q.Request) -> a.Answer:
-        return await self._ask(operation, request, here=False)
+    async def ask(self, operation: Operation, request: q.Request, reader: Reader | None = None) -> a.Answer:
+        return await self._ask(operation, request, reader, here=False)
 
     async def ask_here(self, operation: Operation, request: q.Request) -> a.Answer:
-        return await self._ask(operation, request, here=True)
+        return await self._ask(operation, request, None, here=True)
 
     async def maybe_cluster(self) -> a.Cluster | None:
         try:
@@ -41,8 +41,10 @@ class ClusterClient:
         assert isinstance(found, a.Cluster)
         return found
 
-    async def _ask(self, operation: Operation, request: q.Request, *, here: bool) -> a.Answer:
-        question = msgspec.json.encode(question_of(operation, request) | {HERE: here}) + b"\n"
+    async def _ask(
+        self, operation: Operation, request: q.Request, reader: Reader | None, *, here: bool
+    ) -> a.Answer:
+        question = msgspec.json.encode(question_of(operation, request, reader) | {HERE: here}) + b"\n"
         try:
             line = await said_back(f"{self._directory}/{DIRECTORY}", SOCKET_NAME, question)
         except Away as fault:

@@ -13,6 +13,7 @@ from rumq.config.gateway import Gateway
 from rumq.gateway.admission import Admission
 from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.history.sampler import Sampler
+from rumq.gateway.host_names import HostNames
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
 from rumq.gateway.relay.relays import Relays
@@ -20,6 +21,7 @@ from rumq.gateway.scraped_figures import ScrapedFigures
 from rumq.gateway.shard_client import Shards
 from rumq.gateway.span_export import SpanCounts
 from rumq.gateway.tokens import Token
+from rumq.gateway.topic_access import TopicAccess
 from rumq.session.state.histogram import Histogram
 
 
@@ -27,8 +29,8 @@ from rumq.session.state.histogram import Histogram
 class Context:
     """event: reports events; now_us, now: µs since 1970, monotonic seconds
 
-    rules: None: everything is allowed; users: of the password file; requests: durations of those answered, by
-    method, route and class of status"""
+    hosts: names that clients may ask for; rules: None: everything is allowed; users: of the password file
+    requests: durations of those answered, by method, route and class of status"""
 
     settings: Gateway
     shards: Shards
@@ -36,6 +38,7 @@ class Context:
     relays: Relays
     records: ServedRecords
     admission: Admission
+    hosts: HostNames
     rules: Rules | None
     users: Sequence[str]
     events: EventFeed
@@ -50,9 +53,7 @@ class Context:
     spans: SpanCounts = field(default_factory=SpanCounts)
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
-    def may_read(self, token: Token) -> Callable[[str], bool]:
-        """Which topics the token's user may replay."""
-        if self.rules is None:
-            return lambda topic: True
-        permit = self.rules.permit(Identity(token.user or None), "")
-        return permit.past.may_receive if permit is not None else lambda topic: True
+    def access_of(self, token: Token) -> TopicAccess:
+        """Of which topics the token may be told."""
+        permit = None if self.rules is None else self.rules.permit(Identity(token.user or None), "")
+        return TopicAccess(token, permit)

@@ -9,7 +9,8 @@ import msgspec
 from rumq.admin import requests as q
 from rumq.admin.answers import Answer, Streams
 from rumq.admin.answers import Events as EventsAnswer
-from rumq.admin.operations import Role
+from rumq.admin.operations import OPERATIONS, Role
+from rumq.admin.topic_names import NO_TOPICS, Place, Tells
 from rumq.admin.units import field, number, text
 from rumq.gateway.messages import Published
 from rumq.gateway.records import Record, Records
@@ -83,7 +84,7 @@ class History(Answer, kw_only=True):
 
 
 class Value(Answer, kw_only=True):
-    """record: null if the topic has none, or it may not be read"""
+    """record: null if the topic has none that is kept"""
 
     record: Record | None
 
@@ -94,6 +95,9 @@ class Me(Answer, kw_only=True):
     name: str
     roles: list[Role]
     user: Annotated[str, field("as whom it publishes and reads records; empty: nobody in particular")]
+    reads: Annotated[str, field("of all topics, what the rules let that user read: all, some or none")] = (
+        "all"
+    )
 
 
 class Health(Answer, kw_only=True):
@@ -107,8 +111,15 @@ class Fault(Answer, kw_only=True):
     error: str
 
 
+# What the topic of a request allows; rows that are no such topics are not read at all.
+RECORDS = Tells((Place("records.topic"),), Place("topic", "filter"), payloads=True)
+VALUE = Tells((Place("record.topic"),), Place("topic"), payloads=True)
+
+
 class Endpoint(NamedTuple):
-    """role: "any": every token may ask; None: everybody may, without a token"""
+    """role: "any": every token may ask; None: everybody may, without a token
+
+    tells: which topics its answer names, as of an operation"""
 
     method: str
     path: str
@@ -116,6 +127,7 @@ class Endpoint(NamedTuple):
     summary: str
     role: Role | Literal["any"] | None
     answer: type[msgspec.Struct]
+    tells: Tells
     request: type[q.Request] = q.Nothing
 
 
@@ -127,12 +139,24 @@ ENDPOINTS = (
         "publish one message, or a batch of up to 1,000",
         "publish",
         Published,
+        NO_TOPICS,
     ),
     Endpoint(
-        "get", "/api/v1/records", "records", "records by topic and offset, or by time", "read", Records, Fetch
+        "get",
+        "/api/v1/records",
+        "records",
+        "records by topic and offset, or by time",
+        "read",
+        Records,
+        RECORDS,
+        Fetch,
     ),
-    Endpoint("get", "/api/v1/value", "value", "the newest record of a topic", "read", Value, LastValue),
-    Endpoint("get", "/api/v1/streams", "streams", "streams, their partitions added up", "read", Streams),
+    Endpoint(
+        "get", "/api/v1/value", "value", "the newest record of a topic", "read", Value, VALUE, LastValue
+    ),
+    Endpoint(
+        "get", "/api/v1/streams", "streams", "streams, their partitions added up", "read", Streams, NO_TOPICS
+    ),
     Endpoint(
         "get",
         "/api/v1/events",
@@ -140,6 +164,7 @@ ENDPOINTS = (
         "events of the broker after a cursor, which it can wait for",
         "read",
         EventsAnswer,
+        OPERATIONS["events"].tells,
         Events,
     ),
     Endpoint(
@@ -149,10 +174,11 @@ ENDPOINTS = (
         "figures of the last hours and days, to plot",
         "read",
         History,
+        NO_TOPICS,
         PastRange,
     ),
-    Endpoint("get", "/api/v1/me", "me", "what the token of the request may do", "any", Me),
-    Endpoint("get", "/api/v1/users", "users", "names of the password file", "administer", Users),
+    Endpoint("get", "/api/v1/me", "me", "what the token of the request may do", "any", Me, NO_TOPICS),
+    Endpoint("get", "/api/v1/users", "users", "names of the password file", "administer", Users, NO_TOPICS),
     Endpoint(
         "get",
         "/api/v1/rules",
@@ -160,9 +186,10 @@ ENDPOINTS = (
         "whether the rules allow something, and why",
         "administer",
         Rules,
+        NO_TOPICS,
         Explain,
     ),
-    Endpoint("get", "/healthz", "healthz", "the gateway's process answers", None, Health),
-    Endpoint("get", "/readyz", "readyz", "every shard answers and accepts messages", None, Health),
-    Endpoint("get", "/startupz", "startupz", "every shard has answered once", None, Health),
+    Endpoint("get", "/healthz", "healthz", "the gateway's process answers", None, Health, NO_TOPICS),
+    Endpoint("get", "/readyz", "readyz", "every shard answers and accepts messages", None, Health, NO_TOPICS),
+    Endpoint("get", "/startupz", "startupz", "every shard has answered once", None, Health, NO_TOPICS),
 )

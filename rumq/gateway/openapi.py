@@ -15,7 +15,8 @@ REFS = "#/components/schemas/{name}"
 JSON, MSGPACK, LINES = "application/json", "application/msgpack", "application/x-ndjson"
 COMMON = {
     "400": "the request is malformed, or the broker refuses it", "401": "no token, or one that is not known",
-    "403": "the token's roles do not allow it", "413": "the body is too large",
+    "403": "the roles of the token do not allow it, or the rules let its user read nothing of what is asked",
+    "413": "the body is too large", "421": "the header Host names none of gateway.hosts",
     "429": "too many requests of this address wait for their refusal", "503": "a shard does not answer, or not in time",
 }  # fmt: skip
 Schema = dict[str, Any]

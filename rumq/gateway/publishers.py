@@ -1,16 +1,19 @@
 """MQTT connections of the gateway, one for each user that tokens publish as: rules and quotas are those of MQTT.
 
-They go to a Unix socket in the data directory, where the broker takes the user name without a password."""
+They go to a Unix socket in the data directory, where the broker takes the user name without a password. Their sessions
+and their shares of quotas are the gateway's own: no client of these users takes them away (`rumq.auth.vouched`)."""
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import partial
 
 import trio
 
+from rumq.auth.vouched import OWN_PASSWORD
 from rumq.client.client import Client
 from rumq.client.connector import connect_over
 from rumq.client.messages import Outgoing
@@ -83,12 +86,12 @@ class Publishers:
 
     async def _hold(self, user: str, publisher: Publisher) -> None:
         """Keep one connection until it fails or is cancelled."""
-        name = f"{self._name}-{user}"  # unique in the cluster: another one of that name would end this connection
+        name = f"{self._name}-{secrets.token_hex(8)}"  # unique in the cluster, and nothing that a client could foresee
         try:
             with publisher.scope:
                 async with connect_over(
                     partial(open_broker, self._path), client_id=name, username=user or None,
-                    connect_seconds_max=CONNECT_SECONDS_MAX,
+                    password=OWN_PASSWORD, connect_seconds_max=CONNECT_SECONDS_MAX,
                 ) as client:  # fmt: skip
                     publisher.client = client
                     publisher.ready.set()

@@ -11,7 +11,7 @@ import trio
 from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.merging import merged
-from rumq.admin.operations import Operation, Raw, question_of
+from rumq.admin.operations import Operation, Raw, Reader, question_of
 from rumq.errors import RumqError
 from rumq.shards.stats.admin_socket import reachable
 
@@ -26,8 +26,8 @@ class Away(RumqError):
 class Shards(Protocol):
     """Whom the gateway asks. Both raise Away, RequestRefused; ValueError for an answer of another version."""
 
-    async def ask(self, operation: Operation, request: q.Request) -> a.Answer:
-        """The whole broker, or cluster."""
+    async def ask(self, operation: Operation, request: q.Request, reader: Reader | None = None) -> a.Answer:
+        """The whole broker, or cluster. reader: None for who may be told of every topic"""
 
     async def ask_here(self, operation: Operation, request: q.Request) -> a.Answer:
         """What this node itself knows, or its leaders: nothing is missing because other nodes are away."""
@@ -42,9 +42,9 @@ class ShardClient:
     def __init__(self, directory: str, count: int) -> None:
         self._directory, self.count = os.path.abspath(directory), count
 
-    async def ask(self, operation: Operation, request: q.Request) -> a.Answer:
+    async def ask(self, operation: Operation, request: q.Request, reader: Reader | None = None) -> a.Answer:
         """raises: Away, RequestRefused; ValueError for an answer of another version"""
-        question = msgspec.json.encode(question_of(operation, request)) + b"\n"
+        question = msgspec.json.encode(question_of(operation, request, reader)) + b"\n"
         replies: list[Raw] = [{} for _ in range(self.count)]
         faults: list[Away] = []
 

@@ -51,7 +51,7 @@ from rumq.shards.retention.disk_space import DiskSpace, SpaceSettings
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.segment_removal import SegmentRemover
 from rumq.shards.stats.admin_listings import ClientListing, TopicListing, TopicRates
-from rumq.shards.stats.admin_queries import AdminQueries, StatusQuery
+from rumq.shards.stats.admin_queries import AdminQueries, StatusQuery, TopicReaders
 from rumq.shards.stats.consumer_lag import ConsumerLag
 from rumq.shards.stats.counters import CountedShard, Counters
 from rumq.shards.stats.refusal_summary import RefusalSummary
@@ -376,7 +376,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     admin = AdminQueries(
         StatusQuery(counted, clock, disk.statistics, lambda: admission.is_full), listing,
         TopicListing(store, topic_rates, timers), registry, drop_counters, losses.pending, events,
-        Survey(registry, timers), handlers_of(parts, orders, listing, histograms),
+        Survey(registry, timers), TopicReaders(context.policies), handlers_of(parts, orders, listing, histograms),
     )  # fmt: skip
 
     housekeeping = Housekeeping(clock, timers, events, broker, registry, removal, disk, turn.step)

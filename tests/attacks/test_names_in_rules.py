@@ -85,3 +85,30 @@ def test_a_deny_of_one_s_own_topics_says_nothing_of_who_has_no_name() -> None:
 def test_mosquitto_s_percent_signs_are_read_as_mosquitto_does(line: str, topic: str, allowed: bool) -> None:
     permit = parse_acl(f"user ann\n{line}\n", "acl").permit(Identity("ann"), "pump")
     assert permit.may("publish", topic) is allowed
+
+
+@pytest.mark.parametrize("mark", ["%u", "%c"])
+@pytest.mark.parametrize("written", ["{}/#", "{}/+", "{}", "home/{}/#", "{}/broker/uptime"])
+@pytest.mark.parametrize("name", ["$SYS", "$", "$SYS/broker", "$share", "$log"])
+def test_a_name_that_begins_with_a_dollar_sign_opens_none_of_the_broker_s_own_topics(
+    mark: str, written: str, name: str
+) -> None:
+    who, client_id = (Identity(name), "pump") if mark == "%u" else (Identity("ann"), name)
+    permit = rules(f'allow = ["publish", "subscribe", "replay"]\ntopics = ["{written.format(mark)}"]').permit(
+        who, client_id
+    )
+    for topic in ("$SYS/broker/uptime", "$SYS", f"{name}/x", name, f"home/{name}/x"):
+        assert not permit.may("subscribe", topic) and not permit.may("publish", topic)
+    assert permit.reach("subscribe", "$SYS/#") == "none"
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"), [("$SYS", "$SYS/locked"), ("$a/b", "$a/b/locked"), ("$a/b", "$a/c")]
+)
+def test_a_deny_holds_for_such_a_name(name: str, topic: str) -> None:
+    both = rules(
+        'allow = ["subscribe"]\ntopics = ["#", "$SYS/#", "$a/#"]',
+        'deny = ["subscribe"]\ntopics = ["%c/locked"]',
+    )
+    assert both.permit(Identity("ann"), "pump").may("subscribe", topic)
+    assert not both.permit(Identity("ann"), name).may("subscribe", topic)

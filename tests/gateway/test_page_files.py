@@ -91,8 +91,18 @@ def test_no_script_and_no_style_is_in_the_text_which_the_policy_would_refuse() -
 
 
 def test_a_token_learns_what_it_may(gateway: Gateway) -> None:
-    assert gateway.get("me", token="sender") == {"name": "sender", "roles": ["publish"], "user": ""}
-    assert gateway.get("me", token="anna") == {"name": "anna", "roles": ["publish", "read"], "user": "anna"}
+    assert gateway.get("me", token="sender") == {
+        "name": "sender",
+        "roles": ["publish"],
+        "user": "",
+        "reads": "all",
+    }
+    assert gateway.get("me", token="anna") == {
+        "name": "anna",
+        "roles": ["publish", "read"],
+        "user": "anna",
+        "reads": "all",
+    }
     assert gateway.ask("GET", "/api/v1/me", token=None).status == 401
 
 

@@ -20,8 +20,10 @@ from paho.mqtt.enums import CallbackAPIVersion
 from rumq.client import Client, Will
 from rumq.client.connector import connect_over
 from rumq.client.websocket import open_websocket
+from rumq.config import gateway as config
 from rumq.errors import ClientError, Refused
 from rumq.gateway.admission import WAITING_MAX, Admission
+from rumq.gateway.host_names import HostNames
 from rumq.gateway.relay.login import LoginRefused
 from rumq.gateway.relay.relays import OF_A_HOST_MAX, Limits, Relays
 from rumq.gateway.relay.websocket import is_same_host
@@ -136,7 +138,12 @@ def test_a_wrong_token_is_refused(gateway: Gateway, secret: str, version: int) -
 def test_wrong_tokens_of_an_address_are_refused_later_each_time_and_a_right_one_at_once() -> None:
     admission = Admission({hash_of("rumq_right"): Token("t", frozenset({"read"}))}, 8.0)
     relays = Relays(
-        "", Limits(9, 1 << 17, 1 << 20), admission, lambda name, **fields: None, trio.current_time
+        "",
+        Limits(9, 1 << 17, 1 << 20),
+        admission,
+        HostNames(config.Gateway(), is_loopback=True),
+        lambda name, **fields: None,
+        trio.current_time,
     )
 
     async def seconds(secret: str, host: str = "10.0.0.1") -> float:

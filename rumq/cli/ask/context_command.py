@@ -124,6 +124,8 @@ def context_of(args: argparse.Namespace) -> Context:
     token = sys.stdin.readline().strip() if args.token_stdin else ""
     if args.token_stdin and not token:
         raise RumqError("standard input has no token: its first line is empty")
+    if (token or args.token_file) and (why := c.exposure(args.url)):
+        print(f"rumqd context: warning: {why}", file=sys.stderr)
     return c.Context(
         url=args.url.rstrip("/"), data=os.path.abspath(args.data) if args.data else "", token=token,
         token_file=os.path.abspath(args.token_file) if args.token_file else "",

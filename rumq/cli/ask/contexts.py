@@ -7,11 +7,13 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
 from rumq.auth.files import exposed
 from rumq.errors import RumqError
+from rumq.settings.loopback import is_loopback
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -83,6 +85,17 @@ def known(contexts: Contexts, name: str) -> Context:
         names = ", ".join(sorted(contexts.contexts)) or "none: rumqd context add NAME --url URL"
         raise RumqError(f"there is no context {name!r}; known are {names}")
     return found
+
+
+def exposure(url: str) -> str:
+    """Why a token must not be sent to this address; empty: TLS, or this machine, keeps it."""
+    address = urlsplit(url)
+    if address.scheme != "http" or is_loopback(address.hostname or ""):
+        return ""
+    return (
+        f"the token crosses the network in the clear to {url}, and whoever listens may use it: give https:// "
+        "(gateway.tls_certificate), or tunnel to the broker's localhost (ssh -L)"
+    )
 
 
 def secret_in(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,8 @@ def source_of(args: argparse.Namespace) -> Source:
     cafile = given["cafile"] or context.cafile
     if cafile and not Path(cafile).is_file():
         raise RumqError(f"--cafile {cafile}: there is no such file")
+    if token and (why := c.exposure(context.url)):
+        print(f"rumqd: warning: {why}", file=sys.stderr)
     return RestSource(context.url, token, cafile)
 
 

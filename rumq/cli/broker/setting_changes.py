@@ -41,6 +41,7 @@ BOUND_TO_ITS_SOCKET = frozenset(
         "proxies", "websocket_path", "websocket_origins", "tls_handshakes_max",
     )
 )  # fmt: skip
+OF_THE_GATEWAY = ("gateway.rules_file",)
 OF_FLIGHT = ("flight.anonymous", "flight.password_file", "flight.rules_file")
 OF_A_STREAM = (
     "retention", "retention_bytes_max", "retention_seconds_max", "topics_max", "topics_bytes_max", "retained_bytes_max",
@@ -98,7 +99,7 @@ def can_change(key: str) -> bool:
         return name in OF_A_STREAM
     if section.startswith("listener"):
         return name in OF_A_LISTENER
-    return key in OF_FLIGHT or key.startswith(AT_ONCE)
+    return key in (*OF_FLIGHT, *OF_THE_GATEWAY) or key.startswith(AT_ONCE)
 
 
 def need_restart(old: Settings, new: Settings, changed: list[str]) -> list[str]:

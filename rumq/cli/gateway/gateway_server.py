@@ -28,6 +28,7 @@ from rumq.gateway.context import Context
 from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.event_socket import receive_events
 from rumq.gateway.history.sampler import Sampler
+from rumq.gateway.host_names import HostNames
 from rumq.gateway.http_server import HttpServer
 from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.publishers import Publishers
@@ -153,9 +154,11 @@ def context_of(settings: Settings) -> Context:
     limits = Limits(
         settings.gateway.mqtt_connections_max, settings.mqtt.connect_bytes_max, settings.mqtt.packet_bytes_max
     )
+    hosts = HostNames(settings.gateway, is_loopback=is_loopback(settings.gateway.host))
     return Context(
-        settings.gateway, shards, Publishers(socket, node), Relays(socket, limits, admission, tell, time.monotonic),
-        ServedRecords(data), admission, policy.rules, users_of(settings),
+        settings.gateway, shards, Publishers(socket, node),
+        Relays(socket, limits, admission, hosts, tell, time.monotonic), ServedRecords(data), admission, hosts,
+        policy.rules, users_of(settings),
         EventFeed(shards.ask, RING), figures, Sampler(whole.figures, data, tell, time.time), tell, time.monotonic,
         lambda: time.time_ns() // 1000,
     )  # fmt: skip

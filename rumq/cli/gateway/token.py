@@ -6,20 +6,23 @@ import argparse
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rumq.config import Settings
     from rumq.gateway.tokens import Token
 
 ABOUT = """\
 Tokens with which programs use the gateway's REST interface. `add` prints the token's secret, once; the file keeps only
 its hash. Roles: read (everything that changes nothing), publish, administer (actions). A token publishes and reads
-records as its --user, under the rules of the broker. A running gateway reads the file again at SIGHUP of its broker.
+as its --user, under gateway.rules_file or auth.rules_file; where rules or mount points stand at listeners only, a token
+may have no user. A running gateway reads the file again at SIGHUP of its broker.
 """
 EXAMPLES = """\
 examples:
   rumqd token add prometheus --role read
-  rumqd token add desk --role read --role publish --user anna
+  rumqd token add desk --role read --role publish --user anna --config /etc/rumq/config.toml
   rumqd token add ops --role read --role publish --role administer --file /etc/rumq/tokens
   rumqd token list
   rumqd token remove desk
@@ -39,14 +42,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="one JSON object a token; of a new one with its secret"
     )
-    parser.add_argument("-d", "--data", metavar="DIR", default="rumq-data", help="data directory [rumq-data]")
+    parser.add_argument(
+        "-c", "--config", metavar="FILE", type=Path,
+        help="the broker's config.toml: says where tokens are, and whether they may have a user",
+    )  # fmt: skip
+    parser.add_argument("-d", "--data", metavar="DIR", help="data directory [that of --config, or rumq-data]")
     parser.add_argument(
         "--file", metavar="FILE", help="gateway.tokens_file [gateway-tokens in the data directory]"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Returns the exit status."""
+    """Returns the exit status. raises: ConfigError for settings of --config, or a user that they do not allow"""
     from rumq.auth.errors import SecretsError
 
     try:
@@ -60,11 +67,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def change(args: argparse.Namespace) -> int:
-    """raises: SecretsError, OSError"""
+    """raises: SecretsError, OSError, ConfigError"""
     from rumq.auth import files
+    from rumq.cli.wiring.gateway_settings import check_tokens, tokens_path
     from rumq.gateway import tokens as t
 
-    path = args.file or f"{args.data}/gateway-tokens"
+    settings = settings_of(args)
+    path = tokens_path(settings)
     known = t.parse(files.read_secrets(path), path) if os.path.exists(path) else {}
     if args.action in ("list", "ls"):
         for token in known.values():
@@ -89,11 +98,23 @@ def change(args: argparse.Namespace) -> int:
         return 2
     secret = t.new_secret()
     known[t.hash_of(secret)] = made = t.Token(args.name, frozenset(args.role or ["read"]), args.user)
-    if not args.file:
-        os.makedirs(args.data, 0o700, exist_ok=True)  # tokens may be made before the broker's first start
+    check_tokens(settings, [made])
+    if not settings.gateway.tokens_file:
+        os.makedirs(
+            settings.data.dir, 0o700, exist_ok=True
+        )  # tokens may be made before the broker's first start
     files.replace(path, t.formatted(known))
     print(json.dumps(about(made) | {"secret": secret}) if args.json else secret)
     return 0
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """Of --config, with what the flags say; without it the defaults. raises: ConfigError"""
+    from rumq.settings.load import Flag, load_settings
+
+    given = (("data.dir", args.data, "--data"), ("gateway.tokens_file", args.file, "--file"))
+    flags = [Flag(*each) for each in given if each[1] is not None]
+    return load_settings(args.config, {} if args.config is None else os.environ, flags).settings
 
 
 def about(token: Token) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """The broker's listener for its gateway: a Unix socket in the data directory, where a user name needs no password.
 
-Only the broker's own user can open it: who can, can read and write the log anyway. Rules apply as to any client. The
-gateway says with a PROXY header for whom it speaks."""
+Only the broker's own user can open it: who can, can read and write the log anyway. Rules apply as to any client:
+gateway.rules_file, or those of [auth]. The gateway says with a PROXY header for whom it speaks."""
 
 from __future__ import annotations
 
@@ -39,5 +39,7 @@ def with_gateway(settings: Settings) -> Settings:
                 f"the gateway's socket {path} is longer than {PATH_BYTES_MAX} bytes",
             )
         )
-    own = Listener(path=path, path_mode="600", anonymous="yes", proxies=("unix",))
+    own = Listener(
+        path=path, path_mode="600", anonymous="yes", proxies=("unix",), rules_file=settings.gateway.rules_file
+    )
     return msgspec.structs.replace(settings, more_listeners=(*settings.more_listeners, own))

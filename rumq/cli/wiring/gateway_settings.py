@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import ssl
+from collections.abc import Iterable
 
 from rumq.auth.errors import SecretsError
 from rumq.auth.files import read_secrets
@@ -24,14 +25,50 @@ def check_gateway(settings: Settings) -> None:
 
 
 def tokens_of(settings: Settings) -> dict[str, Token]:
-    """None yet where the file is missing. raises: ConfigError"""
-    path = settings.gateway.tokens_file or f"{settings.data.dir}/gateway-tokens"
+    """None yet where the file is missing. raises: ConfigError, also for tokens of users that listeners hold to more"""
+    path = tokens_path(settings)
     if not settings.gateway.tokens_file and not os.path.exists(path):
         return {}
     try:
-        return parse(read_secrets(path, strict=settings.auth.exposed_files == "refuse"), path)
+        found = parse(read_secrets(path, strict=settings.auth.exposed_files == "refuse"), path)
     except SecretsError as fault:
         raise ConfigError(Fault("", "gateway.tokens_file", "", str(fault))) from None
+    check_tokens(settings, found.values())
+    return found
+
+
+def check_tokens(settings: Settings, tokens: Iterable[Token]) -> None:
+    """Refuse tokens of users whom listeners hold to rules or mount points that the gateway would not know.
+
+    A token belongs to no listener: it has the rules of the gateway, on topics as they are in the log, so a tenant's
+    token would reach what its listener keeps from it. raises: ConfigError"""
+    named = next((each for each in tokens if each.user), None)
+    where = kept_by_listeners(settings)
+    if named is None or not where or settings.gateway.rules_file:
+        return
+    path = tokens_path(settings)
+    raise ConfigError(
+        Fault(
+            path, f"token {named.name}.user", f'"{named.user}"',
+            f"expected no user, or gateway.rules_file as well: {where} holds for a listener, and a token belongs to "
+            "none; gateway.rules_file names the rules for users of tokens, on topics with their mount points",
+        )
+    )  # fmt: skip
+
+
+def kept_by_listeners(settings: Settings) -> str:
+    """The first setting of a listener that keeps its clients to topics, which a token does not come under; "": none."""
+    for number, listener in enumerate(settings.listeners):
+        section = "listener" if number == 0 else f"listener[{number}]"
+        if listener.mount_point:
+            return f'{section}.mount_point = "{listener.mount_point}"'
+        if listener.rules_file and not settings.auth.rules_file:
+            return f'{section}.rules_file = "{listener.rules_file}"'
+    return ""
+
+
+def tokens_path(settings: Settings) -> str:
+    return settings.gateway.tokens_file or f"{settings.data.dir}/gateway-tokens"
 
 
 def trace_headers(settings: Settings) -> dict[str, str]:

@@ -105,7 +105,8 @@ class ListenerPolicies:
         )
 
     def _maybe_rules(self, number: int, listener: Listener) -> Rules | None:
-        key = f"{key_of(number)}.rules_file" if listener.rules_file else "auth.rules_file"
+        section = "gateway" if is_gateway(self._settings, listener) else key_of(number)
+        key = f"{section}.rules_file" if listener.rules_file else "auth.rules_file"
         path = listener.rules_file or self._settings.auth.rules_file
         if path and path not in self._rules:
             try:

@@ -14,6 +14,7 @@ import trio
 
 from rumq.gateway.admission import Admission, Unauthorized
 from rumq.gateway.broker_socket import header_for, open_broker
+from rumq.gateway.host_names import HostNames
 from rumq.gateway.relay.login import (
     Login,
     LoginRefused,
@@ -61,10 +62,11 @@ class Relays:
     """path: of the broker's socket; now: monotonic seconds; count: of clients that have logged in"""
 
     def __init__(
-        self, path: str, limits: Limits, admission: Admission, event: Event, now: Callable[[], float]
-    ) -> None:
+        self, path: str, limits: Limits, admission: Admission, hosts: HostNames, event: Event,
+        now: Callable[[], float],
+    ) -> None:  # fmt: skip
         self._path, self._limits, self._admission = path, limits, admission
-        self._event, self._now = event, now
+        self._event, self._now, self._hosts = event, now, hosts
         self._relays: set[Relay] = set()
         self._waiting: Counter[str] = Counter()  # by host, those that have not logged in
 
@@ -83,7 +85,7 @@ class Relays:
 
         raises: OSError, trio.BrokenResourceError of the stream"""
         head, _, rest = data.partition(b"\r\n\r\n")
-        found = answer(head + b"\r\n\r\n")
+        found = answer(head + b"\r\n\r\n", self._hosts)
         if not self._has_room(host):
             found = refused(503, "there are too many MQTT clients here")
         await below.send_all(found.data)

@@ -21,12 +21,17 @@ from wsproto.events import (
 )
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
+from rumq.gateway.host_names import HostNames
+
 USUAL_PORTS = (None, 80, 443)
 SUBPROTOCOLS = ("mqtt", "mqttv3.1")
 READ_BYTES = 1 << 16
 NORMAL, UNSUPPORTED, POLICY = 1000, 1003, 1008
 REASON_BYTES_MAX = 120  # of a close frame. RFC 6455, 5.5
-STATUS = {400: "Bad Request", 403: "Forbidden", 426: "Upgrade Required", 503: "Service Unavailable"}
+STATUS = {
+    400: "Bad Request", 403: "Forbidden", 421: "Misdirected Request", 426: "Upgrade Required",
+    503: "Service Unavailable",
+}  # fmt: skip
 
 
 class Broken(Exception):
@@ -40,8 +45,8 @@ class Answer(NamedTuple):
     wire: WSConnection | None = None
 
 
-def answer(head: bytes) -> Answer:
-    """head: of the request, up to the empty line, that included"""
+def answer(head: bytes, hosts: HostNames) -> Answer:
+    """head: of the request, up to the empty line, that included; hosts: that may be asked for"""
     wire = WSConnection(ConnectionType.SERVER)
     try:
         wire.receive_data(head)
@@ -50,6 +55,8 @@ def answer(head: bytes) -> Answer:
         return refused(426, "here is MQTT over WebSocket, version 13")
     if not isinstance(request, Request):
         return refused(400, "this is no whole request")
+    if why := hosts.refusal(request.host):
+        return refused(421, why)
     headers = {name.lower(): value.decode("latin-1") for name, value in request.extra_headers}
     origin = headers.get(b"origin")
     if origin is not None and not is_same_host(origin, request.host):

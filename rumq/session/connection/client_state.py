@@ -70,6 +70,10 @@ class Client:
         return self.identity.user if self.identity is not None else None
 
     @property
+    def quota_holder(self) -> str | None:
+        return self.identity.quota_holder if self.identity is not None else None
+
+    @property
     def address(self) -> str:
         """Where the client is, without the port."""
         return self.transport.peer.rpartition(":")[0] or self.transport.peer

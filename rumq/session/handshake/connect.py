@@ -47,8 +47,8 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     client_id = client.claimed_client_id or broker.assigned_client_id(policy.assigned_prefix)
     expiry, told = expiry_of(connect, client.limits)
     owner = admit(client, client_id, expiry)
-    replaying = policy.quotas.replaying.buckets(identity.user, broker.clock.monotonic)
-    sending = policy.quotas.sending.buckets(identity.user, broker.clock.monotonic)
+    replaying = policy.quotas.replaying.buckets(identity.quota_holder, broker.clock.monotonic)
+    sending = policy.quotas.sending.buckets(identity.quota_holder, broker.clock.monotonic)
     session, present = open_session(client, connect, client_id, owner, expiry)
     properties = connack_properties(client, connect, session, told, told_of_method)
     authorization.find_permit(client, client_id)
@@ -114,7 +114,7 @@ def admit(client: Client, client_id: str, expiry_seconds: int) -> Owner:
     if old is not None and isinstance(old.link, Connected):
         broker.event("client.taken_over", old.link.client, by=client.transport.peer)
         old.link.dismiss(Reason.SESSION_TAKEN_OVER, "another client connected with this client id")
-    if not policy.quotas.enter(identity.user):
+    if not policy.quotas.enter(identity.quota_holder):
         raise MqttFault(f"user {identity.user!r} has too many connections", Reason.QUOTA_EXCEEDED)
     return owner
 

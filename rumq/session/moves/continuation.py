@@ -38,9 +38,9 @@ def continue_client(client: Client, moved: MovedClient) -> Connected:
     )
     if session is None:
         raise MqttFault("its session has another connection, or has ended", Reason.SESSION_TAKEN_OVER)
-    if not policy.quotas.enter(identity.user):
+    if not policy.quotas.enter(identity.quota_holder):
         raise MqttFault(f"user {identity.user!r} has too many connections", Reason.QUOTA_EXCEEDED)
-    replaying = policy.quotas.replaying.buckets(identity.user, broker.clock.monotonic)
+    replaying = policy.quotas.replaying.buckets(identity.quota_holder, broker.clock.monotonic)
     authorization.find_permit(client, session.client_id)
     broker.journal.stays(session)
     wire = wire_of(client, session)
@@ -51,7 +51,7 @@ def continue_client(client: Client, moved: MovedClient) -> Connected:
             if number <= wire.alias_max:
                 wire.aliases[number] = topic
     connected = Connected(client, session, wire, moved.window_limit)
-    connected.buckets = policy.quotas.sending.buckets(identity.user, broker.clock.monotonic)
+    connected.buckets = policy.quotas.sending.buckets(identity.quota_holder, broker.clock.monotonic)
     watch_expiry(connected)
     authorization.recheck_subscriptions(client)
     broker.logged_in(client)

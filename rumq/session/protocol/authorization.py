@@ -1,7 +1,10 @@
 """What a client may do, applied to what it does. docs/security.md, "Authorization"; `rumq.auth.permit` decides.
 
 Publishing to a topic that was allowed before costs nothing here: the kernel finds it in the client's own table of
-topics, which has only such ones. Receiving is decided once for each new topic, by the router."""
+topics, which has only such ones. Receiving is decided once for each new topic, by the router.
+
+Every subscription's permit is made by `receive_permit`: of SUBSCRIBE, of rules that change, and of an operator who
+moves the place of a session."""
 
 from __future__ import annotations
 
@@ -19,13 +22,24 @@ from rumq.session.connection.broker_port import ClientInfo
 from rumq.session.connection.client_state import Client, TopicNumbers
 from rumq.session.protocol import topic_refusals
 from rumq.session.protocol.replay_syntax import split_replay
+from rumq.session.state.session import Session
 from rumq.session.state.wills import permits_will
 
 SMALL_MAX = 64  # names of a dictionary; most devices publish to a few topics
 
 
 class Forbidden(Exception):
-    """One filter of a SUBSCRIBE is not permitted."""
+    """One filter of a SUBSCRIBE, or of a session that is to start elsewhere, is not permitted."""
+
+
+class Nothing:
+    """Permission for nothing, until the client is back and its rules are known."""
+
+    def may_receive(self, topic: str) -> bool:
+        return False
+
+
+NOTHING = Nothing()
 
 
 def find_permit(client: Client, client_id: str) -> None:
@@ -82,6 +96,19 @@ def receive_permit(
     if is_shared or (reach == "none" and not quiet and not permit.quiet):
         raise Forbidden
     return permit.past if is_replay else permit.live
+
+
+def replay_permit(session: Session, client: ClientInfo | None, topic_filter: str) -> ReceivePermit | None:
+    """What a subscription may bring that the operator has start in the past; None: everything.
+
+    client: None while it is away: then nothing, until it is back and what it may do is known. raises: Forbidden"""
+    if client is None:
+        session.guarded = True
+        return NOTHING
+    permit = client.permit
+    if permit is not None and permit.reach("replay", topic_filter) == "none":
+        raise Forbidden
+    return receive_permit(permit, topic_filter, is_replay=True, is_shared=False)
 
 
 def may_receive_again(client: ClientInfo, topic: str, reader: int) -> bool:

@@ -238,7 +238,7 @@ class Connected:
         self.deliveries.close()
         session.qos2_open, session.window = wire.qos2_open, self.flow.window
         self.count()
-        client.policy.quotas.leave(client.user)
+        client.policy.quotas.leave(client.quota_holder)
         client.policy.count(self.transport)
         if session.link is self:
             broker.registry.leave(session, with_will=with_will, now=broker.clock.monotonic)

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rumq.auth.identity import Identity
+from rumq.auth.identity import GATEWAYS_OWN, Identity
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 
+GATEWAY = (
+    "#gateway"  # in place of a mount point, which has no wildcards: no client's session is the gateway's own
+)
 UNVERIFIED = "unverified"  # the method of a client whose user name is not checked
 
 
 class Owner(NamedTuple):
-    """user: None for clients without a name, and for those with an unverified name; mount: "" for none"""
+    """user: None for clients without a name, and for those with an unverified name; mount: "" for none, `GATEWAY`"""
 
     user: str | None
     mount: str
@@ -30,6 +33,8 @@ def owner_of(who: Identity, mount: str) -> Owner:
         "".join((who.user or "", *who.groups)).encode()
     except UnicodeEncodeError:
         raise MqttFault("the name of the user, or of a group, is no text", Reason.NOT_AUTHORIZED) from None
+    if who.method == GATEWAYS_OWN:
+        return Owner(who.user, GATEWAY)
     user = None if who.method == UNVERIFIED else who.user
     return ANYBODY if user is None and not mount else Owner(user, mount)
 

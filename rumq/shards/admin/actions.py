@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from hmac import compare_digest
 
@@ -14,6 +15,8 @@ from router.subscriber import Subscriber
 from router.subscription import Subscription
 from rumq.admin import requests as q
 from rumq.mqtt.reasons import Reason
+from rumq.session.protocol import authorization
+from rumq.session.protocol.connected import Connected
 from rumq.session.protocol.replay_syntax import BadStart, parse_start
 from rumq.session.state.session import Session
 from rumq.shards.admin.client_detail import sessions_of
@@ -24,6 +27,7 @@ from rumq.shards.stats.survey import Survey
 
 SESSIONS_A_TURN = 128
 TOKEN_BYTES = 8
+FILTERS_NAMED_MAX = 10
 Later = Callable[[Done], None]
 
 
@@ -97,9 +101,11 @@ class Actions:
     def reset(self, asked: q.Reset) -> Answer:
         """Replace subscriptions by replays from another place; those of shared groups have none of their own.
 
+        The rules hold as for a replay that the client asks for: a subscription of which they forbid all stays as it is.
         raises: ValueError for a place that there is not"""
         p = self._parts
         done, shared = 0, 0
+        forbidden: list[str] = []
         for session in sessions_of(p, asked.client):
             found = [
                 (written, subscription)
@@ -115,16 +121,28 @@ class Actions:
             except BadStart as fault:
                 raise ValueError(str(fault)) from None
             p.settle()
+            client = session.link.client if isinstance(session.link, Connected) else None
+            before = done
             for (written, subscription), start in zip(found, starts, strict=True):
-                p.commands.put(c.Replay(session.subscriber, written, subscription, start))
+                try:
+                    permit = authorization.replay_permit(session, client, subscription.topic_filter)
+                except authorization.Forbidden:
+                    forbidden.append(written)
+                    continue
+                wanted = replace(subscription, permit=permit)
+                p.commands.put(c.Replay(session.subscriber, written, wanted, start))
                 session.own_filters().add(written, is_replay=True)
                 p.recorder.subscribed(session, written)
                 done += 1
-            if found:
+            if done > before:
                 p.events.tell(
-                    "session.reset", client_id=session.client_id, start=asked.start, filters=len(found)
+                    "session.reset", client_id=session.client_id, start=asked.start, filters=done - before
                 )
-        return {"done": done, "why": "members of a shared group have no place of their own" if shared else ""}
+        why = ["members of a shared group have no place of their own"] if shared else []
+        if forbidden:
+            named = ", ".join(forbidden[:FILTERS_NAMED_MAX])
+            why.append(f"the rules forbid the client to replay {named}: those subscriptions stay as they are")
+        return {"done": done, "why": "; ".join(why)}
 
     # Partitions
 

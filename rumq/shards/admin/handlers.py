@@ -18,20 +18,24 @@ from rumq.shards.admin.retained_search import RetainedSearch
 from rumq.shards.admin.topic_tree import TopicTree
 from rumq.shards.admin.views import Views
 from rumq.shards.orders.standing_orders import StandingOrders
-from rumq.shards.stats.admin_listings import ClientListing, Done
+from rumq.shards.stats.admin_listings import ClientListing, Done, MayRead
 from rumq.shards.tracing.span_pages import span_page
 
-Handler = Callable[[Any], Any]
+Handler = Callable[..., Any]
 
 
 def handlers_of(
     parts: AdminParts, orders: StandingOrders, listing: ClientListing, histograms: dict[str, Histogram]
 ) -> Mapping[str, Handler]:
-    """By name of the operation: takes its request; gives the answer, or what will call back with it."""
+    """By name of the operation: takes its request, and where `Tells.in_shards` says so what its reader may read; gives
+    the answer, or what will call back with it."""
     views, actions, tracing = Views(parts), Actions(parts), orders.tracing
 
     def later(answer: Callable[[Any, Done], None]) -> Handler:
         return lambda request: partial(answer, request)
+
+    def for_reader(answer: Callable[[Any, MayRead, Done], None]) -> Handler:
+        return lambda request, may_read: partial(answer, request, may_read)
 
     return {
         "shards": views.shards,
@@ -43,9 +47,9 @@ def handlers_of(
         "cluster": views.cluster,
         "terms": views.terms,
         "client": ClientDetail(parts, listing).show,
-        "tree": later(TopicTree(parts).list),
+        "tree": for_reader(TopicTree(parts).list),
         "groups": later(Groups(parts).list),
-        "retained": later(RetainedSearch(parts).list),
+        "retained": for_reader(RetainedSearch(parts).list),
         "spans": partial(span_page, parts.tracer),
         "metrics": later(Figures(parts, views, histograms).metrics),
         "events": RecentEvents(parts, RING).events,

@@ -11,7 +11,7 @@ from rumq.admin import rows as r
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.topics import check_topic_filter, matches
 from rumq.shards.admin.parts import AdminParts
-from rumq.shards.stats.admin_listings import Done
+from rumq.shards.stats.admin_listings import Done, MayRead
 from rumq.shards.turn.ports import Timers
 
 PAYLOAD_BYTES_MAX = 1024
@@ -24,27 +24,31 @@ class RetainedSearch:
         self._timers: Timers = parts.timers
         self._reads = parts.reads
 
-    def list(self, asked: q.Retained, done: Done) -> None:
-        """raises: ValueError for what is no filter"""
+    def list(self, asked: q.Retained, may_read: MayRead, done: Done) -> None:
+        """may_read: others are not counted. raises: ValueError for what is no filter"""
         try:
             check_topic_filter(asked.topic)
         except MqttFault as fault:
             raise ValueError(str(fault)) from None
-        self._reads.when_open(lambda: self._list(asked, done))
+        self._reads.when_open(lambda: self._list(asked, may_read, done))
 
-    def _list(self, asked: q.Retained, done: Done) -> None:
+    def _list(self, asked: q.Retained, may_read: MayRead, done: Done) -> None:
         prefix = literal_prefix(asked.topic)
         found: list[Retained] = []
         after = place(max(asked.after or "", prefix)) if asked.after or prefix else None
         if prefix > (asked.after or "") and (first := self._view.get(prefix)) is not None:
-            found += [first] if matches(asked.topic, prefix) else []  # the page begins behind it
+            found += (
+                [first] if matches(asked.topic, prefix) and may_read(prefix) else []
+            )  # the page begins behind it
 
         def go_on() -> None:
             nonlocal after
             for _ in range(PAGES_A_TURN):
                 messages = self._view.page(after)
                 is_over = not messages or (bool(prefix) and not messages[-1].topic.startswith(prefix))
-                found.extend(each for each in messages if matches(asked.topic, each.topic))
+                found.extend(
+                    each for each in messages if matches(asked.topic, each.topic) and may_read(each.topic)
+                )
                 if is_over or len(found) > asked.limit:
                     kept = found[: asked.limit]
                     done({"messages": [row(each) for each in kept], "left_out": len(found) - len(kept)})

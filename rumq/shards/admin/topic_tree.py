@@ -8,7 +8,7 @@ from itertools import islice
 from rumq.admin import requests as q
 from rumq.admin import rows as r
 from rumq.shards.admin.parts import AdminParts
-from rumq.shards.stats.admin_listings import Answer, Done
+from rumq.shards.stats.admin_listings import Answer, Done, MayRead
 
 TOPICS_A_TURN = 10_000
 LEVELS_MAX = 100_000  # distinct ones that are counted; of further ones only that they are left out
@@ -18,8 +18,8 @@ class TopicTree:
     def __init__(self, parts: AdminParts) -> None:
         self._store, self._timers = parts.store, parts.timers
 
-    def list(self, asked: q.TopicTree, done: Done) -> None:
-        """Levels in the order of their names."""
+    def list(self, asked: q.TopicTree, may_read: MayRead, done: Done) -> None:
+        """Levels in the order of their names, with the topics that may be read."""
         levels: dict[str, r.LevelRow] = {}
         names = self._names()
         prefix = f"{asked.prefix}/" if asked.prefix or asked.below_empty else ""
@@ -29,7 +29,8 @@ class TopicTree:
             nonlocal left_out
             some = list(islice(names, TOPICS_A_TURN))
             for name, records in some:
-                left_out += not self._take(levels, prefix, name, records)
+                if name.startswith(prefix) and may_read(name):
+                    left_out += not self._take(levels, prefix, name, records)
             if len(some) == TOPICS_A_TURN:
                 self._timers.next_turn(go_on)
                 return
@@ -51,7 +52,7 @@ class TopicTree:
     @staticmethod
     def _take(levels: dict[str, r.LevelRow], prefix: str, name: str, records: int) -> bool:
         """False: there are too many levels."""
-        if not name or not name.startswith(prefix):
+        if not name:
             return True
         level, slash, _ = name[len(prefix) :].partition("/")
         row = levels.get(level)

@@ -18,13 +18,19 @@ from rumq.session.protocol.connected import Connected
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
+from rumq.session.state.session_owner import GATEWAY
 from rumq.shards.stats.consumer_lag import ConsumerLag, bytes_of, counts_of
 from rumq.shards.turn.ports import Clock, Timers
 
 Answer = dict[str, Any]
 Done = Callable[[Answer], None]
+MayRead = Callable[[str], bool]  # of a topic, whether the reader of an answer may know of it
 CLIENTS_A_TURN, TOPICS_A_TURN = 128, 10_000
 PROTOCOLS = {3: "3.1", 4: "3.1.1", 5: "5"}
+
+
+def every_topic(topic: str) -> bool:
+    return True
 
 
 class Listing:
@@ -88,7 +94,7 @@ class ClientListing:
         return {
             "client_id": session.client_id,
             "user": session.owner.user if session.owner is not None else None,
-            "mount_point": session.owner.mount if session.owner is not None else None,
+            "mount_point": mount_point_of(session),
             "connected": link is not None,
             "address": link.transport.peer if link is not None else None,
             "listener": link.client.policy.index if link is not None else None,
@@ -114,6 +120,12 @@ class ClientListing:
             "undelivered": self._drop_counters.of_client(session.key),
             "subscriptions": sorted(session.asked),
         }
+
+
+def mount_point_of(session: Session) -> str | None:
+    if session.owner is None:
+        return None
+    return session.owner.mount if session.owner.mount != GATEWAY else ""
 
 
 def held_by(session: Session, now: float) -> str:
@@ -162,15 +174,16 @@ class TopicListing:
     def __init__(self, store: Store, rates: TopicRates, timers: Timers) -> None:
         self._partitions, self._rates, self._timers = store.own, rates, timers
 
-    def list(self, question: Answer, done: Done) -> None:
-        """question: "topic" (a filter), "sort" and "limit", each may be absent"""
+    def list(self, question: Answer, may_read: MayRead, done: Done) -> None:
+        """question: "topic" (a filter), "sort" and "limit", each may be absent; may_read: others are not counted"""
         wanted = question.get("topic")
 
         def rows() -> Iterator[Answer | None]:
             for number, partition in enumerate(self._partitions):
                 for topic_id in range(len(partition.topic_names)):
                     name = partition.topic_names[topic_id].decode(errors="replace")
-                    if not name or (wanted is not None and not matches(wanted, name)):
+                    is_wanted = bool(name) and (wanted is None or matches(wanted, name))
+                    if not is_wanted or not may_read(name):
                         yield None
                         continue
                     records = partition.next_offsets[topic_id]

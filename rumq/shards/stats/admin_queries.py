@@ -5,21 +5,23 @@ Answers are plain data for JSON, made on the loop's thread."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from router.reader import Reader
-from rumq.admin.operations import OPERATIONS, request_of
+from router.reader import Reader as LogReader
+from rumq.admin.operations import OPERATIONS, READER, Reader, request_of
+from rumq.auth.identity import Identity
 from rumq.mqtt.reasons import Reason
+from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.registry import Registry
 from rumq.session.state.session_owner import client_id_of
 from rumq.shards.retention.disk_space import DiskStatistics
-from rumq.shards.stats.admin_listings import Answer, ClientListing, Done, TopicListing
+from rumq.shards.stats.admin_listings import Answer, ClientListing, Done, MayRead, TopicListing, every_topic
 from rumq.shards.stats.counters import CountedShard
 from rumq.shards.stats.partition_row import partition_row
 from rumq.shards.stats.survey import Survey
@@ -27,7 +29,7 @@ from rumq.shards.turn.ports import Clock, EventSink
 
 QUESTIONS = tuple(OPERATIONS)
 Later = Callable[[Done], None]
-Pending = Callable[[Iterable[Reader], Callable[[Counter[str]], None]], None]
+Pending = Callable[[Iterable[LogReader], Callable[[Counter[str]], None]], None]
 
 
 class Unknown(ValueError):
@@ -95,11 +97,37 @@ def memory_bytes() -> int:
         return 0
 
 
+class TopicReaders:
+    """Of which topics an answer may tell: those that the reader it is for may read.
+
+    The gateway names the reader; the rules are those of the gateway's clients, here as there. A question without a
+    reader is the operator's own, who can read the data directory."""
+
+    def __init__(self, policies: Collection[ListenerPolicy]) -> None:
+        """policies: of every listener, the gateway's among them"""
+        self._policies = policies
+
+    def may_read(self, question: Answer) -> MayRead:
+        """raises: ValueError for a reader whose rules are not known here"""
+        if READER not in question:
+            return every_topic
+        reader = msgspec.convert(question[READER], Reader)
+        policy = next((each for each in self._policies if each.is_gateway), None)
+        if policy is None:
+            raise ValueError(
+                "this broker has no gateway, so no rules for its readers: set gateway.port here too"
+            )
+        permit = policy.rules.permit(Identity(reader.user), "") if policy.rules is not None else None
+        return permit.past.may_receive if permit is not None else every_topic
+
+
 @dataclass(frozen=True, slots=True)
 class AdminQueries:
     """pending: counts what readers are still to get, by topic, once all losses up to now are counted
 
-    more: answers of further operations of `rumq.admin`, by name"""
+    readers: of which topics an answer may tell
+    more: answers of further operations of `rumq.admin`, by name; of those whose table entry says `in_shards` with what
+    the reader may read as a second argument"""
 
     status: StatusQuery
     clients: ClientListing
@@ -109,7 +137,8 @@ class AdminQueries:
     pending: Pending
     events: EventSink
     survey: Survey
-    more: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    readers: TopicReaders
+    more: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     def answer(self, question: Answer) -> Answer | Later:
         """question: {"ask": one of QUESTIONS, ...the fields of its request}
@@ -118,9 +147,10 @@ class AdminQueries:
         ask = question.get("ask")
         if not isinstance(ask, str) or ask not in OPERATIONS:
             raise Unknown(ask)
-        request = request_of(question)[1]
+        operation, request = request_of(question)
+        told = (self.readers.may_read(question),) if operation.tells.in_shards else ()
         if ask in self.more:
-            found: Answer | Later = self.more[ask](request)
+            found: Answer | Later = self.more[ask](request, *told)
             return found
         asked = msgspec.to_builtins(request)
         if ask == "status":
@@ -128,7 +158,7 @@ class AdminQueries:
         if ask == "clients":
             return partial(self.clients.list, asked)
         if ask == "topics":
-            return partial(self.topics.list, asked)
+            return partial(self.topics.list, asked, *told)
         if ask == "ledger":
             return partial(self._undelivered, asked["client"], asked["topic"])
         return self._end(asked["client"], drops=ask == "drop")

@@ -113,3 +113,13 @@ def test_a_token_file_has_a_token(tmp_path: Path) -> None:
         secret_in(str(path))
     with pytest.raises(RumqError, match="No such file"):
         secret_in(str(tmp_path / "none"))
+
+
+def test_a_context_that_would_send_its_token_in_the_clear_is_kept_and_told(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "token").write_text(SECRET)
+    assert main(["context", "add", "plant", "--url", "http://broker.lan:8080", "--token-file", "token"]) == 0
+    assert "in the clear to http://broker.lan:8080" in capsys.readouterr().err
+    assert main(["context", "add", "here", "--url", "http://localhost:8080", "--token-file", "token"]) == 0
+    assert capsys.readouterr().err == ""

@@ -102,3 +102,27 @@ def test_what_is_named_and_unreachable_is_an_error_and_nothing_else_is_asked(
         assert main(["ask", "status", *words]) == 1
         said = capsys.readouterr()
         assert not said.out and ("no broker answers" in said.err or "nobody answers" in said.err), words
+
+
+@pytest.mark.parametrize(
+    ("url", "is_warned"),
+    [
+        ("http://broker.lan:8080", True),
+        ("http://10.0.0.7:8080", True),
+        ("https://broker.lan:8080", False),
+        ("http://localhost:8080", False),
+        ("http://127.0.0.1:8080", False),
+        ("http://[::1]:8080", False),
+    ],
+)
+def test_a_token_that_would_cross_the_network_in_the_clear_is_told(
+    url: str, is_warned: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember("plant", plant=Context(url=url, token="secret"))
+    chosen()
+    said = capsys.readouterr().err
+    assert (("in the clear to " + url) in said and "https://" in said) if is_warned else not said
+    monkeypatch.delenv("RUMQ_TOKEN")
+    remember("plant", plant=Context(url=url))
+    chosen()
+    assert capsys.readouterr().err == "", "without a token there is nothing to hear"

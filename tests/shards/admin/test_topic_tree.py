@@ -1,5 +1,6 @@
 """The topic tree by level: some topics a turn, levels in the order of their names, further ones only counted."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,17 +16,18 @@ from tests.shards.bus.world import Hand
 
 
 class Parts(Hand):
-    """A shard whose partition has these topics, a record of each."""
+    """A shard whose partition has these topics, a record of each. may_read: who asks"""
 
-    def __init__(self, *topics: bytes) -> None:
+    def __init__(self, *topics: bytes, may_read: Callable[[str], bool] = lambda topic: True) -> None:
         super().__init__()
+        self.may_read = may_read
         self.store, self.timers = opened(SimulatedFiles()), self
         append(self.store.own[0], [(topic, b"1") for topic in topics])
 
     def tree(self, **asked: Any) -> tuple[dict[str, Any], int]:
         """(answer, turns)"""
         answers: list[dict[str, Any]] = []
-        TopicTree(self).list(q.TopicTree(**asked), answers.append)  # type: ignore[arg-type]
+        TopicTree(self).list(q.TopicTree(**asked), self.may_read, answers.append)  # type: ignore[arg-type]
         turns = 1
         while self.waiting:
             assert not answers
@@ -86,3 +88,11 @@ def test_the_topic_tree_is_told_level_by_level(shard: Shard) -> None:
     assert [(row.prefix, row.topics) for row in below] == [("plant/1", 2), ("plant/2", 1)]
     page = ask(shard, "tree", prefix="plant", offset=1, limit=1)
     assert [row.level for row in page.levels] == ["2"] and page.left_out == 1
+
+
+def test_topics_that_the_reader_may_not_read_are_in_no_level_and_no_sum() -> None:
+    answer, _ = Parts(
+        b"open/1", b"open/secret/2", b"secret/1", may_read=lambda topic: "secret" not in topic
+    ).tree()
+    assert [(row.level, row.topics, row.records) for row in answer["levels"]] == [("open", 1, 1)]
+    assert answer["left_out"] == 0

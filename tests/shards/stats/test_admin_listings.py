@@ -40,6 +40,16 @@ def test_topics_have_their_records_and_how_fast_they_grow() -> None:
     write(store.own[0])
     rates = TopicRates(store, hand, hand)
     hand.monotonic += 10.0
-    TopicListing(store, rates, hand).list({"topic": "a", "sort": "topic"}, answers.append)
+    TopicListing(store, rates, hand).list({"topic": "a", "sort": "topic"}, lambda topic: True, answers.append)
     ((row,),) = [answer["topics"] for answer in answers]
     assert (row["topic"], row["records"], row["records_per_second"]) == ("a", 2, 0.2)
+
+
+def test_topics_that_the_reader_may_not_read_are_neither_listed_nor_counted() -> None:
+    store, hand, answers = opened(SimulatedFiles()), Hand(), list[Any]()
+    append(store.own[0], [(b"open", b"1"), (b"secret", b"2"), (b"wide", b"3")])
+    TopicListing(store, TopicRates(store, hand, hand), hand).list(
+        {"limit": 1}, lambda topic: topic != "secret", answers.append
+    )
+    (answer,) = answers
+    assert [row["topic"] for row in answer["topics"]] == ["open"] and answer["left_out"] == 1

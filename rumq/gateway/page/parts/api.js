@@ -25,6 +25,11 @@ function address(name, params = {}) {
 
 // GET /api/v1/NAME; empty parameters are left out
 export const get = (name, params, signal) => ask("GET", address(name, params), undefined, signal);
+// The answer, or {forbidden: a sentence} where the rules let the token's user read nothing of it: parts of a view say so
+export const unlessForbidden = (answer) => answer.catch((fault) => {
+  if (fault.status !== 403) throw fault;
+  return { forbidden: fault.message };
+});
 // POST /api/v1/actions/NAME
 export const act = (name, body = {}) => ask("POST", address(`actions/${name}`), body);
 // POST /api/v1/NAME

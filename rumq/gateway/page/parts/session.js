@@ -3,7 +3,7 @@ import { store } from "./store.js";
 
 const KEY = "rumq.token";
 
-// me: null until the gateway has said who the token is: {name, roles, user}
+// me: null until the gateway has said who the token is: {name, roles, user, reads: all, some or none of the topics}
 export const me = store(null);
 // why: the sentence above the sign-in form; null: nobody was signed out against their will
 export const why = store(null);

@@ -4,6 +4,7 @@ import { html, useSettled, usePoll, useState } from "../parts/dom.js";
 import { bytes, time } from "../parts/format.js";
 import { Name } from "../parts/name.js";
 import { bytesOf, payloadLine } from "../parts/payload.js";
+import { Restricted } from "../parts/restricted.js";
 import { link, setParams } from "../parts/router.js";
 import { PAGE_ROWS, Search, Table } from "../parts/table.js";
 import { Fault, Heading } from "../parts/view_place.js";
@@ -29,6 +30,7 @@ export function view({ topic = "", after = "" }) {
   const rows = data && data.messages;
   return html`<${Heading} title="Retained messages" line="The message of each topic that a new subscriber gets first. An empty one with RETAIN deletes it."/>
     <div class="tools"><${Search} value=${typed} onInput=${search} placeholder="Topic filter, such as plant/#"/></div>
+    <${Restricted} payloads/>
     <${Fault} error=${error}/>
     <${Table} label="Retained messages" columns=${COLUMNS} rows=${rows} rowKey=${(row) => row.topic} rowHref=${(row) => link("/topic", { topic: row.topic })}
       empty=${topic ? "No retained message matches." : "There is no retained message."}/>

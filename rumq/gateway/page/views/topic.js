@@ -1,5 +1,5 @@
 // One topic: its rate, its last and its retained message, its records back to the first one that is kept, a trace of it.
-import { get } from "../parts/api.js";
+import { get, unlessForbidden } from "../parts/api.js";
 import { html, usePoll } from "../parts/dom.js";
 import { ago, count, rate, time } from "../parts/format.js";
 import { Name, visibleLine } from "../parts/name.js";
@@ -17,9 +17,10 @@ const SECONDS = 3;
 export function view({ topic = "", end, at }) {
   const { data, error } = usePoll(async (signal) => {
     const [topics, value, retained] = await Promise.all([
-      get("topics", { topic, limit: 1 }, signal), get("value", { topic }, signal), get("retained", { topic, limit: 1 }, signal),
+      get("topics", { topic, limit: 1 }, signal), unlessForbidden(get("value", { topic }, signal)),
+      unlessForbidden(get("retained", { topic, limit: 1 }, signal)),
     ]);
-    return { row: topics.topics[0] ?? null, last: value.record, retained: retained.messages[0] ?? null };
+    return { row: topics.topics[0] ?? null, last: value.record ?? null, retained: retained.messages?.[0] ?? null, forbidden: value.forbidden };
   }, SECONDS, [topic], { keep: false });
   const row = data && data.row;
   const last = data && data.last;
@@ -32,14 +33,16 @@ export function view({ topic = "", end, at }) {
     ${row && html`<dl class="figures">
       <div><dt>Rate</dt><dd>${rate(row.records_per_second)}</dd><small>of the last minute or two</small></div>
       <div><dt>Records</dt><dd>${count(row.records)}</dd><small>published so far</small></div>
-      <div><dt>Last</dt><dd>${last ? ago(last.time_us) : "–"}</dd><small>${last ? time(last.time_us) : "none is kept"}</small></div>
+      <div><dt>Last</dt><dd>${last ? ago(last.time_us) : "–"}</dd><small>${last ? time(last.time_us) : data.forbidden ? "not permitted" : "none is kept"}</small></div>
       <div><dt>Partition</dt><dd><a href=${link("/stream", { stream: row.stream })}>${row.stream} ${row.partition}</a></dd><small>stream and number</small></div></dl>`}
+    ${data && data.forbidden && html`<p class="notice" role="status">${data.forbidden}</p>`}
     ${last && html`<div class="columns">
       <section class="panel"><header><h2>Last value</h2><span class="dim">offset ${last.offset}, QoS ${last.qos}, ${time(last.time_us)}</span></header>
         <div class="body"><${PayloadView} payload=${bytesOf(last)} contentType=${last.content_type ?? ""}/><${UserProperties} list=${last.user_properties}/></div></section>
       ${data.retained && html`<${Retained} message=${data.retained} isLast=${data.retained.lsn === last.lsn}/>`}
     </div>`}
-    ${row && html`<${TopicRecords} topic=${topic} next=${last ? last.offset + 1 : 0} end=${end} at=${at}/><${TopicTrace} topic=${topic}/>`}`;
+    ${row && !data.forbidden && html`<${TopicRecords} topic=${topic} next=${last ? last.offset + 1 : 0} end=${end} at=${at}/>`}
+    ${row && html`<${TopicTrace} topic=${topic}/>`}`;
 }
 
 function Levels({ topic }) {

@@ -4,6 +4,7 @@ import { html, usePoll, useSettled, useState } from "../parts/dom.js";
 import { count, rate } from "../parts/format.js";
 import { LastValue } from "../parts/last_value.js";
 import { Name } from "../parts/name.js";
+import { Restricted } from "../parts/restricted.js";
 import { link, setParams } from "../parts/router.js";
 import { PAGE_ROWS, Search, Table } from "../parts/table.js";
 import { Fault, Heading } from "../parts/view_place.js";
@@ -36,6 +37,7 @@ export function view({ topic = "", sort = "", offset = "0" }) {
         <button type="button" aria-pressed=${sort === "records"} onClick=${show({ sort: "records" })}>By records</button>
       </div>
     </div>
+    <${Restricted}/>
     ${isList ? html`<${TopicList} topic=${topic} sort=${sort || "rate"} offset=${Number(offset) || 0}/>` : html`<${TopicTree}/>`}`;
 }
 
