@@ -90,11 +90,13 @@ class RelayedClients:
             if edge in self._links:
                 self._links[edge].say(Resume(numbers))
 
-    def has_all(self, relayed: Relayed, connection: Connection) -> bool:
-        """Whether all that the edge had sent is here; what its socket has is taken, and handled by nobody."""
+    def has_all(self, relayed: Relayed, connection: Connection, counted: int) -> bool:
+        """Whether all that the edge had sent is here; what its socket has is taken, and handled by nobody.
+
+        counted: bytes that came and are no longer in `connection.bytes_in`"""
         if relayed.sent < 0:
             return False
-        while (missing := relayed.sent - relayed.before - connection.bytes_in) > 0:
+        while (missing := relayed.sent - relayed.before - counted - connection.bytes_in) > 0:
             try:
                 data = connection.sock.recv(min(missing, READ_BYTES))
             except OSError:  # not here yet, or lost, which is found later
@@ -105,9 +107,9 @@ class RelayedClients:
             connection.bytes_in += len(data)
         return True
 
-    def move(self, relayed: Relayed, connection: Connection, state: bytes) -> None:
-        """Give a client's state to its edge."""
-        self._links[relayed.edge].say(Moved(relayed.number, connection.bytes_out), state)
+    def move(self, relayed: Relayed, sent: int, state: bytes) -> None:
+        """Give a client's state to its edge. sent: bytes for the client, in all"""
+        self._links[relayed.edge].say(Moved(relayed.number, sent), state)
 
     def flush(self) -> None:
         for handler in self._links.values():

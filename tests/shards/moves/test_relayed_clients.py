@@ -59,16 +59,16 @@ def test_a_client_is_held_once_everything_that_its_edge_sent_is_here() -> None:
     assert relayed is not None and world.relays.can_hold(relayed)
     connection.pause_reading()
     world.relays.hold([relayed])
-    assert world.said() == [(Hold([7]), b"")] and not world.relays.has_all(relayed, connection)
+    assert world.said() == [(Hold([7]), b"")] and not world.relays.has_all(relayed, connection, 0)
     world.say(Held({7: 10}))
     client.sendall(b"defg")
-    assert not world.relays.has_all(relayed, connection)
+    assert not world.relays.has_all(relayed, connection, 0)
     client.sendall(b"hij")
-    assert world.relays.has_all(relayed, connection) and connection.unparsed == b"defghij"
-    world.relays.move(relayed, connection, b"state")
-    assert world.said() == [(Moved(7, 0), b"state")]
+    assert world.relays.has_all(relayed, connection, 0) and connection.unparsed == b"defghij"
+    world.relays.move(relayed, 42, b"state")
+    assert world.said() == [(Moved(7, 42), b"state")]
     world.relays.resume([relayed])
-    assert world.said() == [(Resume([7]), b"")] and not world.relays.has_all(relayed, connection)
+    assert world.said() == [(Resume([7]), b"")] and not world.relays.has_all(relayed, connection, 0)
     client.close()
     world.edge.close()
     world.site.end()
