@@ -87,3 +87,26 @@ def test_nobody_is_held_whose_edge_has_no_link() -> None:
     sock.close()
     world.edge.close()
     world.site.end()
+
+
+def test_an_edge_that_has_two_links_is_told_over_the_one_that_is_left() -> None:
+    """After a change of members its later relays have a link of their own, of the leader's later epoch."""
+    world = World()
+    client, sock = pair()
+    world.relays.note(Caller(greeting("client", 7), sock, b"", b""))
+    connection = Connection(world.site.pump, sock, "10.0.0.1:1", 1000)
+    relayed = world.relays.maybe_relayed(connection)
+    assert relayed is not None
+    later, theirs = pair()
+    world.relays.take(Caller(greeting("edge"), theirs, b"", b""))
+    later.close()
+    world.site.pump.turn(0.01)
+    assert world.relays.can_hold(relayed)
+    world.relays.hold([relayed])
+    assert world.said() == [(Hold([7]), b"")]
+    world.edge.close()
+    world.site.pump.turn(0.01)
+    assert not world.relays.can_hold(relayed)
+    client.close()
+    sock.close()
+    world.site.end()
