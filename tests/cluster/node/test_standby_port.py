@@ -24,6 +24,7 @@ from tests.net.authorities import Authorities
 
 TURNS_MAX = 5000
 GREETING = Greeting("replica", "c", "n2#2", 0, 1)
+EARLY = Greeting("client", "c", "n2#2", 0, 1)
 
 
 class Port:
@@ -51,6 +52,8 @@ class Port:
     def _welcome(self, message: m.ReplicaMessage, uris: tuple[str, ...]) -> Refusal | str:
         if not isinstance(message, Greeting) or message.cluster != "c":
             return Refusal("not of this cluster", TO_A_STRANGER)
+        if message == EARLY:
+            return Refusal("not the leader", "not the leader", is_ordinary=True)
         problem = self.tls.names.maybe_problem(uris, message.node) if self.tls is not None else None
         return Refusal(problem, TO_A_STRANGER) if problem else message.node
 
@@ -207,6 +210,21 @@ def test_a_greeting_of_another_cluster_is_refused_without_a_reason(port: Port) -
     port.until(lambda: peer.link.closed)
     assert peer.heard == [Refused(TO_A_STRANGER)] and port.events[0][1]["why"] == "not of this cluster"
     assert len(port.port) == 0
+
+
+def test_what_comes_behind_a_greeting_that_is_refused_is_told_of_no_more(port: Port) -> None:
+    """A client that moves has bytes behind its greeting, which are no frame."""
+    behind = b"\x50\x00\x00\x04MQTT" + bytes(40)
+    sock = port.stranger(encoded(Greeting("client", "other", "n9#9", 0, 5)) + behind)
+    port.until(lambda: has_ended(sock))
+    assert [fields["why"] for _, fields in port.events] == ["not of this cluster"] and len(port.port) == 0
+
+
+def test_a_node_that_asks_for_the_leader_too_early_is_refused_and_not_told_of(port: Port) -> None:
+    """Whoever has a client for the next leader dials it until it is one."""
+    peer = port.peer(EARLY)
+    port.until(lambda: peer.link.closed)
+    assert peer.heard == [Refused("not the leader")] and not port.events and len(port.port) == 0
 
 
 def test_behind_its_greeting_a_node_may_send_more(port: Port) -> None:
