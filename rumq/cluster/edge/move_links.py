@@ -69,12 +69,18 @@ class MoveLinks:
         try:
             made = dial(
                 self._pump, (address, leader.port), leader.node, greeting, b"", b"", make=make,
-                taken=partial(self._open, key), failed=lambda why: None, later=self._later, tls=self._tls,
+                taken=partial(self._open, key), failed=lambda why: self._failed(key), later=self._later,
+                tls=self._tls,
             )  # fmt: skip
         except OSError:
+            self._failed(key)
             return
-        if self._links[key] is None:
+        if key in self._links and self._links[key] is None:
             self._links[key] = made
+
+    def _failed(self, key: Key) -> None:
+        """The next client that is relayed there tries again."""
+        self._links.pop(key, None)
 
     def leave(self, reference: str) -> None:
         """This edge is stopping: have the leaders end its clients."""

@@ -31,10 +31,13 @@ EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Refusal(NamedTuple):
-    """why: for the operator of this node; told: to the other end"""
+    """why: for the operator of this node; told: to the other end
+
+    is_ordinary: of a node that looks for the leader; the operator hears nothing of it"""
 
     why: str
     told: str
+    is_ordinary: bool = False
 
 
 Welcome = Callable[[ReplicaMessage, tuple[str, ...]], Refusal | str]
@@ -193,10 +196,12 @@ class StandbyPort:
         """Whether the first message of a link is welcome."""
         found = self._welcome(message, each.link.uris)
         if isinstance(found, Refusal):
-            self._refusals.refused(each.peer, found.why, self._clock())
+            if not found.is_ordinary:
+                self._refusals.refused(each.peer, found.why, self._clock())
             each.link.send(Refused(found.told))
             each.link.flush()
             each.link.close()  # whether it has taken the answer or not: nothing more of it is read
+            each.link.why = ""  # what was behind the greeting is nobody's fault
             return False
         self._no_stranger(each)
         same = [other for other in self._links.values() if other.node == found]

@@ -86,7 +86,8 @@ class ClientHold:
     def _is_settled(self, link: Connected, relayed: Relayed | None) -> bool:
         if link.client.closed:
             return True
-        if relayed is not None and not self._relays.has_all(relayed, transport_of(link)):
+        # Whoever counts the bytes of a connection takes them from it, and adds them to its link (`Counters`).
+        if relayed is not None and not self._relays.has_all(relayed, transport_of(link), link.bytes_in):
             return False
         acks, wire = link.acks, link.wire
         return not (
@@ -157,7 +158,7 @@ class ClientHold:
                 assert give is not None
                 give(connection, moved, link.client.policy.index)
             else:
-                self._relays.move(relayed, connection, encode_moved(moved))
+                self._relays.move(relayed, link.bytes_out + connection.bytes_out, encode_moved(moved))
                 connection.queue.clear()
             count += 1
         return count

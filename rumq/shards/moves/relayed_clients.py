@@ -6,7 +6,7 @@ Before a relayed client can go to another leader, its edge must stop sending, an
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rumq.cluster.connections.move_handler import MoveHandler
@@ -38,7 +38,8 @@ class RelayedClients:
     def __init__(self, pump: Pump) -> None:
         self._pump = pump
         self._relayed: dict[int, Relayed] = {}  # by descriptor, which may be another connection's by now
-        self._links: dict[str, MoveHandler] = {}  # by edge
+        # By edge, the newest last: one for each epoch of this leader in which clients came through it.
+        self._links: dict[str, list[MoveHandler]] = {}
 
     # Who comes
 
@@ -57,14 +58,17 @@ class RelayedClients:
             connection, lambda message, raw: self._heard(edge, message), lambda: self._lost(handler, edge)
         )
         connection.link = handler
-        self._links[edge] = handler
+        self._links.setdefault(edge, []).append(handler)
         self._pump.add(connection)
         if caller.rest:
             self._pump.feed(connection, caller.rest)
 
     def _lost(self, handler: MoveHandler, edge: str) -> None:
-        if self._links.get(edge) is handler:
-            del self._links[edge]
+        links = self._links.get(edge, [])
+        if handler in links:
+            links.remove(handler)
+        if not links:
+            self._links.pop(edge, None)
 
     def maybe_relayed(self, connection: Connection) -> Relayed | None:
         """None: it is no relay of another node."""
@@ -80,7 +84,7 @@ class RelayedClients:
         """Have the edges send nothing more of these clients."""
         for edge, numbers in by_edge(some).items():
             if edge in self._links:
-                self._links[edge].say(Hold(numbers))
+                self._links[edge][-1].say(Hold(numbers))
 
     def resume(self, some: Iterable[Relayed]) -> None:
         some = list(some)
@@ -88,13 +92,15 @@ class RelayedClients:
             relayed.sent = -1
         for edge, numbers in by_edge(some).items():
             if edge in self._links:
-                self._links[edge].say(Resume(numbers))
+                self._links[edge][-1].say(Resume(numbers))
 
-    def has_all(self, relayed: Relayed, connection: Connection) -> bool:
-        """Whether all that the edge had sent is here; what its socket has is taken, and handled by nobody."""
+    def has_all(self, relayed: Relayed, connection: Connection, counted: int) -> bool:
+        """Whether all that the edge had sent is here; what its socket has is taken, and handled by nobody.
+
+        counted: bytes that came and are no longer in `connection.bytes_in`"""
         if relayed.sent < 0:
             return False
-        while (missing := relayed.sent - relayed.before - connection.bytes_in) > 0:
+        while (missing := relayed.sent - relayed.before - counted - connection.bytes_in) > 0:
             try:
                 data = connection.sock.recv(min(missing, READ_BYTES))
             except OSError:  # not here yet, or lost, which is found later
@@ -105,17 +111,20 @@ class RelayedClients:
             connection.bytes_in += len(data)
         return True
 
-    def move(self, relayed: Relayed, connection: Connection, state: bytes) -> None:
-        """Give a client's state to its edge."""
-        self._links[relayed.edge].say(Moved(relayed.number, connection.bytes_out), state)
+    def move(self, relayed: Relayed, sent: int, state: bytes) -> None:
+        """Give a client's state to its edge. sent: bytes for the client, in all"""
+        self._links[relayed.edge][-1].say(Moved(relayed.number, sent), state)
 
     def flush(self) -> None:
-        for handler in self._links.values():
+        for handler in self._handlers():
             handler.transport.flush()
 
     def waits(self) -> bool:
         """Whether something is still to be sent to an edge."""
-        return any(handler.transport.waits() for handler in self._links.values())
+        return any(handler.transport.waits() for handler in self._handlers())
+
+    def _handlers(self) -> Iterator[MoveHandler]:
+        return (each for links in self._links.values() for each in links)
 
     def _heard(self, edge: str, message: EdgeMessage) -> None:
         if isinstance(message, Held):

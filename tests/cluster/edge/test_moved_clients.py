@@ -19,6 +19,7 @@ from rumq.session.connection.listener_policy import OPEN
 from rumq.session.moves.moved_client import capture, decode_moved, encode_moved
 from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected
 from rumq.shards.moves.arrivals import continue_moved
+from rumq.shards.moves.relayed_clients import Relayed, RelayedClients
 from tests.cluster.edge.test_relayed_sessions import Mqtt
 from tests.cluster.edge.test_remote_relay import Through
 from tests.cluster.edge.test_remote_relay import peer as peer
@@ -203,6 +204,35 @@ def test_what_a_leader_had_not_read_of_a_relayed_client_goes_along(
         ]
         [session] = leader.process.parts.broker.registry.sessions.values()
         assert session.link is not None
+
+
+def test_figures_that_are_asked_for_meanwhile_keep_nobody_and_lose_nothing(
+    world: World, leader: MovingLeader, peer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take the bytes of a connection from it; the edge waits for as many as the leader says that it has sent."""
+    told = []
+    move = RelayedClients.move
+
+    def noted(self: RelayedClients, relayed: Relayed, sent: int, state: bytes) -> None:
+        told.append(sent)
+        move(self, relayed, sent, state)
+
+    monkeypatch.setattr(RelayedClients, "move", noted)
+    _, through = peer
+    made = client(through)
+    world.turn(20)
+    for number in range(3):
+        made.write(wire.publish("t/1", b"", qos=1, packet_id=number + 1))
+        assert made.packet().packet_id == number + 1
+        leader.process.count()
+        world.turn(20)
+        leader.hold(world)
+        [end] = world.edge.relays._moves.ends.values()
+        came = end.near.shard_end.received
+        leader = leader.succeeded(world)
+        assert told.pop() == came > 0
+        world.turn(20)
+        lead(world, leader)
 
 
 def test_each_of_several_clients_goes_on_after_the_edge_has_seen_the_next_leader(

@@ -24,6 +24,7 @@ from tests.net.authorities import Authorities
 
 TURNS_MAX = 5000
 GREETING = Greeting("replica", "c", "n2#2", 0, 1)
+EARLY = Greeting("client", "c", "n2#2", 0, 1)
 
 
 class Port:
@@ -51,6 +52,8 @@ class Port:
     def _welcome(self, message: m.ReplicaMessage, uris: tuple[str, ...]) -> Refusal | str:
         if not isinstance(message, Greeting) or message.cluster != "c":
             return Refusal("not of this cluster", TO_A_STRANGER)
+        if message == EARLY:
+            return Refusal("not the leader", "not the leader", is_ordinary=True)
         problem = self.tls.names.maybe_problem(uris, message.node) if self.tls is not None else None
         return Refusal(problem, TO_A_STRANGER) if problem else message.node
 
@@ -223,6 +226,13 @@ def test_what_is_no_frame_behind_a_good_greeting_ends_the_link(port: Port) -> No
     sock = port.stranger(encoded(GREETING) + b"\xff" * 40)
     port.until(lambda: port.lost)
     assert has_ended(sock) and len(port.port) == 0
+
+
+def test_a_node_that_asks_for_the_leader_too_early_is_refused_and_not_told_of(port: Port) -> None:
+    """Whoever has a client for the next leader dials it until it is one."""
+    peer = port.peer(EARLY)
+    port.until(lambda: peer.link.closed)
+    assert peer.heard == [Refused("not the leader")] and not port.events and len(port.port) == 0
 
 
 def test_behind_its_greeting_a_node_may_send_more(port: Port) -> None:

@@ -134,6 +134,8 @@ def test_what_is_not_for_a_standby_is_refused_with_the_reason(
         caller = here.peer(**greeting)
         yield lambda: caller.link.closed
         assert caller.heard == [Refused(says)]
+        told = [fields["why"] for name, fields in here.events if name == "connection.refused"]
+        assert len(told) == (greeting != {"kind": "bus"})  # whoever looks for the leader is no stranger
 
     here.run(story())
 

@@ -59,16 +59,16 @@ def test_a_client_is_held_once_everything_that_its_edge_sent_is_here() -> None:
     assert relayed is not None and world.relays.can_hold(relayed)
     connection.pause_reading()
     world.relays.hold([relayed])
-    assert world.said() == [(Hold([7]), b"")] and not world.relays.has_all(relayed, connection)
+    assert world.said() == [(Hold([7]), b"")] and not world.relays.has_all(relayed, connection, 0)
     world.say(Held({7: 10}))
     client.sendall(b"defg")
-    assert not world.relays.has_all(relayed, connection)
+    assert not world.relays.has_all(relayed, connection, 0)
     client.sendall(b"hij")
-    assert world.relays.has_all(relayed, connection) and connection.unparsed == b"defghij"
-    world.relays.move(relayed, connection, b"state")
-    assert world.said() == [(Moved(7, 0), b"state")]
+    assert world.relays.has_all(relayed, connection, 0) and connection.unparsed == b"defghij"
+    world.relays.move(relayed, 42, b"state")
+    assert world.said() == [(Moved(7, 42), b"state")]
     world.relays.resume([relayed])
-    assert world.said() == [(Resume([7]), b"")] and not world.relays.has_all(relayed, connection)
+    assert world.said() == [(Resume([7]), b"")] and not world.relays.has_all(relayed, connection, 0)
     client.close()
     world.edge.close()
     world.site.end()
@@ -86,4 +86,27 @@ def test_nobody_is_held_whose_edge_has_no_link() -> None:
     client.close()
     sock.close()
     world.edge.close()
+    world.site.end()
+
+
+def test_an_edge_that_has_two_links_is_told_over_the_one_that_is_left() -> None:
+    """After a change of members its later relays have a link of their own, of the leader's later epoch."""
+    world = World()
+    client, sock = pair()
+    world.relays.note(Caller(greeting("client", 7), sock, b"", b""))
+    connection = Connection(world.site.pump, sock, "10.0.0.1:1", 1000)
+    relayed = world.relays.maybe_relayed(connection)
+    assert relayed is not None
+    later, theirs = pair()
+    world.relays.take(Caller(greeting("edge"), theirs, b"", b""))
+    later.close()
+    world.site.pump.turn(0.01)
+    assert world.relays.can_hold(relayed)
+    world.relays.hold([relayed])
+    assert world.said() == [(Hold([7]), b"")]
+    world.edge.close()
+    world.site.pump.turn(0.01)
+    assert not world.relays.can_hold(relayed)
+    client.close()
+    sock.close()
     world.site.end()

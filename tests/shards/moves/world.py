@@ -14,10 +14,12 @@ from rumq.net.connection_handover import HandoverState, encode_state
 from rumq.net.transports import continue_handed_over
 from rumq.session.connection.listener_policy import OPEN
 from rumq.session.moves.moved_client import MovedClient, encode_moved
+from rumq.session.state.drop_counters import DropCounters
 from rumq.shards.assembly import Platform, ShardContext, build_shard
 from rumq.shards.moves.arrivals import continue_moved
 from rumq.shards.moves.client_hold import ClientHold
 from rumq.shards.moves.relayed_clients import RelayedClients
+from rumq.shards.stats.counters import CountedShard, Counters
 from tests.commitlog.records import DEAD, NOW, numbers
 from tests.conformance.replies import decode, frame_size
 from tests.conformance.wire import Packet
@@ -55,6 +57,14 @@ class Process:
         continue_handed_over(
             self.parts.pump, "client", sock, peer, b"", OUTBOX_BYTES_MAX, self.parts.broker.welcome
         )
+
+    def count(self) -> None:
+        """Begin to count what the operator's figures and $SYS show."""
+        parts, broker = self.parts, self.parts.broker
+        counted = CountedShard(
+            0, 0, parts.store, parts.router, broker.registry, broker.shard_totals, DropCounters()
+        )
+        Counters(counted, parts.timers, lambda: parts.pump, lambda: 0).count(lambda tally: None)
 
     def stop(self) -> None:
         """As a process that ends at once: nothing is written, and clients are told nothing."""
