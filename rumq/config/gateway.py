@@ -46,7 +46,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
         str, maybe_text("PEM file of the private key, readable only by its owner; empty: in tls_certificate")
     ] = ""
     connections_max: Annotated[
-        int, number("HTTP connections; one more closes the one that is idle for longest", "connections", 1, 1_000_000)
+        int, number("HTTP connections; one more closes one of the network with the most", "connections", 1, 1_000_000)
     ] = 1_000
     mqtt_connections_max: Annotated[
         int, number("clients of MQTT over WebSocket that have logged in; more are refused", "connections", 1, 1_000_000)

@@ -1,6 +1,7 @@
-"""Who may do what: the token of a request, its roles, and the delay of refusals by address. Time is an argument.
+"""Who may do what: the token of a request, its roles, and the delay of refusals by network. Time is an argument.
 
-A refused request waits before its answer, twice as long each time; a right token never waits."""
+A refused request waits before its answer, twice as long each time; a right token never waits. A network is an IPv4
+address or an IPv6 /64: whoever has one address of a /64 has them all."""
 
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ from contextlib import contextmanager
 
 from rumq.admin.operations import Role
 from rumq.auth.login_backoff import LoginBackoff
+from rumq.auth.quota_holder import holder_of
 from rumq.gateway.tokens import Token
 
 SECRET_BYTES_MAX = 1024
-WAITING_MAX = 64  # refusals of one address that wait; further ones are answered at once, with 429
+WAITING_MAX = 256  # refusals that wait; further ones are answered at once, with 429
+OF_A_NETWORK_MAX = 64  # of them
 
 
 class Unauthorized(Exception):
@@ -35,7 +38,7 @@ class Admission:
     def __init__(self, tokens: Mapping[str, Token], seconds_max: float) -> None:
         self.tokens = tokens
         self._backoff = LoginBackoff(seconds_max=seconds_max)
-        self.waiting: Counter[str] = Counter()  # refusals that are delayed, by address
+        self.waiting: Counter[str] = Counter()  # refusals that are delayed, by network
         self.refused = 0
 
     def token_of(self, header: str | None, address: str, now: float) -> Token:
@@ -48,22 +51,24 @@ class Admission:
             if token is not None:
                 return token
         self.refused += 1
-        raise Unauthorized("the token is not known", self._backoff.failed(address, now))
+        raise Unauthorized("the token is not known", self._backoff.failed(holder_of(address), now))
 
     @contextmanager
     def delayed(self, address: str) -> Iterator[None]:
         """While one more refusal of this address waits."""
-        self.waiting[address] += 1
+        network = holder_of(address)
+        self.waiting[network] += 1
         try:
             yield
         finally:
-            self.waiting[address] -= 1
-            if not self.waiting[address]:
-                del self.waiting[address]
+            self.waiting[network] -= 1
+            if not self.waiting[network]:
+                del self.waiting[network]
 
     def has_room(self, address: str) -> bool:
         """Whether one more refusal of this address may wait."""
-        return self.waiting[address] < WAITING_MAX
+        waiting = self.waiting
+        return waiting[holder_of(address)] < OF_A_NETWORK_MAX and waiting.total() < WAITING_MAX
 
 
 def check_role(token: Token, role: Role) -> None:

@@ -25,7 +25,7 @@ from rumq.gateway.exposition import CONTENT_TYPE
 from rumq.gateway.health import Health
 from rumq.gateway.metrics import Metrics
 from rumq.gateway.misuse_reports import MisuseReports
-from rumq.gateway.openapi import description, path_of
+from rumq.gateway.openapi import JSON, description, path_of
 from rumq.gateway.page_files import PageFiles
 from rumq.gateway.request_body import TooLarge
 from rumq.gateway.tokens import Token
@@ -65,10 +65,10 @@ class App:
             else:
                 answer = getattr(api, endpoint.name)
                 routes.append(self._route(endpoint.path, answer, endpoint.role, endpoint.method.upper()))
-        document = description(VERSION)
+        document = as_json(description(VERSION)).body
 
         async def openapi(request: Request) -> Response:
-            return as_json(document)
+            return Response(document, media_type=JSON)
 
         async def metrics(request: Request, token: Token | None = None) -> Response:
             """token: None where metrics are open, for everybody; one client's are not: they say who is here"""
@@ -150,7 +150,7 @@ class App:
         admission = self._context.admission
         if fault.seconds:
             if not admission.has_room(address):
-                return as_json(Fault(error="too many refusals of this address wait already"), 429)
+                return as_json(Fault(error="too many refusals wait already"), 429)
             with admission.delayed(address):
                 await trio.sleep(fault.seconds)
         response = as_json(Fault(error=fault.why), 401)

@@ -1,28 +1,31 @@
-"""HTTP connections: bounded in number, the one idle for longest closed for a new one, and slow readers given up.
+"""HTTP connections of one port: bounded in number, and requests under way too; who holds most gives way first.
 
-Each is served by hypercorn; what is added here is around its stream, from which MQTT over WebSocket is taken."""
+Health requests have slots of their own, and clients of MQTT over WebSocket too (`rumq.gateway.relay`): nothing that
+others do keeps a probe waiting. docs/gateway.md, "Limits"."""
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import trio
-from hypercorn.app_wrappers import ASGIWrapper
-from hypercorn.config import Config
-from hypercorn.trio.tcp_server import TCPServer
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ConnectionState
 
+from rumq.auth.quota_holder import holder_of
 from rumq.config.gateway import Gateway
+from rumq.gateway.http_connection import GONE, App, HttpConnection, Peer
 from rumq.gateway.misuse_reports import MisuseReports
+from rumq.gateway.network_shares import NetworkShares
 from rumq.gateway.relay.relays import Relays
-from rumq.gateway.upgrade_stream import HEAD_BYTES_MAX, UpgradeStream
 
 HANDSHAKE_SECONDS_MAX = 10.0
+ACCEPTED_MAX = 64  # in a turn of the loop
+NO_ROOM, NO_ROOM_SECONDS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM), 0.05
+HEALTH_PATHS = ("/healthz", "/readyz", "/startupz")
+HEALTH_MAX = 64  # health requests under way; a network half of them
 # A client of MQTT may say nothing for hours: the kernel asks whether it is still there.
 KEEPALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
@@ -30,160 +33,140 @@ KEEPALIVE = (
 )  # fmt: skip
 
 
-class BoundedStream(trio.abc.HalfCloseableStream):
-    """A socket to a client that has a bounded time to read each piece."""
-
-    def __init__(self, stream: trio.SocketStream, seconds_max: float) -> None:
-        self._stream, self._seconds_max = stream, seconds_max
-        self.socket = stream.socket  # hypercorn asks it for addresses
-
-    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        try:
-            with trio.fail_after(self._seconds_max):
-                await self._stream.send_all(data)
-        except trio.TooSlowError:
-            raise trio.BrokenResourceError("the client does not read") from None
-
-    async def wait_send_all_might_not_block(self) -> None:
-        await self._stream.wait_send_all_might_not_block()
-
-    async def receive_some(self, max_bytes: int | None = None) -> bytes | bytearray:
-        return await self._stream.receive_some(max_bytes)
-
-    async def send_eof(self) -> None:
-        await self._stream.send_eof()
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
 class Served:
-    """A connection. busy: requests under way; idle_since: monotonic seconds"""
+    """A connection. network: who holds it; is_busy: a request is under way"""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, network: str) -> None:
+        self.network = network
         self.scope = trio.CancelScope()
-        self.stream: UpgradeStream | None = None
-        self.busy = 0
-        self.idle_since = now
+        self.is_busy = False
 
 
 class HttpServer:
-    """count: of connections; shed: closed to make room, so far"""
+    """Serves an application on any number of connections."""
 
     def __init__(
-        self,
-        app: Any,
-        settings: Gateway,
-        now: Callable[[], float],
-        context: ssl.SSLContext | None,
-        relays: Relays,
-        reports: MisuseReports,
-    ) -> None:
-        """context: None without TLS"""
-        self._reports = reports
-        self._relays = relays
-        self._settings, self._now, self._tls = settings, now, context
-        self._app = ASGIWrapper(self._marked(app))
-        self._config = config_of(settings)
-        self._served: dict[tuple[str, int], Served] = {}
-        self.shed = 0
+        self, app: App, settings: Gateway, context: ssl.SSLContext | None, relays: Relays, reports: MisuseReports, *,
+        room: int,
+    ) -> None:  # fmt: skip
+        """context: None without TLS; room: connections that descriptors permit, without those of health requests"""
+        self._app, self._settings, self._tls = app, settings, context
+        self._relays, self._reports = relays, reports
+        count = max(1, min(settings.connections_max, room))
+        busy = max(1, count // 2)
+        self._connections: NetworkShares[Served] = NetworkShares(count, count, self._end, is_busy)
+        self._busy: NetworkShares[Served] = NetworkShares(busy, max(1, busy // 2), self._end)
+        self._health: NetworkShares[Served] = NetworkShares(HEALTH_MAX, HEALTH_MAX // 2, self._end)
 
     @property
     def count(self) -> int:
-        return len(self._served)
+        """Connections, without clients of MQTT."""
+        return len(self._connections) + len(self._health)
 
-    async def serve(self, listeners: Sequence[trio.SocketListener]) -> None:
-        """Serve until cancelled."""
-        context = WorkerContext(None)
+    @property
+    def shed(self) -> int:
+        """How many were closed to make room, so far."""
+        return self._connections.shed + self._busy.shed + self._health.shed + self._relays.shed
+
+    async def serve(self, listening: Sequence[socket.socket]) -> None:
+        """Serve until cancelled. listening: do not block"""
         async with trio.open_nursery() as connections:
-            serve = partial(self._one, context)
-            await trio.serve_listeners(serve, list(listeners), handler_nursery=connections)
+            for sock in listening:
+                connections.start_soon(self._accept, sock, connections)
 
-    async def _one(self, context: WorkerContext, accepted: trio.SocketStream) -> None:
-        try:
-            key = accepted.socket.getpeername()[:2]
-        except OSError:  # it has left
-            await trio.aclose_forcefully(accepted)
-            return
-        if len(self._served) >= self._settings.connections_max and not self._shed_one():
-            await trio.aclose_forcefully(accepted)
-            self._count_shed()
-            return
-        served = self._served[key] = Served(self._now())
-        stream: Any = BoundedStream(accepted, self._settings.request_seconds_max)
-        if self._tls is not None:
-            stream = trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
+    async def _accept(self, listening: socket.socket, connections: trio.Nursery) -> None:
+        """Many in a turn of the loop: trio's listeners accept one, however long the turns of those at work are."""
+        while True:
+            await trio.lowlevel.wait_readable(listening)
+            for _ in range(ACCEPTED_MAX):
+                try:
+                    accepted, address = listening.accept()
+                except OSError as fault:
+                    if fault.errno in NO_ROOM:
+                        self._connections.shed_one()
+                        await trio.sleep(NO_ROOM_SECONDS)
+                    break  # no more, or one that has left already
+                stream = trio.SocketStream(trio.socket.from_stdlib_socket(accepted))
+                connections.start_soon(self.serve_one, stream, Peer(*address[:2]))
+
+    async def serve_one(self, below: Any, peer: Peer) -> None:
+        """One connection, until its end. below: its stream, without TLS"""
+        served = Served(holder_of(peer.host))
+        self._connections.add(served, served.network)
         try:
             with served.scope:
-                with trio.CancelScope() as until_taken:
-                    watched: Any = UpgradeStream(stream, until_taken)
-                    served.stream = watched
-                    await TCPServer(self._app, self._config, context, ConnectionState({}), watched)
-                if watched.taken:
-                    served.busy += 1
-                    for level, option, value in KEEPALIVE:
-                        accepted.socket.setsockopt(level, option, value)
-                    await self._relays.serve(stream, watched.taken, *key)
-        except* (OSError, ssl.SSLError, trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # the client's
+                await self._serve(below, peer, served)
+        except* GONE:
+            pass  # the client's; faults of TLS are OSErrors
+        except* Exception:
+            self._reports.failed()
         finally:
-            if self._served.get(key) is served:
-                del self._served[key]
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + 1.0):
-                await trio.aclose_forcefully(accepted)
+            for shares in (self._connections, self._busy, self._health):
+                shares.discard(served)
+            await trio.aclose_forcefully(below)
 
-    def _shed_one(self) -> bool:
-        """Close the connection that is idle for longest; False if none is idle."""
-        idle = [(served.idle_since, key) for key, served in self._served.items() if not served.busy]
-        if not idle:
-            return False
-        _, key = min(idle)
-        self._served.pop(key).scope.cancel()
-        self._count_shed()
-        return True
-
-    def _count_shed(self) -> None:
-        self.shed += 1
-        self._reports.shed(self._settings.connections_max, self.shed)
-
-    def _marked(self, app: Any) -> Any:
-        """The application, with connections marked while a request is under way."""
-
-        async def marked(scope: Any, receive: Any, send: Any) -> None:
-            served = self._served.get(tuple(scope.get("client") or ())[:2])
-            stream = served.stream if served is not None else None
-            if served is None or stream is None:
-                await app(scope, receive, send)
+    async def _serve(self, below: Any, peer: Peer, served: Served) -> None:
+        stream = below
+        if self._tls is not None:
+            stream = trio.SSLStream(below, self._tls, server_side=True, https_compatible=True)
+            with trio.move_on_after(HANDSHAKE_SECONDS_MAX) as too_slow:
+                await stream.do_handshake()
+            if too_slow.cancelled_caught:
                 return
+        connection = HttpConnection(
+            stream, self._app, peer, "http" if self._tls is None else "https",
+            idle_seconds_max=self._settings.idle_seconds_max, answer_seconds_max=self._settings.request_seconds_max,
+            on_request=partial(self._begin, served), on_idle=partial(self._become_idle, served),
+        )  # fmt: skip
+        taken = await connection.serve()
+        if taken:
+            self._connections.discard(served)  # counted by the relay from here on
+            if isinstance(below, trio.SocketStream):
+                for level, option, value in KEEPALIVE:
+                    below.setsockopt(level, option, value)
+            await self._relays.serve(
+                BoundedStream(stream, self._settings.request_seconds_max), taken, peer.host, peer.port
+            )
 
-            async def sent(message: Any) -> None:
-                # Before the last piece: the client's next request may be here before this one has returned.
-                if message["type"] == "http.response.body" and not message.get("more_body", False):
-                    stream.at_request = not has_body(scope)
-                await send(message)
+    def _begin(self, served: Served, path: str) -> None:
+        served.is_busy = True
+        if path in HEALTH_PATHS:
+            self._connections.discard(served)
+            self._health.add(served, served.network)
+        else:
+            self._busy.add(served, served.network)
 
-            served.busy += 1
-            try:
-                await app(scope, receive, sent)
-            finally:
-                served.busy -= 1
-                served.idle_since = self._now()
+    def _become_idle(self, served: Served, is_kept: bool) -> None:
+        served.is_busy = False
+        self._busy.discard(served)
+        self._health.discard(served)
+        if not served.scope.cancel_called:
+            self._connections.add(served, served.network, goes_first=not is_kept)
 
-        return marked
+    def _end(self, served: Served) -> None:
+        """Close one to make room."""
+        for shares in (self._connections, self._busy, self._health):
+            shares.discard(served)
+        served.scope.cancel()
+        self._reports.shed(self._connections.count_max, self.shed)
 
 
-def has_body(scope: Any) -> bool:
-    """Whether bytes of a request's body may still come: they are no request."""
-    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope.get("headers", ()))
+class BoundedStream:
+    """A stream to a client of MQTT, which has a bounded time to read each piece."""
+
+    def __init__(self, stream: Any, seconds_max: float) -> None:
+        self._stream, self._seconds_max = stream, seconds_max
+
+    async def send_all(self, data: bytes) -> None:
+        """raises: OSError, trio.BrokenResourceError"""
+        with trio.move_on_after(self._seconds_max) as scope:
+            await self._stream.send_all(data)
+        if scope.cancelled_caught:
+            raise trio.BrokenResourceError("the client does not read")
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        return bytes(await self._stream.receive_some(max_bytes))
 
 
-def config_of(settings: Gateway) -> Config:
-    config = Config()
-    config.errorlog = config.accesslog = None
-    config.include_server_header = False
-    config.keep_alive_timeout = settings.idle_seconds_max
-    config.keep_alive_max_requests = 1_000_000
-    config.ssl_handshake_timeout = HANDSHAKE_SECONDS_MAX
-    config.h11_max_incomplete_size = HEAD_BYTES_MAX
-    config.alpn_protocols = ["http/1.1"]
-    return config
+def is_busy(served: Served) -> bool:
+    return served.is_busy

@@ -25,6 +25,10 @@ class MisuseReports:
         if is_told(count):
             self._event("gateway.overloaded", connections=connections, turned_away=count)
 
+    def failed(self) -> None:
+        """A bug of ours, while it is handled: it ends the connection where it happened, and no other."""
+        self._event("gateway.failed", exc_info=True)
+
 
 def is_told(count: int) -> bool:
     return count & (count - 1) == 0

@@ -2,11 +2,12 @@
 
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from rumq.gateway.admission import WAITING_MAX, Admission, Unauthorized
+from rumq.gateway.admission import OF_A_NETWORK_MAX, WAITING_MAX, Admission, Unauthorized
 from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.tokens import Token, hash_of
 from tests.gateway.conftest import Gateway, started
@@ -46,10 +47,26 @@ def test_no_token_is_refused_without_a_delay(header: str | None) -> None:
     assert caught.value.seconds == 0.0
 
 
-def test_so_many_refusals_of_an_address_wait_and_no_more() -> None:
+def test_so_many_refusals_of_a_network_wait_and_no_more() -> None:
     admission = Admission({}, 8.0)
-    admission.waiting["a"] = WAITING_MAX
-    assert not admission.has_room("a") and admission.has_room("b")
+    with ExitStack() as delays:
+        for n in range(OF_A_NETWORK_MAX):
+            delays.enter_context(admission.delayed(f"2001:db8::{n:x}"))
+        assert not admission.has_room("2001:db8::ffff") and admission.has_room("2001:db8:0:1::1")
+        for n in range(WAITING_MAX - OF_A_NETWORK_MAX):
+            delays.enter_context(admission.delayed(f"10.0.{n}.1"))
+        assert not admission.has_room("10.9.9.9"), "so many of all"
+    assert admission.has_room("2001:db8::1") and not admission.waiting
+
+
+def test_wrong_tokens_are_counted_by_network() -> None:
+    admission = Admission({}, 8.0)
+    waits = []
+    for n in range(3):
+        with pytest.raises(Unauthorized) as caught:
+            admission.token_of("Bearer rumq_wrong", f"2001:db8::{n:x}", 0.0)
+        waits.append(caught.value.seconds)
+    assert waits == [0.25, 0.5, 1.0]
 
 
 def test_wrong_tokens_are_counted(small: Gateway) -> None:

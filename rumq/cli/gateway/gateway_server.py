@@ -7,6 +7,7 @@ import ctypes
 import gc
 import os
 import signal
+import socket
 import time
 
 import trio
@@ -19,6 +20,7 @@ from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
 from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of, trace_headers
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.config import Settings
+from rumq.config.gateway import Gateway
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import RING, setup_events
 from rumq.gateway.admission import Admission
@@ -29,15 +31,15 @@ from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.event_socket import receive_events
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.host_names import HostNames
-from rumq.gateway.http_server import HttpServer
+from rumq.gateway.http_server import HEALTH_MAX, HttpServer
 from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
-from rumq.gateway.relay.relays import Limits, Relays
+from rumq.gateway.relay.relays import WAITING_MAX, Limits, Relays
 from rumq.gateway.scraped_figures import ScrapedFigures
 from rumq.gateway.shard_client import ShardClient
 from rumq.gateway.span_export import SpanExporter
-from rumq.net.fd_limit import raise_limit
+from rumq.net.fd_limit import raise_limit, room_for_connections
 from rumq.net.listener import open_sockets
 from rumq.settings.loopback import is_loopback
 from rumq.shards.stats.event_log import tell
@@ -47,6 +49,7 @@ PORT = 8080
 BIND_SECONDS = 2.0  # a killed predecessor may still hold the port
 PARENT_SECONDS = 1.0
 STOP_SECONDS = 2.0
+OTHER_FILES = 128  # to ask shards, to read logs
 PR_SET_PDEATHSIG = 1
 
 
@@ -86,8 +89,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
 async def run(args: argparse.Namespace, settings: Settings, context: Context, parent: int) -> None:
     """Serve until a signal, or the broker's end."""
     server = HttpServer(
-        App(context).build(), settings.gateway, context.now, tls_of(settings), context.relays,
-        MisuseReports(context.event),
+        App(context).build(), settings.gateway, tls_of(settings), context.relays, MisuseReports(context.event),
+        room=connections_room(settings.gateway),
     )  # fmt: skip
     context.connections = lambda: (server.count, server.shed)
     listeners = await bind(settings)
@@ -108,6 +111,13 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
                 elif number == signal.SIGTERM or not args.for_broker:
                     break  # a terminal sends SIGINT to the broker too, which stops us
         nursery.cancel_scope.cancel()
+
+
+def connections_room(gateway: Gateway) -> int:
+    """HTTP connections that descriptors permit beside clients of MQTT, each with a connection to the broker too."""
+    room = room_for_connections(raise_limit(), 0)
+    others = 2 * gateway.mqtt_connections_max + WAITING_MAX + HEALTH_MAX + OTHER_FILES
+    return max(room - others, room // 4)
 
 
 async def end_with(parent: int, scope: trio.CancelScope) -> None:
@@ -150,14 +160,14 @@ def context_of(settings: Settings) -> Context:
     # The history is of the whole cluster; a scrape is of this node, as every node is scraped.
     whole = ScrapedFigures(shards.ask, time.monotonic) if node else figures
     admission = Admission(tokens_of(settings), settings.auth.guess_seconds_max)
-    socket = gateway_socket(settings)
+    path = gateway_socket(settings)
     limits = Limits(
         settings.gateway.mqtt_connections_max, settings.mqtt.connect_bytes_max, settings.mqtt.packet_bytes_max
     )
     hosts = HostNames(settings.gateway, is_loopback=is_loopback(settings.gateway.host))
     return Context(
-        settings.gateway, shards, Publishers(socket, node),
-        Relays(socket, limits, admission, hosts, tell, time.monotonic), ServedRecords(data), admission, hosts,
+        settings.gateway, shards, Publishers(path, node),
+        Relays(path, limits, admission, hosts, tell, time.monotonic), ServedRecords(data), admission, hosts,
         policy.rules, users_of(settings),
         EventFeed(shards.ask, RING), figures, Sampler(whole.figures, data, tell, time.time), tell, time.monotonic,
         lambda: time.time_ns() // 1000,
@@ -170,7 +180,7 @@ def users_of(settings: Settings) -> list[str]:
     return sorted(parse_users(read_secrets(path, strict=False), path)) if path else []
 
 
-async def bind(settings: Settings) -> list[trio.SocketListener]:
+async def bind(settings: Settings) -> list[socket.socket]:
     """Open the listening sockets and report them (listener.bound). raises: RumqError"""
     gateway = settings.gateway
     port = max(0, gateway.port)
@@ -199,4 +209,4 @@ async def bind(settings: Settings) -> list[trio.SocketListener]:
             "listener.open", host=gateway.host, port=bound,
             why="tokens cross the network in the clear: set gateway.tls_certificate, or put a proxy in front",
         )  # fmt: skip
-    return [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in found]
+    return found

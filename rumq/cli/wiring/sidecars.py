@@ -26,9 +26,7 @@ def check_sidecars(settings: Settings) -> None:
 
 def check_gateway(settings: Settings) -> None:
     """raises: ConfigError for settings that the gateway could not start with"""
-    if any(
-        importlib.util.find_spec(name) is None for name in ("starlette", "hypercorn", "prometheus_client")
-    ):
+    if any(importlib.util.find_spec(name) is None for name in ("starlette", "prometheus_client")):
         raise ConfigError(
             Fault("settings", "gateway.port", "", 'the gateway needs its extra: pip install "rumq[gateway]"')
         )

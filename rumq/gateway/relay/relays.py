@@ -1,20 +1,23 @@
 """MQTT clients over WebSocket, each relayed to the broker as its token's user. docs/gateway.md, "MQTT over WebSocket"
 
-Bounded: connections, those that have not logged in, bytes of CONNECT, and the time that a client has to read. What a
-client does not read stays with the broker, which treats it as any slow client."""
+Bounded: connections, those that have not logged in, bytes of CONNECT, and the time that a client has to read. Beyond
+the bound of those without a login the oldest of the network with the most goes, so that a newcomer is always heard.
+What a client does not read stays with the broker, which treats it as any slow client."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import trio
 
+from rumq.auth.quota_holder import holder_of
 from rumq.gateway.admission import Admission, Unauthorized
 from rumq.gateway.broker_socket import header_for, open_broker
 from rumq.gateway.host_names import HostNames
+from rumq.gateway.misuse_reports import is_told
+from rumq.gateway.network_shares import NetworkShares
 from rumq.gateway.relay.login import (
     Login,
     LoginRefused,
@@ -33,7 +36,7 @@ from rumq.mqtt.reasons import Reason
 
 LOGIN_SECONDS_MAX = 10.0
 WAITING_MAX = 256  # connections that have not logged in
-OF_A_HOST_MAX = 64  # of them
+OF_A_NETWORK_MAX = 64  # of them
 Event = Callable[..., None]
 
 
@@ -68,11 +71,28 @@ class Relays:
         self._path, self._limits, self._admission = path, limits, admission
         self._event, self._now, self._hosts = event, now, hosts
         self._relays: set[Relay] = set()
-        self._waiting: Counter[str] = Counter()  # by host, those that have not logged in
+        self._waiting: NetworkShares[trio.CancelScope] = NetworkShares(
+            WAITING_MAX, OF_A_NETWORK_MAX, self._shed
+        )  # connections that have not logged in
 
     @property
     def count(self) -> int:
         return len(self._relays)
+
+    @property
+    def waiting(self) -> int:
+        """Connections that have not logged in."""
+        return len(self._waiting)
+
+    @property
+    def shed(self) -> int:
+        """How many of them were closed to make room, so far."""
+        return self._waiting.shed
+
+    def _shed(self, scope: trio.CancelScope) -> None:
+        scope.cancel()
+        if is_told(self.shed):
+            self._event("gateway.overloaded", connections=WAITING_MAX, turned_away=self.shed)
 
     def recheck(self, tokens: Mapping[str, Token]) -> None:
         """There are other tokens: clients whose token is gone, or may do something else, connect anew."""
@@ -84,47 +104,49 @@ class Relays:
         """One connection. below: its stream; data: its request, and what was read behind it
 
         raises: OSError, trio.BrokenResourceError of the stream"""
+        login = Login(self._limits.connect_bytes_max)
+        admitted = None
+        with trio.CancelScope() as until_shed:
+            self._waiting.add(until_shed, holder_of(host))
+            try:
+                admitted = await self._logged_in(below, data, login, host)
+            except Broken:
+                pass  # the client's
+            finally:
+                self._waiting.discard(until_shed)
+        if admitted is not None:
+            websocket, relay, connect = admitted
+            try:
+                await self._relayed(websocket, relay, connect, login.rest, host, port)
+            except Broken:
+                pass
+
+    async def _logged_in(
+        self, below: Any, data: bytes, login: Login, host: str
+    ) -> tuple[WebSocket, Relay, p.Connect] | None:
+        """From the request to CONNECT; None: it was refused. raises: Broken, OSError, trio.BrokenResourceError"""
         head, _, rest = data.partition(b"\r\n\r\n")
         found = answer(head + b"\r\n\r\n", self._hosts)
-        if not self._has_room(host):
+        if self.count >= self._limits.connections_max:
             found = refused(503, "there are too many MQTT clients here")
         await below.send_all(found.data)
         if found.wire is None:
-            return
+            return None
         found.wire.receive_data(rest)
         websocket = WebSocket(below, found.wire)
-        try:
-            await self._client(websocket, host, port)
-        except Broken:
-            pass  # the client's
-
-    def _has_room(self, host: str) -> bool:
-        waiting = self._waiting
-        if waiting[host] >= OF_A_HOST_MAX or waiting.total() >= WAITING_MAX:
-            return False
-        return self.count < self._limits.connections_max
-
-    async def _client(self, websocket: WebSocket, host: str, port: int) -> None:
-        login = Login(self._limits.connect_bytes_max)
-        self._waiting[host] += 1
         try:
             connect = None
             with trio.move_on_after(LOGIN_SECONDS_MAX):
                 connect = await received(websocket, login)
             if connect is None:
                 await websocket.close(POLICY, "no CONNECT came")
-                return
-            relay = await self._admitted(connect, host)
+                return None
+            return websocket, await self._admitted(connect, host), connect
         except LoginRefused as fault:
             if fault.answer:
                 await websocket.send(fault.answer)
             await websocket.close(POLICY, fault.why)
-            return
-        finally:
-            self._waiting[host] -= 1
-            if not self._waiting[host]:
-                del self._waiting[host]
-        await self._relayed(websocket, relay, connect, login.rest, host, port)
+            return None
 
     async def _admitted(self, connect: p.Connect, host: str) -> Relay:
         """raises: LoginRefused, after a delay for a wrong token"""
