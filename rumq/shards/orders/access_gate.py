@@ -80,6 +80,15 @@ class AccessGate:
         now = self._clock.monotonic
         return [(kind, name, ban.until - now, ban.refused) for (kind, name), ban in self._bans.items()]
 
+    def names(self) -> list[tuple[str, str]]:
+        """(kind, name) of each ban, also of some that are over."""
+        return list(self._bans)
+
+    def seconds_left(self, kind: str, name: str) -> float:
+        """Of a ban; 0 or less: there is none."""
+        ban = self._bans.get((kind, name))
+        return 0.0 if ban is None else ban.until - self._clock.monotonic
+
     def _forget_old(self) -> None:
         now = self._clock.monotonic
         for key in [key for key, ban in self._bans.items() if ban.until <= now]:

@@ -6,7 +6,7 @@ of this shard, puts it in force again, until it is taken back or its time is ove
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -121,14 +121,24 @@ class StandingOrders:
             return self._parts.gate.ban(order.kind, order.name, seconds)
         return self.tracing.resume(order.kind, order.name, seconds)
 
-    def in_force(self) -> list[StandingOrder]:
-        """All, for a snapshot of the journal. Cost: with 10,000 bans, which is the most, some ms"""
+    def in_force(self) -> Iterator[StandingOrder]:
+        """All, for a snapshot of the journal, which is written over many turns: each as it is when it is taken.
+
+        What is given meanwhile may be missing: it has an entry of its own."""
         p = self._parts
-        now_us = p.clock.now_us
-        drain = [StandingOrder("drain", until_us=FOREVER_US)] if p.gate.is_draining else []
-        bans = [timed_order("ban", *ban[:3], now_us) for ban in p.gate.bans()]
-        traces = [timed_order("trace", *trace, now_us) for trace in self.tracing.in_force()]
-        return [*drain, *bans, *traces]
+        gate, clock = p.gate, p.clock
+        names = gate.names()
+
+        def orders() -> Iterator[StandingOrder]:
+            if gate.is_draining:
+                yield StandingOrder("drain", until_us=FOREVER_US)
+            for kind, name in names:
+                if (seconds := gate.seconds_left(kind, name)) > 0.0:
+                    yield timed_order("ban", kind, name, seconds, clock.now_us)
+            for trace in self.tracing.in_force():
+                yield timed_order("trace", *trace, clock.now_us)
+
+        return orders()
 
 
 class OrderToWrite:

@@ -5,7 +5,8 @@ The broker serves clients between the parts. docs/session-journal.md."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from commitlog import Partition
 from commitlog.partition_types import PartitionReader
@@ -24,14 +25,16 @@ SNAPSHOT_BYTES_MIN = 8 << 20
 
 
 class Snapshot:
-    """A snapshot under way. sessions: numbers of those still to be written"""
+    """A snapshot under way. sessions: numbers of those still to be written; orders: those, each as it is when it is
+    taken"""
 
     def __init__(
-        self, begun_lsn: int, retained_from: list[int], retained_changes: int, sessions: deque[int]
-    ) -> None:
-        self.begun_lsn = begun_lsn
+        self, begun_lsn: int, layout: tuple[str, ...], retained_from: list[int], retained_changes: int,
+        sessions: deque[int], orders: Iterator[e.StandingOrder],
+    ) -> None:  # fmt: skip
+        self.begun_lsn, self.layout = begun_lsn, layout
         self.retained_from, self.retained_changes = retained_from, retained_changes
-        self.sessions = sessions
+        self.sessions, self.orders = sessions, orders
         self.last: Retained | None = None  # of the retained messages written so far
 
 
@@ -41,9 +44,11 @@ class SnapshotWriter:
     def __init__(
         self, journal: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
         checkpoints: CheckpointBuilder, append: Callable[[list[e.JournalEntry], int], None],
-        orders: Callable[[], list[e.StandingOrder]] = list,
+        orders: Callable[[], Iterable[e.StandingOrder]] = tuple,
     ) -> None:  # fmt: skip
-        """append: writes entries as one record of the journal, at a time in µs; orders: that are in force"""
+        """append: writes entries as one record of the journal, at a time in µs
+
+        orders: of the operator that are in force, each as it is when it is taken, which may be turns later"""
         self._journal, self._partitions, self._recorder = journal, partitions, recorder
         self._router, self._checkpoints, self._append = router, checkpoints, append
         self._orders = orders
@@ -70,23 +75,23 @@ class SnapshotWriter:
     def begin(self, layout: tuple[str, ...], now_us: int) -> None:
         self._snapshot = Snapshot(
             self._journal.next_lsn,
+            layout,
             [feed.visible_lsn for feed in self._router.feeds],
             self._router.retained.changes,
             deque(self._recorder.sessions),
+            iter(self._orders()),
         )
         self._since = self._end()
         self._append([e.Layout(layout), e.SnapshotBegun()], now_us)
-        # All at once: what is ordered or taken back from here on is behind them.
-        orders = self._orders()
-        for at in range(0, len(orders), PART_ORDERS):
-            self._append([e.Layout(layout, tuple(orders[at : at + PART_ORDERS]))], now_us)
 
     def write_part(self, now_us: int) -> None:
-        """Write one part: some sessions, preceded by the checkpoint that their cursors refer to, or some retained
-        messages, or the end."""
+        """Write one part: some standing orders; or some sessions, preceded by the checkpoint that their cursors refer
+        to; or some retained messages; or the end."""
         snapshot = self._snapshot
         assert snapshot is not None
-        if snapshot.sessions:
+        if some_orders := tuple(islice(snapshot.orders, PART_ORDERS)):
+            self._append([e.Layout(snapshot.layout, some_orders)], now_us)
+        elif snapshot.sessions:
             self._append_sessions(snapshot, now_us)
         elif some := self._router.retained.page(snapshot.last):
             # As they are now: what came meanwhile is also in the log, above the lsns that the snapshot covers.

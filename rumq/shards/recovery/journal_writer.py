@@ -6,7 +6,7 @@ restart replays, snapshots how much is kept."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from commitlog import Partition
 from commitlog.partition_types import PartitionReader
@@ -31,11 +31,11 @@ class JournalWriter:
     def __init__(
         self, partition: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
         session_of: Callable[[str], Session | None], clock: Clock, lifecycle: Lifecycle,
-        orders: Callable[[], list[e.StandingOrder]] = list,
+        orders: Callable[[], Iterable[e.StandingOrder]] = tuple,
     ) -> None:  # fmt: skip
         """partition: of the internal stream; partitions: those that the vectors in entries refer to
 
-        orders: of the operator that are in force"""
+        orders: as of `SnapshotWriter`"""
         self.partition, self._partitions = partition, partitions
         self.recorder, self._router = recorder, router
         self._clock, self._lifecycle = clock, lifecycle

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from examples.cluster import Member
+from tests.cli.conftest import rumqd
 from tests.cluster.live.gaps import gap_of
 from tests.cluster.live.harm import wait_until
 from tests.cluster.live.run import RECOVERY_S, LiveRun
@@ -78,6 +79,34 @@ def swap(run: LiveRun, number: int, folder: Path | None, release: Path) -> float
     return max(gap_of(each.acked_at, began, ended) for each in run.workload.publishers)
 
 
+def order_ban(run: LiveRun) -> None:
+    """The journal of each shard has what the release before does not know: an order of the operator."""
+
+    def is_done() -> bool:
+        words = ["--kind", "client", "--name", "nobody", "--seconds", "3600", "--yes"]
+        return rumqd("ask", "ban", *words, "--data", str(run.live.nodes[0].data)).status == 0
+
+    wait_until(is_done)
+    assert is_done(), run.result.report()
+
+
+def lead_with_orders(run: LiveRun, number: int) -> None:
+    """A node leads shard 0, whose journal has the order, and goes on doing so."""
+    node = run.live.nodes[number]
+
+    def leads() -> bool:
+        if run.live.shard_records()[0]["leader"].startswith(f"{node.name}#"):
+            return True
+        rumqd("cluster", "move", "0", "--to", node.name, "--data", str(node.data))
+        return False
+
+    wait_until(leads)
+    assert leads(), run.result.report()
+    assert run._recovered(f"{node.name} leads shard 0", RECOVERY_S), run.result.report()
+    assert not node.logs.read_text().count('"shard.failed"'), node.last_words()
+    assert leads(), "it has given up, and another one leads"
+
+
 def upgraded_and_back(tmp_path: Path, back: int) -> None:
     """back: how many nodes get the release before again"""
     release = tmp_path / "release"
@@ -91,7 +120,9 @@ def upgraded_and_back(tmp_path: Path, back: int) -> None:
         run.workload.start()
         assert run._recovered("the start", RECOVERY_S), run.result.report()
         gaps = [swap(run, number, None, release) for number in range(3)]
+        order_ban(run)
         gaps += [swap(run, number, release, release) for number in range(back)]
+        lead_with_orders(run, 0)
         run._end()
     finally:
         run.workload.end()

@@ -12,6 +12,7 @@ from rumq.session.journal.entries import FOREVER_US, StandingOrder
 from rumq.shards.admin.tracing import LOOK_SECONDS
 from rumq.shards.orders import access_gate
 from rumq.shards.orders.standing_orders import WRITTEN_SECONDS_MAX
+from rumq.shards.recovery.journal_snapshot import PART_ORDERS
 from tests.commitlog.records import NOW
 from tests.conformance import wire
 from tests.faults.shard import Client, Shard
@@ -146,6 +147,23 @@ def test_a_snapshot_has_the_orders_in_force_and_what_comes_behind_it_counts(runs
     assert {(row.name, row.seconds) for row in ask(shard, "bans").bans} == {("a", 500.0), ("c", 500.0)}
     assert [(row.name, row.seconds) for row in ask(shard, "traces").traces] == [("a", 500.0)]
     assert not ask(shard, "shards").shards[0].draining
+
+
+def test_what_is_taken_back_while_a_snapshot_is_written_is_not_in_it(runs: Runs) -> None:
+    shard, snapshots = runs.shard, runs.shard.parts.journal._snapshots
+    for number in range(PART_ORDERS + 2):
+        shard.parts.logins.gate.ban("client", f"c{number}", 600.0)
+    snapshots.begin(shard.parts.journal.layout(), shard.now_us)
+    snapshots.write_part(shard.now_us)
+    ask(shard, "unban", kind="client", name=f"c{PART_ORDERS}")
+    ask(shard, "unban", kind="client", name="c0")
+    ask(shard, "ban", kind="client", name="new")
+    while snapshots.is_under_way:
+        snapshots.write_part(shard.now_us)
+    shard.settle()
+    found = {row.name for row in ask(runs.kill(), "bans").bans}
+    assert len(found) == PART_ORDERS + 1 and "new" in found
+    assert found.isdisjoint({"c0", f"c{PART_ORDERS}"})
 
 
 def test_an_order_is_answered_once_it_is_durable(runs: Runs) -> None:
