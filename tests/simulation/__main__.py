@@ -5,6 +5,7 @@ import gc
 import sys
 import time
 from collections import Counter
+from functools import partial
 from multiprocessing import get_context
 
 from tests.simulation.schedule import Wrong, run
@@ -18,10 +19,11 @@ def main() -> int:
     parser.add_argument("--schedules", type=int, default=1000, help="how many [1000]")
     parser.add_argument("--first", type=int, default=0, help="the first seed [0]")
     parser.add_argument("--jobs", type=int, default=1, help="processes [1]")
+    parser.add_argument("--late", action="store_true", help="shards begin while others are missing")
     parser.add_argument("--go-on", action="store_true", help="after one that fails")
     args = parser.parse_args()
     if args.seed is not None:
-        return replay(args.seed)
+        return replay(args.seed, is_late=args.late)
     begun = time.monotonic()
     counts: Counter[str] = Counter()
     wrong: list[str] = []
@@ -29,7 +31,7 @@ def main() -> int:
     starts = range(args.first, args.first + args.schedules, BATCH)
     batches = [range(at, min(at + BATCH, args.first + args.schedules)) for at in starts]
     with get_context("fork").Pool(args.jobs) as pool:
-        for some, failed, size in pool.imap_unordered(play, batches):
+        for some, failed, size in pool.imap_unordered(partial(play, is_late=args.late), batches):
             counts += some
             done += size
             wrong += failed
@@ -47,22 +49,22 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def play(seeds: range) -> tuple[Counter[str], list[str], int]:
+def play(seeds: range, *, is_late: bool) -> tuple[Counter[str], list[str], int]:
     counts: Counter[str] = Counter()
     wrong = []
     gc.disable()  # a schedule is one large cycle, which is collected once it is over
     for seed in seeds:
         try:
-            counts += run(seed)
+            counts += run(seed, is_late=is_late)
         except Wrong as fault:
             wrong.append(str(fault))
     gc.collect()
     return counts, wrong, len(seeds)
 
 
-def replay(seed: int) -> int:
+def replay(seed: int, *, is_late: bool) -> int:
     try:
-        run(seed, print)
+        run(seed, print, is_late=is_late)
     except Wrong as fault:
         print(fault)
         return 1

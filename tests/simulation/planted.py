@@ -6,6 +6,7 @@ from tests.faults.planted import Planted
 SEEDS = "tests/simulation/test_simulation.py::test_what_a_schedule_has_found_once_stays_repaired"
 SCHEDULES = "tests/simulation/test_simulation.py::test_schedules_of_fixed_seeds_keep_every_promise"
 FOUND = "tests/simulation/test_found.py"
+LATE = "tests/simulation/test_late_shards.py"
 
 PLANTED = [
     # The bus
@@ -162,5 +163,54 @@ PLANTED = [
         "                self.returned.append((where, lsn, stop))\n",
         "",
         SCHEDULES,
+    ),
+    # Shards that are missing at a start
+    Planted(
+        "a message that a missing shard may have is stored", "rumq/shards/recovery/undecided.py",
+        "        is_there = all(wire.partition not in partitions for partitions in self.missing.values())\n",
+        "        is_there = True\n",
+        f"{LATE}::test_a_message_that_the_missing_shard_has_is_not_stored_twice",
+    ),
+    Planted(
+        "an id that was released is free, whatever a missing shard has", "rumq/shards/recovery/undecided.py",
+        "        if is_there and not (is_again and wire.packet_id in replayed.qos2_tagged):\n",
+        "        if is_there:\n",
+        f"{LATE}::test_a_message_that_is_stored_is_known_though_its_id_was_used_before",
+    ),
+    Planted(
+        "the end of an unknown exchange is answered and forgotten", "rumq/session/protocol/control_packets.py",
+        "        if not known and client.broker.undecided.concerns(responder.session):\n",
+        "        if False:\n",
+        f"{LATE}::test_an_exchange_with_the_missing_shard_ends_when_it_is_back",
+    ),
+    Planted(
+        "a later run asks a missing shard from the beginning", "rumq/shards/bus/remote_partition.py",
+        "            partition.outgoing.committed_there = tags_from[partition.index]\n",
+        "            partition.outgoing.committed_there = 0\n",
+        f"{LATE}::test_an_exchange_that_had_ended_does_not_open_again",
+    ),
+    Planted(
+        "a run that ends soon leaves a search from the beginning", "rumq/shards/recovery/startup.py",
+        "        late.searched(self._state)\n",
+        "",
+        f"{LATE}::test_nor_does_it_when_a_shard_dies_soon_after_its_start",
+    ),
+    Planted(
+        "releases that nothing accounts for yet are not written down", "rumq/shards/recovery/undecided.py",
+        "            if (packed := packed_releases(session.qos2_released))\n",
+        "            if (packed := packed_releases({}))\n",
+        f"{LATE}::test_schedules_in_which_shards_are_missing_keep_every_promise",
+    ),
+    Planted(
+        "what may have been sent of a missing partition counts as fresh", "rumq/shards/recovery/late_shards.py",
+        "            below[index] = next_lsn\n",
+        "            pass\n",
+        f"{LATE}::test_schedules_in_which_shards_are_missing_keep_every_promise",
+    ),
+    Planted(
+        "a group hands out what a missing shard's members have", "rumq/shards/recovery/late_shards.py",
+        "            self._router.sharing.hold()\n",
+        "            pass\n",
+        f"{LATE}::test_a_shared_subscription_is_handed_out_once_all_have_said_what_they_had",
     ),
 ]  # fmt: skip

@@ -21,14 +21,15 @@ SHARES = ("$share/g/#", "$share/g/a", "$share/h/d/+")
 
 
 class Wrong(AssertionError):
-    """A schedule showed something that no broker may do. seed: shows it again"""
+    """A schedule showed something that no broker may do. seed, is_late: show it again"""
 
-    def __init__(self, seed: int, why: str) -> None:
-        super().__init__(seed, why)
-        self.seed, self.why = seed, why
+    def __init__(self, seed: int, why: str, is_late: bool = False) -> None:
+        super().__init__(seed, why, is_late)
+        self.seed, self.why, self.is_late = seed, why, is_late
 
     def __str__(self) -> str:
-        return f"seed {self.seed}: {self.why}\n  again, step by step: python -m tests.simulation --seed {self.seed}"
+        again = f"python -m tests.simulation{' --late' if self.is_late else ''} --seed {self.seed}"
+        return f"seed {self.seed}: {self.why}\n  again, step by step: {again}"
 
 
 @dataclass
@@ -283,7 +284,7 @@ def run(seed: int, trace: Callable[[str], None] | None = None, *, is_late: bool 
     try:
         schedule.play()
     except (Broken, Restless) as fault:
-        raise Wrong(seed, f"{type(fault).__name__}: {fault}") from None
+        raise Wrong(seed, f"{type(fault).__name__}: {fault}", is_late) from None
     except Exception as fault:
-        raise Wrong(seed, "".join(format_exception(fault))) from None
+        raise Wrong(seed, "".join(format_exception(fault)), is_late) from None
     return schedule.machine.counts

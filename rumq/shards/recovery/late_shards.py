@@ -56,6 +56,16 @@ class LateShards:
                     found = partial(self._found, restorer, partition, end_lsn)
                     self._feeds.begin_without(partition, end_lsn, found)
 
+    def searched(self, state: ReplayedState) -> None:
+        """Before the first checkpoint of this run: QoS 2 messages below these lsns are in the journal.
+
+        Owners say soon how far they have committed; a run that ends before that must not leave to the next one a search
+        from the beginning, which finds packet ids that are long free."""
+        for peer in self._others.values():
+            for partition in peer.partitions:
+                outgoing = partition.outgoing
+                outgoing.committed_there = max(outgoing.committed_there, state.tags_from[partition.index])
+
     def begin(self, state: ReplayedState, unanswered: Iterable[int]) -> None:
         """Sessions are restored. unanswered: shards that have not said which QoS 2 messages they have"""
         others = self._others

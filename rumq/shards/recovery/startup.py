@@ -58,6 +58,7 @@ class Startup:
         if self._unanswered and not late.are_given_up():
             return False
         self._fit()  # an owner may have died since, and lost what it had not written
+        late.searched(self._state)
         wants_publishers = self._restorer.restore(self._state, self._carry_out)
         self._has_restored = True
         if peers.others:

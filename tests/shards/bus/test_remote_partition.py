@@ -101,3 +101,33 @@ def test_a_successor_is_not_held_to_the_refusals_of_a_disk_that_was_full(world: 
     assert (0, False, "") not in world.limits
     world.owner.joined(world.link, {0: (0, 0)})
     assert world.limits[-1] == (0, False, "")
+
+
+def test_readers_that_began_without_the_owner_go_on_where_the_last_run_stood(world: World) -> None:
+    """Not where the owner stands: what it took before it was met is to come."""
+    found: list[int] = []
+    feeds = RemoteFeeds(world.router, {})
+    feeds.begin_without(world.partition, 30, found.append)
+    assert world.partition.is_met, "a SUBACK does not wait for it for ever"
+    world.owner.joined(world.link, {0: (3, 40)})
+    assert world.router.feeds[0].visible_lsn == 30 and found == [40]
+    world.owner.joined(world.link, {0: (3, 50)})
+    assert found == [40], "it is late once"
+
+
+def test_an_owner_with_less_than_the_last_run_knew_counts(world: World) -> None:
+    found: list[int] = []
+    RemoteFeeds(world.router, {}).begin_without(world.partition, 30, found.append)
+    world.owner.joined(world.link, {0: (3, 20)})
+    assert world.router.feeds[0].visible_lsn == 20 and found == [20]
+
+
+def test_nothing_is_handed_over_before_the_owner_has_said_what_it_has(world: World) -> None:
+    world.owner.undecided([7])
+    outgoing = world.partition.outgoing
+    outgoing.append(bytearray(32), b"", 1, 0, b"")
+    world.owner.joined(world.link, {0: (0, 40)})
+    world.owner.mark(m.Mark(0, 0, 40, 40, 0), memoryview(b""))
+    assert world.said == [] and outgoing.committed_there == 7, "a checkpoint names what was not searched"
+    world.owner.decided(world.link)
+    assert [type(message) for message in world.said] == [m.Published]

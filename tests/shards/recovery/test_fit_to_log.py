@@ -1,8 +1,10 @@
 """What the journal says, made to fit a log that has lost its end."""
 
+from rumq.mqtt.kernels.window import Window
 from rumq.session.journal import entries as e
+from rumq.session.journal.replayed_session import ReplayedSession
 from rumq.session.journal.replayed_state import ReplayedShare, ReplayedState
-from rumq.shards.recovery.fit_to_log import fit_to_log
+from rumq.shards.recovery.fit_to_log import end_seen, fit_to_log
 
 LAYOUT = ("main/g1/p0", "main/g1/p1")
 
@@ -41,3 +43,21 @@ def test_nothing_beyond_the_log_s_end_is_handed_out_again_or_taken_for_handed_ou
     assert fit_to_log(found, LAYOUT, [5, 9])
     share = found.shares["$share/g/#"]
     assert share == ReplayedShare([5, 9], [(0, 3, 5), (1, 8, 9)], {(0, 4), (1, 8)})
+
+
+def test_a_partition_whose_owner_is_missing_ends_behind_every_position() -> None:
+    found = replayed()
+    found.seen = [9, 9]
+    assert [end_seen(found, index) for index in (0, 1)] == [9, 9]
+    session = found.sessions[1] = ReplayedSession(1, "c", 5, 100)
+    session.cursors[0] = [12, 3]
+    assert end_seen(found, 0) == 12
+    session.redelivered_below = [14, 3]
+    assert end_seen(found, 0) == 14
+    session.window = Window(4)
+    session.window.put(0, b"\1", (20).to_bytes(8, "little"), (0).to_bytes(4, "little"))
+    assert end_seen(found, 0) == 21
+    found.shares["$share/g/#"] = ReplayedShare([22, 9], [(0, 22, 24), (1, 3, 50)], {(0, 30)})
+    assert [end_seen(found, index) for index in (0, 1)] == [31, 50]
+    found.retained["a"] = e.Retained(0, 40, 0, "a", bytes(32), b"")
+    assert end_seen(found, 0) == 41

@@ -28,6 +28,8 @@ class Late:
     def place(self, state: ReplayedState, layout: tuple[str, ...], restorer: Any) -> None:
         self.placed += 1
 
+    def searched(self, state: ReplayedState) -> None: ...
+
     def begin(self, state: ReplayedState, unanswered: set[int]) -> None:
         self.begun.append(set(unanswered))
 
