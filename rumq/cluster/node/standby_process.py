@@ -180,7 +180,9 @@ class StandbyProcess:
             why = f"this node knows feature level {FEATURE_LEVEL}, the other one has {message.level}: upgrade this one"
         elif message.kind != "replica":
             why = f"{standing.node} does not lead shard {standing.shard}"
-            return Refusal(why, why, is_ordinary=True)  # when a shard moves, others dial the next leader early
+            return Refusal(
+                why, why, is_ordinary=True
+            )  # when a shard moves, others dial the next leader early
         else:
             return message.node
         return Refusal(why, why)
