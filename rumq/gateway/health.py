@@ -72,6 +72,8 @@ class Health:
             return ""
         if any(each.leaves for each in cluster.nodes if each.node == cluster.node):
             return "the node is drained (rumqd cluster drain)"
+        if cluster.shards and not any(each.members for each in cluster.shards):
+            return "the cluster has not begun (rumqd cluster status)"
         return "" if cluster.is_current else await self._cut_off()
 
     async def _cut_off(self) -> str:

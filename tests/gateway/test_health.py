@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from rumq.admin import answers as a
-from rumq.admin.cluster_rows import MissingShard, NodeRow
+from rumq.admin.cluster_rows import MissingShard, NodeRow, ShardCopies
 from rumq.errors import RumqError
 from rumq.gateway.health import Health
 
@@ -62,6 +62,18 @@ def test_a_drained_node_is_not_ready_and_the_others_are(shards: Shards) -> None:
     assert problem(shards) == ""
     shards.cluster.nodes = [row("n1", leaves=True)]
     assert "drained" in problem(shards)
+
+
+def test_a_node_whose_cluster_has_not_begun_is_not_ready(shards: Shards) -> None:
+    """It accepts clients, and can serve none."""
+    assert shards.cluster is not None
+    shards.cluster.shards = [
+        ShardCopies(shard=0, leader=None, epoch=0, members=[], state="no leader"),
+        ShardCopies(shard=1, leader=None, epoch=0, members=[], state="no leader"),
+    ]
+    assert "has not begun" in problem(shards)
+    shards.cluster.shards[0].members = ["n1", "n2", "n3"]
+    assert problem(shards) == ""
 
 
 def test_without_etcd_a_node_is_ready_while_it_reaches_all_leaders(shards: Shards) -> None:

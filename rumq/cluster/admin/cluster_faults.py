@@ -23,10 +23,22 @@ def faults(
     if view is None:
         yield "the control plane has not answered since this node started: check cluster.etcd and the network"
         return
-    if not view.is_current:
+    answering = [member for member in status.health.members if not member.why]
+    if not view.is_current and answering and not status.lost_seconds:
+        yield (
+            "the control plane answers, and has no record of this cluster: publishing goes on, but no leader can "
+            "change; see cluster.record_lost in this node's events; this is the state as it was last known"
+        )
+    elif not view.is_current:
         yield (
             "the control plane does not answer: publishing goes on, but no leader can change; "
             "this is the state as it was last known"
+        )
+    stores = {member.store: member.endpoint for member in reversed(answering) if member.store}
+    if len(stores) > 1:
+        yield (
+            f"{' and '.join(sorted(stores.values()))} are not of one etcd, and nodes that ask another one see another "
+            "cluster: each was started without the others, or cluster.etcd has a wrong address; see docs/cluster.md"
         )
     for member in status.health.members:
         if member.why and view.is_current:
@@ -65,9 +77,14 @@ def faults_of_shard(number: int, record: ShardRecord, alive: set[str]) -> Iterat
             )
             return
         if gone:
+            name = gone[0].partition("#")[0]
+            back = sorted(each for each in alive if each.partition("#")[0] == name)  # with another disk
+            order = f"rumqd cluster move {number} --from {gone[0] if back else name} --to {back[0] if back else 'NODE'}"
+            names = " and ".join(each.partition("#")[0] for each in gone)
             yield (
-                f"shard {number}: {' '.join(gone)} of its replicas is gone: start it again, or have another node take "
-                f"its place (rumqd cluster move {number} --from {gone[0].partition('#')[0]} --to NODE)"
+                f"shard {number}: its {'copy' if len(gone) == 1 else 'copies'} at {names} "
+                f"{'is' if len(gone) == 1 else 'are'} gone: start {'it' if len(gone) == 1 else 'them'} again with the "
+                f"same disk, or have another node take over ({order})"
             )
     if record.leader not in alive:
         yield f"shard {number} has no leader that lives; one of its replicas takes over within seconds"

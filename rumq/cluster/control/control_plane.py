@@ -44,7 +44,9 @@ class Replaced(NamedTuple):
 
 
 class MemberHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """One member of the store, as it answers now. seconds: for its answer; why: empty if it answers"""
+    """One member of the store, as it answers now. seconds: for its answer; why: empty if it answers
+
+    store: names the store and its members, the same at all of them; empty if it is not known"""
 
     endpoint: str
     version: str = ""
@@ -52,6 +54,7 @@ class MemberHealth(msgspec.Struct, frozen=True, kw_only=True):
     stored_bytes: int = 0
     seconds: float = 0.0
     why: str = ""
+    store: str = ""
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):

@@ -79,7 +79,26 @@ class _Version(msgspec.Struct, frozen=True):
 
 
 class _Member(msgspec.Struct, frozen=True):
+    cluster_id: int = 0
     member_id: int = 0
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    ID: int = 0
+    clientURLs: list[str] = []
+
+
+class Members(msgspec.Struct, frozen=True):
+    """Of the etcd that was asked, as it knows them."""
+
+    header: _Member = _Member()
+    members: list[_Listed] = []
+
+    @property
+    def names(self) -> str:
+        """The cluster's id and its members', with the addresses that they tell."""
+        each = sorted(f"{member.ID:x} {' '.join(sorted(member.clientURLs))}" for member in self.members)
+        return f"{self.header.cluster_id:x}: {', '.join(each)}"
 
 
 class Status(msgspec.Struct, frozen=True, rename={"stored_bytes": "dbSize"}):
@@ -173,6 +192,10 @@ class Etcd:
     async def status(self, endpoint: str) -> Status:
         """raises: Unreachable"""
         return await self._ask_one(endpoint, "/v3/maintenance/status", {}, Status)
+
+    async def members(self, endpoint: str) -> Members:
+        """raises: Unreachable, Refused"""
+        return await self._ask_one(endpoint, "/v3/cluster/member/list", {}, Members)
 
     async def watch(self, key: bytes, end: bytes, hint: Callable[[], None]) -> None:
         """Call `hint` when the watch stands and at each event; returns or raises Unreachable when it has ended."""

@@ -200,13 +200,18 @@ class EtcdControl:
             except (Unreachable, Refused) as fault:
                 found[endpoint] = MemberHealth(endpoint=endpoint, why=str(fault))
                 return
-            found[endpoint] = MemberHealth(
+            found[endpoint] = health = MemberHealth(
                 endpoint=endpoint,
                 version=status.version,
                 is_leader=status.leader == status.header.member_id != 0,
                 stored_bytes=status.stored_bytes,
                 seconds=trio.current_time() - began,
             )
+            try:
+                members = await self._etcd.members(endpoint)
+            except (Unreachable, Refused):
+                return
+            found[endpoint] = msgspec.structs.replace(health, store=members.names)
 
         endpoints = sorted(self._etcd.endpoints)
         with trio.move_on_after(HEALTH_SECONDS):

@@ -36,6 +36,15 @@ class Impostor(OSError):
     """What was dialled has another node's certificate, or none of a node."""
 
 
+def is_connected(sock: socket.socket) -> bool:
+    """False while connect(2) is in progress."""
+    try:
+        sock.getpeername()
+    except OSError as fault:
+        return fault.errno != errno.ENOTCONN  # else it has failed, which the next call finds
+    return True
+
+
 class FrameLink:
     """is_connecting: a connection that this process has dialled, which is not there yet; closed: it has ended
     ended_there: the other end has closed it, or is gone; else this one gave it up, and the other may know nothing of it
@@ -128,6 +137,8 @@ class FrameLink:
             if self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
                 self.close()
                 return
+            if not is_connected(self.sock):
+                return  # it is flushed again when its socket takes something
             self.is_connecting = False
             self._wrap(is_server=False)
         try:

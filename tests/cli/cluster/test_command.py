@@ -174,10 +174,13 @@ def test_status_as_json_has_the_records(agent: Callable[[Status], Agent], cluste
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (status_of("a b", shard("a", "a", "b", "c")), ["c#cccc of its replicas is gone", "cluster move 0 --from c"]),
+        (status_of("a b", shard("a", "a", "b", "c")), ["its copy at c is gone", "cluster move 0 --from c"]),
         (status_of("a", shard("a", "a", "b", "c")), ["2 of 3 replicas are gone", "force-leader --help"]),
         (status_of("a b", shard("c", "a", "b", "c")), ["shard 0 has no leader that lives"]),
-        (status_of("a b c", shard("a", "a", "b", "c"), is_current=False), ["the control plane does not answer"]),
+        (
+            status_of("a b c", shard("a", "a", "b", "c"), is_current=False, lost_seconds=3.0),
+            ["the control plane does not answer"],
+        ),
         (msgspec.structs.replace(WHOLE, view=None), ["has not answered since this node started"]),
     ],
 )  # fmt: skip

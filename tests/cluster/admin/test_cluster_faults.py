@@ -21,7 +21,7 @@ def test_nothing_is_wrong_with_a_cluster_that_is_whole() -> None:
 
 def test_a_lost_copy_a_lost_majority_and_a_lost_leader_are_told() -> None:
     (copy,) = faults(status_of(view_of([node("a"), node("b")], WHOLE)))
-    assert "c#0 of its replicas is gone" in copy and "cluster move 0 --from c" in copy
+    assert "its copy at c is gone" in copy and "cluster move 0 --from c" in copy
     (majority,) = faults(status_of(view_of([node("a")], WHOLE)))
     assert "2 of 3 replicas are gone" in majority and "force-leader --help" in majority
     told = list(faults(status_of(view_of([node("b"), node("c")], WHOLE))))
@@ -30,10 +30,39 @@ def test_a_lost_copy_a_lost_majority_and_a_lost_leader_are_told() -> None:
 
 def test_a_control_plane_that_does_not_answer_is_told() -> None:
     nodes = [node("a"), node("b"), node("c")]
-    (away,) = faults(status_of(view_of(nodes, WHOLE, is_current=False)))
+    silent = status_of(view_of(nodes, WHOLE, is_current=False), Health(kind="etcd", members=[]))
+    (away,) = faults(silent)
     assert "no leader can change" in away
     (never,) = faults(status_of(None))
     assert "cluster.etcd" in never
+
+
+def test_a_control_plane_that_answers_without_the_clusters_record_is_not_told_to_be_silent() -> None:
+    lost = view_of([node("a"), node("b"), node("c")], WHOLE, is_current=False)
+    (empty,) = faults(status_of(lost))
+    assert "has no record of this cluster" in empty and "cluster.record_lost" in empty
+    silent = msgspec.structs.replace(status_of(lost), lost_seconds=3.0)
+    (away,) = faults(silent)
+    assert "does not answer" in away
+
+
+def test_endpoints_of_several_etcds_are_told() -> None:
+    """As where etcd was started with its defaults before its members were told of each other."""
+    apart = Health(
+        kind="etcd",
+        members=[
+            MemberHealth(endpoint=endpoint, store=store)
+            for endpoint, store in (("e1", "c: 1"), ("e2", "c: 2"), ("e3", ""))
+        ],
+    )
+    (told,) = of(WHOLE, SOUND, health=apart)
+    assert "e1 and e2 are not of one etcd" in told and "docs/cluster.md" in told
+
+
+def test_a_node_that_is_back_with_another_disk_is_named_with_both() -> None:
+    nodes = [node("a"), node("b"), node("c#1")]
+    (told,) = faults(status_of(view_of(nodes, WHOLE)))
+    assert "rumqd cluster move 0 --from c#0 --to c#1" in told
 
 
 NODES = [node("a"), node("b"), node("c")]

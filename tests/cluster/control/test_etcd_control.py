@@ -237,6 +237,7 @@ def test_without_its_leader_etcd_goes_on_with_another_endpoint(tmp_path: Path) -
         health = await plane.health()
         [leader] = [each.endpoint for each in health.members if each.is_leader]
         assert [each.why for each in health.members] == ["", "", ""]
+        assert len({each.store for each in health.members}) == 1 and health.members[0].store
         [member] = [each for each in etcd.members if each.endpoint == leader]
         member.kill()
 
@@ -259,6 +260,15 @@ def test_without_its_leader_etcd_goes_on_with_another_endpoint(tmp_path: Path) -
         assert len(await plane.version_faults()) == 1
 
     with running_etcd(tmp_path, 3) as etcd:
+        run(lambda: main(etcd))
+
+
+def test_etcds_of_one_member_each_are_told_apart(tmp_path: Path, one: EtcdCluster) -> None:
+    async def main(other: EtcdCluster) -> None:
+        health = await control([*one.endpoints, *other.endpoints], "apart").health()
+        assert len({each.store for each in health.members}) == 2
+
+    with running_etcd(tmp_path) as etcd:
         run(lambda: main(etcd))
 
 

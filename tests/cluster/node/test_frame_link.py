@@ -1,5 +1,6 @@
 """A link of replication over a socket: what is sent arrives, in order, however little the socket takes."""
 
+import errno
 import socket
 import tracemalloc
 from collections.abc import Iterator
@@ -161,6 +162,31 @@ def test_a_connection_that_is_refused_is_closed_by_the_first_flush() -> None:
         if link.closed:
             break
     assert link.closed and link.fd >= 0
+
+
+def test_a_flush_before_the_connection_is_there_changes_nothing(tls: LinkTls | None) -> None:
+    """As where the other end is some time away, or nobody answers: connect(2) is in progress."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=0)
+    address = listener.getsockname()
+    waiting = [dialling(address) for _ in range(8)]  # behind the first ones nobody is answered
+    near = waiting[-1]
+    with pytest.raises(OSError, match=str(errno.ENOTCONN)):
+        near.getpeername()
+    link = FrameLink(near, tls, is_connecting=True)
+    link.send(m.Promise(5))
+    for _ in range(3):
+        link.flush()
+        assert link.is_connecting and link.has_output and not link.closed
+    link.close()
+    for each in (listener, *waiting):
+        each.close()
+
+
+def dialling(address: tuple[str, int]) -> socket.socket:
+    sock = socket.socket()
+    sock.setblocking(False)
+    sock.connect_ex(address)
+    return sock
 
 
 def test_a_dialled_link_sends_nothing_to_another_node(authorities: Authorities) -> None:
