@@ -249,7 +249,7 @@ def test_a_removed_token_ends_its_connections_and_others_stay(tmp_path: Path) ->
 def opened(gateway: Gateway, path: str = "/mqtt", *lines: str) -> socket.socket:
     """With the request for a WebSocket sent."""
     sock = socket.create_connection(("127.0.0.1", gateway.port), timeout=30)
-    usual = ["Host: here", "Upgrade: websocket", "Connection: Upgrade", f"Sec-WebSocket-Key: {KEY}"]
+    usual = ["Host: localhost", "Upgrade: websocket", "Connection: Upgrade", f"Sec-WebSocket-Key: {KEY}"]
     usual += ["Sec-WebSocket-Version: 13", *(lines or ("Sec-WebSocket-Protocol: mqtt",))]
     sock.sendall("\r\n".join([f"GET {path} HTTP/1.1", *usual, "", ""]).encode())
     return sock
@@ -317,12 +317,12 @@ def test_connect_byte_by_byte_in_frames_of_a_byte_and_with_packets_behind_it(gat
 def test_the_request_arrives_byte_by_byte_and_after_another_request(gateway: Gateway) -> None:
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=30) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")
+        sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         got = b""
         while not got.endswith(b"}"):
             got += sock.recv(4096)
         request = (
-            f"GET /mqtt?a=b HTTP/1.1\r\nHost: here\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n"
+            f"GET /mqtt?a=b HTTP/1.1\r\nHost: localhost\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: mqtt\r\n\r\n"
         ).encode()
         for at in range(len(request)):
@@ -337,7 +337,7 @@ def test_the_request_arrives_byte_by_byte_and_after_another_request(gateway: Gat
         (["X: y"], b"400"),
         (["Sec-WebSocket-Protocol: mqtt", "Origin: https://evil.example"], b"403"),
         (["Sec-WebSocket-Protocol: mqtt", "Origin: null"], b"403"),
-        (["Sec-WebSocket-Protocol: mqtt", "Origin: http://here"], b"101"),
+        (["Sec-WebSocket-Protocol: mqtt", "Origin: http://localhost"], b"101"),
         (["Sec-WebSocket-Protocol: chat, mqttv3.1"], b"101"),
         (["Sec-WebSocket-Protocol: mqtt", "Sec-WebSocket-Version: 8"], b"426"),
     ],
