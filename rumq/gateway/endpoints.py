@@ -183,7 +183,7 @@ ENDPOINTS = (
         "get",
         "/api/v1/rules",
         "rules",
-        "whether the rules allow something, and why",
+        "whether the rules of the gateway allow something, and why",
         "administer",
         Rules,
         NO_TOPICS,

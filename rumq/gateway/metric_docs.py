@@ -18,7 +18,7 @@ GROUPS = {
     "By partition": t.PARTITIONS, "Histograms": t.HISTOGRAMS,
     "The cluster, as each node sees it": t.CLUSTER, "Copies of a shard, at the node that leads it": t.LEADER,
     "The gateway": t.GATEWAY,
-    "Of one client, with `/metrics?client=ID`": t.CLIENTS,
+    "Of one client, with `/metrics?client=ID` and a token that may read": t.CLIENTS,
 }  # fmt: skip
 
 

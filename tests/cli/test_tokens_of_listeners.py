@@ -1,5 +1,5 @@
-"""Rules and mount points of listeners hold for no token: one with a user is refused wherever settings are read, and the
-error names file, key, value and what is allowed."""
+"""Rules and mount points of listeners hold for no token, and for nobody who comes by Flight: users there are refused
+wherever settings are read, and the error names file, key, value and what is allowed."""
 
 import json
 from pathlib import Path
@@ -9,6 +9,7 @@ import pytest
 from rumq.cli.wiring.gateway_listener import with_gateway
 from rumq.cli.wiring.gateway_settings import check_gateway, tokens_of
 from rumq.cli.wiring.listener_policies import ListenerPolicies
+from rumq.cli.wiring.sidecars import check_flight
 from rumq.errors import ConfigError
 from rumq.settings.load import load_settings
 from tests.broker_process import Rumqd
@@ -86,6 +87,27 @@ def test_rules_of_the_gateway_hold_for_its_clients_and_for_nobody_else(tmp_path:
     (tmp_path / "rules.toml").write_text("nonsense")
     with pytest.raises(ConfigError, match=r"gateway\.rules_file"):
         ListenerPolicies(with_gateway(load_settings(path).settings))
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize(
+    ("more", "is_refused"),
+    [
+        ('[auth]\npassword_file = "{folder}/users"', True),
+        ('[auth]\npassword_file = "{folder}/users"\n[flight]\nrules_file = "{folder}/rules.toml"', False),
+        ("", False),  # nobody has a name there
+    ],
+)
+def test_users_of_flight_need_rules_of_their_own_likewise(
+    tmp_path: Path, kind: str, more: str, is_refused: bool
+) -> None:
+    assert rumqd("passwd", "-b", "-c", str(tmp_path / "users"), "anna", "secret").status == 0
+    settings = load_settings(written(tmp_path, LISTENERS[kind], more)).settings
+    if not is_refused:
+        check_flight(settings)
+        return
+    with pytest.raises(ConfigError, match=r"flight\.rules_file = .*expected a file of rules: listener\[1\]"):
+        check_flight(settings)
 
 
 def test_check_start_reload_and_token_add_refuse_it(tmp_path: Path) -> None:

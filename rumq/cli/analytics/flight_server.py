@@ -76,6 +76,7 @@ def wait(args: argparse.Namespace, authorization: CallAuthorization, parent: int
             return
         try:
             settings = loaded_settings(args).settings
+            check_flight(settings)
             policy = ListenerPolicies(settings).flight()
         except ConfigError as fault:
             tell("settings.refused", why=str(fault))

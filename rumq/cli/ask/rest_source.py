@@ -123,6 +123,8 @@ class RestSource:
                 )
             case 401:
                 return f"{self.name} does not know the token ({why}): rumqd token add makes one on the broker's machine"
+            case 403 if why.startswith("not permitted"):  # by rules: the sentence has the way out
+                return f"{self.name}: {why}"
             case 403:
                 return f"{self.name}: the token may not do this ({why}): it needs another role (rumqd token add --role)"
             case 404 if why:

@@ -57,7 +57,9 @@ def check_tokens(settings: Settings, tokens: Iterable[Token]) -> None:
 
 
 def kept_by_listeners(settings: Settings) -> str:
-    """The first setting of a listener that keeps its clients to topics, which a token does not come under; "": none."""
+    """The first setting of a listener that keeps its clients to topics; "": none.
+
+    Users who come by another door, with a token or by Flight, do not come under it."""
     for number, listener in enumerate(settings.listeners):
         section = "listener" if number == 0 else f"listener[{number}]"
         if listener.mount_point:

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 
 from rumq.cli.wiring.gateway_settings import check_gateway as check_files
+from rumq.cli.wiring.gateway_settings import kept_by_listeners
 from rumq.cli.wiring.lake_exporters import export_commands, exported_streams
 from rumq.cli.wiring.listener_policies import FLIGHT, ListenerPolicies, as_listener
 from rumq.cli.wiring.transports import transport_of
@@ -46,7 +47,14 @@ def check_flight(settings: Settings) -> None:
         raise ConfigError(
             Fault("settings", "flight.port", "", "Flight needs pyarrow and numpy: pip install pyarrow numpy")
         )
-    ListenerPolicies(settings, says_exposed=False).flight()
+    policy = ListenerPolicies(settings, says_exposed=False).flight()
+    where = kept_by_listeners(settings)
+    if policy.authenticator.methods and where and not flight.rules_file:
+        expected = (
+            f"expected a file of rules: {where} holds for a listener, and users of Flight belong to none; it names the "
+            "rules for them, on topics with their mount points"
+        )
+        raise ConfigError(Fault("settings", "flight.rules_file", '""', expected))
     if flight.tls_certificate:
         transport_of(FLIGHT, as_listener(flight), settings.auth.exposed_files == "refuse")
     elif flight.tls_authority:

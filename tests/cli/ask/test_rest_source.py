@@ -84,6 +84,11 @@ def test_a_page_of_more_rows_than_an_answer_has_is_asked_in_pieces() -> None:
     [
         (401, {"error": "the token is not known"}, "does not know the token"),
         (403, {"error": "it lacks the role administer"}, "needs another role"),
+        (
+            403,
+            {"error": "not permitted: the rules, and the way out"},
+            "not permitted: the rules, and the way out",
+        ),
         (404, {"error": "Not Found"}, "knows no bans: its rumq is older"),
         (404, "<html>", "is no gateway of rumq: it answers 404"),
         (413, {"error": "8 bytes at most"}, "the request is too large (8 bytes at most)"),

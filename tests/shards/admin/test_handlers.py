@@ -3,8 +3,10 @@
 import pytest
 
 from rumq.admin.operations import OPERATIONS
-from tests.faults.shard import Shard
-from tests.shards.admin.world import ask
+from rumq.auth.rules import parse
+from rumq.session.connection import listener_policy
+from tests.faults.shard import Client, Shard
+from tests.shards.admin.world import ask, publish
 
 OWN = {"status", "clients", "topics", "ledger", "disconnect", "drop"}  # of `AdminQueries` itself
 NEEDS = {
@@ -23,3 +25,23 @@ def test_the_table_and_the_handlers_agree(shard: Shard) -> None:
 @pytest.mark.parametrize("name", sorted(set(OPERATIONS) - SIGNALS))
 def test_the_answer_of_a_shard_has_the_type_of_the_table(shard: Shard, name: str) -> None:
     assert isinstance(ask(shard, name, **NEEDS.get(name, {})), OPERATIONS[name].answer)
+
+
+@pytest.mark.parametrize("name", sorted(each.name for each in OPERATIONS.values() if each.tells.in_shards))
+def test_what_a_reader_may_not_read_is_neither_told_nor_counted(
+    shard: Shard, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The reader is named by the gateway; its rules are those of the gateway's clients."""
+    publish(shard, Client(shard, "p", 5), "open", "secret", "secret/1", retain=True)
+    shard.settle()
+    with pytest.raises(ValueError, match=r"set gateway\.port"):
+        ask(shard, name, reader={"user": "anna"})
+    rules = parse('[[rule]]\nusers = ["anna"]\nallow = ["subscribe", "replay"]\ntopics = ["open"]\n', "rules")
+    monkeypatch.setattr(listener_policy.OPEN, "is_gateway", True)
+    monkeypatch.setattr(listener_policy.OPEN, "rules", rules)
+    for reader, count in (({"user": "anna"}, 1), ({"user": None}, 0), (None, 3 - (name == "tree"))):
+        asked = {"reader": reader} if reader is not None else {}
+        answer = ask(shard, name, **asked)
+        rows = getattr(answer, OPERATIONS[name].rows or "messages")
+        assert (len(rows), answer.left_out) == (count, 0)
+        assert reader is None or "secret" not in repr(answer)
