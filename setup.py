@@ -72,7 +72,6 @@ HOT = [
     "router/routes.py",
     "router/scatter.py",
     "router/shard.py",
-    "router/trie.py",
     "rumq/cluster/edge/edge_turn.py",
     "rumq/cluster/links/frames.py",
     "rumq/cluster/node/frame_link.py",

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable
 
 from router.kernels import routes
-from router.trie import FilterTrie
+from router.kernels.filter_index import FilterIndex
 from rumq.mqtt.kernels.topics import TopicTable
 
 TOPICS = 10_000
@@ -33,7 +33,7 @@ def figures(topics: int = TOPICS, rows: int = ROWS, times: int = 5) -> dict[str,
     table = TopicTable(1)
     for number, name in enumerate(names):
         table[name] = number
-    filters = FilterTrie()
+    filters = FilterIndex()
     for number in range(100):
         filters.add(f"plant/{number}/#")
     filters.add("plant/+/line/temp")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from router.reader import Group, GroupKey
+from collections.abc import Hashable
+
+from router.kernels.filter_index import FilterIndex
+from router.reader import Group, GroupKey, Target
 from router.subscription import Subscription
-from router.topic_matching import MATCH_VISITS, UNDER_WAY_MAX, TopicMatching
-from router.trie import FilterTrie
+from router.topic_matching import MATCH_VISITS, UNDER_WAY_MAX, FilterTargets, TopicMatching
 
 FORMS_MAX = 1 << 14  # of one group: with more of them they are numbered anew
+FOR_GOOD = 1 << 60  # a turn that never comes: a delivery waits for the match
+TRIED_VISITS = 64  # of a match ahead, whatever others have used: most end with them
+KEPT_VISITS = 256  # a match ahead that cost less is made again: it costs less than to keep it
 FILTERS_AT_ONCE = 64  # of a group that has ended: with more of them it is removed in pieces
 
 
@@ -18,10 +23,12 @@ class Groups:
         """records_changes: for `take_changes`, which somebody has to call then"""
         self._partitions, self._records_changes = partitions, records_changes
         self._by_wants: dict[GroupKey, Group] = {}
-        self._by_filter: dict[str, dict[Group, None]] = {}
+        self._by_filter: dict[str, dict[Group, Target]] = {}
+        self._targets: dict[Hashable, Target] = {}  # by group and options
         self._private = 0
-        self.filters = FilterTrie()
+        self.filters = FilterIndex()
         self.visits_left = 1 << 60  # nodes that matches may look at in this turn
+        self.turn = 0  # so many have begun
         self._under_way: dict[str, TopicMatching] = {}  # topics whose match takes more than a turn
         self.ended: list[Group] = []  # groups without a member whose filters `remove_some_filters` removes
         self.crowded: list[Group] = []  # with too many forms: to be renumbered
@@ -89,10 +96,14 @@ class Groups:
         returns: whether the topics that the filter matches must be matched again"""
         if not group.set_subscription(subscription):
             return False
-        if group not in self._by_filter.get(subscription.topic_filter, ()):
-            self._map(subscription.topic_filter, group)
-        elif self._under_way:
-            self._changed(subscription.topic_filter, group, True)
+        topic_filter = subscription.topic_filter
+        groups = self._by_filter.get(topic_filter)
+        if groups is None or group not in groups:
+            self._map(topic_filter, group)
+            return True
+        before, groups[group] = groups[group], self._take_target(topic_filter, group)
+        self._lead(topic_filter, groups, before, groups[group])
+        self._drop_target(before)
         return True
 
     def discard(self, group: Group, topic_filter: str) -> None:
@@ -124,15 +135,21 @@ class Groups:
         if matching is None:
             if self.visits_left <= 0 or not self._has_room():
                 return None
-            matching = TopicMatching(topic, self.filters.walk(topic))
+            matching = TopicMatching(topic)
             self.visits_left -= MATCH_VISITS
+        matching.wanted_at = FOR_GOOD
         if not matching.over and self.visits_left > 0:
-            self.visits_left -= matching.go_on(self.filters, self._by_filter, self.visits_left)
+            self.visits_left -= matching.go_on(self.filters, self.visits_left)
         if not matching.over:
             self._under_way[topic] = matching
             return None
         self._under_way.pop(topic, None)
         return self._note_crowded(matching.route)
+
+    def begin_turn(self, visits: int) -> None:
+        """Grant a turn its visits, less those that the last one had too many, but a quarter in any case."""
+        self.turn += 1
+        self.visits_left = min(visits, max(visits // 4, self.visits_left + visits))
 
     def go_on(self) -> None:
         """Continue the matches that are under way, the oldest first."""
@@ -140,13 +157,48 @@ class Groups:
             if self.visits_left <= 0:
                 return
             if not matching.over:
-                self.visits_left -= matching.go_on(self.filters, self._by_filter, self.visits_left)
+                self.visits_left -= matching.go_on(self.filters, self.visits_left)
+
+    def is_under_way(self, topic: str) -> bool:
+        """Whether a match has begun, and was continued in this turn or the last one."""
+        matching = self._under_way.get(topic)
+        return matching is not None and matching.wanted_at >= self.turn - 1
+
+    def match_ahead(self, topic: str, *, may_wait: bool = True) -> int | None:
+        """Match a topic before its first message, within the visits left in this turn; returns how many it has cost.
+
+        may_wait: it may continue in the next turn, if somebody asks again then; otherwise it is only tried
+        returns: None where it is not over. A cheap one never waits for expensive ones"""
+        matching = self._under_way.get(topic)
+        visits_max, has_room = self.visits_left, False
+        if matching is None:
+            matching = TopicMatching(topic)
+            self.visits_left -= MATCH_VISITS
+            has_room = may_wait and self._has_room()
+            visits_max = max(visits_max, TRIED_VISITS) if has_room else TRIED_VISITS
+        matching.wanted_at = self.turn
+        if not matching.over and visits_max > 0:
+            self.visits_left -= matching.go_on(self.filters, visits_max)
+        if (
+            topic not in self._under_way
+            and has_room
+            and (matching.visits >= KEPT_VISITS or not matching.over)
+        ):
+            self._under_way[topic] = matching
+        return matching.visits if matching.over else None
 
     def _has_room(self) -> bool:
-        """Whether one more match may be under way; evicts a finished one that nobody asked for."""
+        """Whether one more match may be under way; evicts one that nobody asks for any more."""
         if len(self._under_way) < UNDER_WAY_MAX:
             return True
-        done = next((topic for topic, matching in self._under_way.items() if matching.over), None)
+        done = next(
+            (
+                topic
+                for topic, matching in self._under_way.items()
+                if matching.over or matching.wanted_at < self.turn - 1
+            ),
+            None,
+        )
         if done is None:
             return False
         del self._under_way[done]
@@ -159,13 +211,9 @@ class Groups:
 
     def match(self, topic: str) -> tuple[tuple[Group, int], ...]:
         """Each group that wants the topic, with the number of the form it gets, or DENIED."""
-        filters_of: dict[Group, list[str]] = {}
-        for topic_filter in self.filters.match(topic):
-            for group in self._by_filter[topic_filter]:
-                filters_of.setdefault(group, []).append(topic_filter)
-        return self._note_crowded(
-            tuple((group, group.form_number(filters, topic)) for group, filters in filters_of.items())
-        )
+        matching = TopicMatching(topic)
+        matching.go_on(self.filters, 1 << 60)
+        return self._note_crowded(matching.route)
 
     def _note_crowded(self, route: tuple[tuple[Group, int], ...]) -> tuple[tuple[Group, int], ...]:
         for group, number in route:
@@ -173,25 +221,52 @@ class Groups:
                 self.crowded.append(group)
         return route
 
-    def _changed(self, topic_filter: str, group: Group, leads: bool) -> None:
-        for matching in self._under_way.values():
-            matching.changed(topic_filter, group, leads)
+    def _take_target(self, topic_filter: str, group: Group) -> Target:
+        """The target of a filter of a group, with one filter more."""
+        subscriptions = group.subscriptions_of(topic_filter)
+        key = group, *[each.options for each in subscriptions]
+        target = self._targets.get(key)
+        if target is None:
+            target = self._targets[key] = Target(group, key, subscriptions)
+        target.filters += 1
+        return target
+
+    def _drop_target(self, target: Target) -> None:
+        target.filters -= 1
+        if not target.filters:
+            del self._targets[target.key]
+
+    def _lead(
+        self, topic_filter: str, groups: dict[Group, Target], before: Target | None, after: Target | None
+    ) -> None:
+        """The targets of a filter have changed from `before` to `after`. groups: those of the filter now"""
+        index = self.filters
+        number = index.numbers[topic_filter]
+        if len(groups) == 1:
+            (index.targets[number],) = groups.values()
+        elif type(index.targets[number]) is not FilterTargets:
+            index.targets[number] = FilterTargets(groups)
+        for topic, matching in list(self._under_way.items()) if self._under_way else ():
+            if matching.wanted_at < self.turn - 1:
+                del self._under_way[topic]  # its publisher has left
+            else:
+                matching.changed(topic_filter, number, before, after, is_gone=not groups)
 
     def _map(self, topic_filter: str, group: Group) -> None:
-        self._by_filter.setdefault(topic_filter, {})[group] = None
+        groups = self._by_filter.setdefault(topic_filter, {})
+        groups[group] = target = self._take_target(topic_filter, group)
         self.filters.add(topic_filter)
-        if self._under_way:
-            self._changed(topic_filter, group, True)
+        self._lead(topic_filter, groups, None, target)
         if not group.wants.is_shard:
             self._count_local(topic_filter, 1)
 
     def _unmap(self, topic_filter: str, group: Group) -> None:
         groups = self._by_filter[topic_filter]
-        del groups[group]
+        target = groups.pop(group)
+        self._lead(topic_filter, groups, target, None)
+        self._drop_target(target)
         if not groups:
             del self._by_filter[topic_filter]
         self.filters.discard(topic_filter)
-        if self._under_way:
-            self._changed(topic_filter, group, False)
         if not group.wants.is_shard:
             self._count_local(topic_filter, -1)

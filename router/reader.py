@@ -94,6 +94,18 @@ class LiveReaders:
         return self._listed
 
 
+class Target:
+    """What filters of a group with equal options lead to. filters: how many there are
+
+    key: the group and the options; subscriptions: of one of the filters, for their options"""
+
+    __slots__ = ("filters", "group", "key", "subscriptions")
+
+    def __init__(self, group: Group, key: Hashable, subscriptions: tuple[Subscription, ...]) -> None:
+        self.group, self.key, self.subscriptions = group, key, subscriptions
+        self.filters = 0
+
+
 DENIED = -1  # instead of a form's number: the topic is matched, and may not be received
 
 
@@ -154,20 +166,29 @@ class Group:
 
     def form_number(self, filters: list[str], topic: str) -> int:
         """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match, or DENIED."""
-        if self.wants.is_shard:
-            del filters[1:]  # all that another shard asks for comes in one form
+        matching = [s for each in filters for s in self._by_filter.get(each, ()) if s.covers(topic)]
+        return self._number(matching)
+
+    def form_for(self, counts: dict[Target, int], topic: str) -> int:
+        """As `form_number`, of filters with these targets. counts: how many filters have each"""
+        matching: list[Subscription] = []
         covers: dict[Permit | None, bool] = {}  # of thousands of subscriptions most have the same permit
-        matching = []
-        for topic_filter in filters:
-            for subscription in self._by_filter.get(topic_filter, ()):
+        for target, count in counts.items():
+            for subscription in target.subscriptions:
                 covered = covers.get(subscription.permit)
                 if covered is None:
                     covered = covers[subscription.permit] = subscription.covers(topic)
                 if covered:
-                    matching.append(subscription)
+                    # Each identifier is sent as often as its subscriptions match (MQTT 5.0, 3.3.4).
+                    matching += [subscription] * (count if subscription.identifier else 1)
+        return self._number(matching)
+
+    def _number(self, matching: list[Subscription]) -> int:
         if not matching:
             return DENIED
-        form = merge(sorted(matching, key=lambda s: (s.identifier, s.topic_filter)))
+        if len(matching) > 1:
+            matching.sort(key=lambda s: s.identifier)
+        form = merge(matching)
         number = self._numbers.get(form)
         if number is None:
             number = self._numbers[form] = len(self.forms)

@@ -75,7 +75,7 @@ class Shard:
 
     def begin_turn(self) -> bool:
         """Grant the turn its visits for matching; returns whether deferred deliveries wait for it: `GoOn`."""
-        self.groups.visits_left = VISITS_A_TURN
+        self.groups.begin_turn(VISITS_A_TURN)
         return self.delivery.has_deferred()
 
     def _go_on(self) -> None:

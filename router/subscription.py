@@ -27,6 +27,13 @@ class Subscription:
     permit: Permit | None = None
     tells_publisher: bool = False
 
+    @property
+    def options(self) -> tuple[object, ...]:
+        """All but the filter."""
+        return (
+            self.qos, self.no_local, self.retain_as_published, self.identifier, self.permit, self.tells_publisher,
+        )  # fmt: skip
+
     def covers(self, topic: str) -> bool:
         """Whether a topic that the filter matches may be received."""
         return self.permit is None or self.permit.may_receive(topic)

@@ -251,6 +251,35 @@ class Mqtt(Struct, frozen=True, kw_only=True):
             "levels", 1, 2**60
         ),
     ] = 10_000
+    all_subscriptions_bytes_max: Annotated[
+        int,
+        number(
+            "the same memory for all sessions of a shard, of which a user, or an address, may have half",
+            "bytes", 128 * KIB, 2**60
+        ),
+    ] = 2 * GIB
+    all_wildcard_levels_max: Annotated[
+        int,
+        number(
+            "the same levels for all sessions of a shard, of which a user, or an address, may have half",
+            "levels", 2, 2**60
+        ),
+    ] = 1_000_000
+    new_topics_per_second_max: Annotated[
+        int,
+        number(
+            "topics that a client may create; one that creates more is read later; 0: no limit",
+            "topics/s", 0, 10**9
+        ),
+    ] = 100_000
+    new_topic_visits_per_second_max: Annotated[
+        int,
+        number(
+            "filter nodes that the new topics of a user, or an address, may have visited, beyond 64 each; "
+            "beyond it clients with new topics are read later; 0: no limit",
+            "visits/s", 0, 10**12
+        ),
+    ] = 200_000
     backlog_records_max: Annotated[
         int,
         number(

@@ -70,6 +70,7 @@ from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.backpressure import Backpressure
 from rumq.shards.write_path.free_space import FreeSpaceProbe
 from rumq.shards.write_path.group_commit import CommitOptions, GroupCommit
+from rumq.shards.write_path.new_topic_budget import NewTopicBudget
 from rumq.shards.write_path.publish_gate import PublishGate
 from rumq.shards.write_path.retained_quota import RetainedQuota
 from rumq.shards.write_path.topic_registry import TopicRegistry
@@ -350,7 +351,8 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     auth_pool = AuthPool(pump.watch, timers.later, lambda: clock.monotonic)
     access_gate = AccessGate(clock)
     logins = Logins(auth_pool, pump, placement, clock, events, access_gate)
-    gate = PublishGate(store, turn.batches, topics, admission, retained_quota, backpressure)
+    budget = NewTopicBudget(router.groups, clock, lambda: broker.limits)
+    gate = PublishGate(store, turn.batches, topics, admission, retained_quota, backpressure, budget)
     records = ClientRecords(
         registry, recorder, 1 << len(store.partitions), KeepAliveMonitor(), drop_counters, totals
     )

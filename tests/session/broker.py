@@ -70,6 +70,7 @@ class Broker:
         self.batches = [Batch()]
         self.topics: Any = {}
         self.topics_max = 100
+        self.topic_waits: list[float | None] = []  # of who publishes to new topics
         self.keep_alive_monitor = KeepAliveMonitor()
         self.backpressure = self
         self.events: list[tuple[str, dict[str, Any]]] = []
@@ -119,6 +120,9 @@ class Broker:
             return False
         self.topics[name] = len(self.topics)
         return True
+
+    def match_topic(self, client: Any, name: bytes) -> float | None:
+        return self.topic_waits.pop(0) if self.topic_waits else None
 
     def refuse_topic(self, name: bytes, client: Any, user_topics_max: int | None) -> str:
         return "too many topics"

@@ -156,6 +156,11 @@ class BrokerPort(AckBroker, Protocol):
     def add_topic(self, name: bytes) -> bool:
         """Give a checked topic name its partition and number; False if there is no room for another topic."""
 
+    def match_topic(self, client: ClientInfo, name: bytes) -> float | None:
+        """Match a topic that a client is about to create, at its expense.
+
+        returns: how many seconds it has to wait before it asks again, 0.0: until the next turn; None: it is done"""
+
     def refuse_topic(self, name: bytes, client: ClientInfo, user_topics_max: int | None) -> str:
         """Count a message for a topic that there is no room for; returns why.
 

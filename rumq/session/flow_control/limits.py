@@ -23,6 +23,10 @@ class Limits:
     subscriptions_max: int = 10_000
     subscriptions_bytes_max: int = 16 * 2**20
     wildcard_levels_max: int = 10_000
+    all_subscriptions_bytes_max: int = 2 * 2**30
+    all_wildcard_levels_max: int = 1_000_000
+    new_topics_per_second_max: int = 100_000
+    new_topic_visits_per_second_max: int = 200_000
     retain_available: bool = True
     wildcard_available: bool = True
     shared_available: bool = True

@@ -134,6 +134,7 @@ def open_session(
     holder = holder_of(client.user, client.address)
     if expiry_seconds and session.holder != holder:
         registry.persist(session, holder)
+    registry.count_filters(session, holder)
     session.will_at = None
     return session, present
 

@@ -24,7 +24,7 @@ from rumq.session.connection.pending_acks import PendingAcks
 from rumq.session.flow_control.rate_limits import Bucket
 from rumq.session.protocol import control_packets
 from rumq.session.protocol.deliveries import Deliveries, delivery_window
-from rumq.session.protocol.publish_checks import accept_topic, publish_one, supply
+from rumq.session.protocol.publish_checks import TopicWaits, accept_topic, publish_one, supply
 from rumq.session.protocol.reason_strings import allowed_reason, explained
 from rumq.session.state.deadlines import Deadline
 from rumq.session.state.session import Session
@@ -110,10 +110,17 @@ class Connected:
         now, published = self.broker.clock.monotonic, self.wire.published - before
         wait = max([bucket.spend(published, taken - pos, now) for bucket in self.buckets])
         if wait > 0 and not self.client.closed and not self.paused:
-            self.pause()
-            self.is_metered = True
-            self.broker.later(min(wait, WAIT_SECONDS_MAX), partial(run_confined, self, self.resume))
+            self._wait(wait)
         return taken
+
+    def _wait(self, seconds: float) -> None:
+        """Read no more for a time, 0.0 for until the next turn."""
+        self.pause()
+        self.is_metered = True
+        if seconds:
+            self.broker.later(min(seconds, WAIT_SECONDS_MAX), partial(run_confined, self, self.resume))
+        else:
+            self.next_turn(self.resume)
 
     def _packets(self, data: bytearray, pos: int, end: int) -> int:
         broker, client, wire = self.broker, self.client, self.wire
@@ -130,7 +137,12 @@ class Connected:
                 break
             if stop == ingest.TOPIC:
                 cold += 1
-                if not accept_topic(client, wire.topic):
+                try:
+                    is_accepted = accept_topic(client, wire.topic)
+                except TopicWaits as topic:
+                    self._wait(topic.seconds)
+                    break
+                if not is_accepted:
                     pos = publish_one(self, wire, data, pos, end)
                     if self.paused:
                         break

@@ -20,7 +20,9 @@ from rumq.session.protocol.reason_strings import explained
 
 
 def accept_topic(client: Client, name: bytes) -> bool:
-    """Whether messages to a topic that is new to the client are taken; then its number is known. raises: MqttFault"""
+    """Whether messages to a topic that is new to the client are taken; then its number is known.
+
+    raises: MqttFault, TopicWaits"""
     try:
         text = name.decode()
     except UnicodeDecodeError:
@@ -37,10 +39,25 @@ def accept_topic(client: Client, name: bytes) -> bool:
     return True
 
 
+class TopicWaits(Exception):
+    """A topic is not created yet. seconds: until its publisher may try again; 0.0: until the next turn"""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
 def create_topic(client: Client, name: bytes) -> bool:
-    """Number a topic that nobody has published to, if there is room for it and its publisher may create one."""
+    """Number a topic that nobody has published to, if there is room for it and its publisher may create one.
+
+    raises: TopicWaits"""
     quotas = client.policy.quotas
-    if not quotas.may_add_topic(client.user) or not client.broker.add_topic(name):
+    if not quotas.may_add_topic(client.user):
+        return False
+    wait = client.broker.match_topic(client, name)
+    if wait is not None:
+        raise TopicWaits(wait)
+    if not client.broker.add_topic(name):
         return False
     quotas.added_topic(client.user)
     return True

@@ -18,6 +18,7 @@ from rumq.session.protocol import authorization, topic_refusals
 from rumq.session.protocol.authorization import Forbidden
 from rumq.session.protocol.reason_strings import explained
 from rumq.session.protocol.replay_syntax import BadStart, parse_start, shown, split_replay
+from rumq.session.state.persistent_sessions import holder_of
 from rumq.session.state.subscribed_filters import SubscribedFilters
 
 PUBLISHER = "rumq-publisher"  # user property: of SUBSCRIBE to ask who publishes, of PUBLISH to tell
@@ -63,6 +64,7 @@ class Granting:
         client = self._client
         assert client.session is not None
         known = client.session.own_filters()
+        known.count_for(holder_of(client.user, client.address), client.broker.registry.filter_totals)
         for asked in filters:
             try:
                 command = one(client, asked, self._identifier, self._start, known, self._publisher)

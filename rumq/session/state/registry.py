@@ -12,9 +12,11 @@ from router.slots import RETAINED_CODE, partition_of, reader_of
 from rumq.mqtt.packets import Will
 from rumq.session.flow_control.limits import EXPIRES_NEVER
 from rumq.session.state.deadlines import Deadlines
+from rumq.session.state.filter_totals import FilterTotals
 from rumq.session.state.persistent_sessions import UNKNOWN, PersistentSessions
 from rumq.session.state.session import Session
 from rumq.session.state.session_owner import ANYBODY, Owner, key_of
+from rumq.session.state.subscribed_filters import NO_FILTERS
 
 
 class SessionJournal(Protocol):
@@ -31,7 +33,9 @@ PublishWill = Callable[[Session, Will, Session | None], None]
 
 
 class Registry:
-    """sessions: by `session_owner.key_of`; persistent: those that outlive their connections; expired: number so far"""
+    """sessions: by `session_owner.key_of`; persistent: those that outlive their connections
+
+    filter_totals: of their filters; expired: number so far"""
 
     def __init__(self, commands: CommandQueue, publish_will: PublishWill, journal: SessionJournal) -> None:
         """publish_will: called when one is due, with (session that left it, will, session that its client has now)"""
@@ -41,6 +45,7 @@ class Registry:
         self._publish_will = publish_will
         self._deadlines: Deadlines[Session] = Deadlines()
         self.persistent = PersistentSessions()
+        self.filter_totals = FilterTotals()
         self.expired = 0
 
     def __len__(self) -> int:
@@ -137,10 +142,16 @@ class Registry:
         self.persistent.add(holder, session.holder)
         session.holder = holder
 
+    def count_filters(self, session: Session, holder: str) -> None:
+        """Count the filters that a session has, if any, for this holder."""
+        if session.asked is not NO_FILTERS:
+            session.asked.count_for(holder, self.filter_totals)
+
     def restore(self, session: Session, *, expires_in: float, will_in: float | None, now: float) -> None:
         """Register a session of an earlier run; no client is connected with it."""
         self.sessions[session.key] = session
         self.persist(session, UNKNOWN)
+        self.count_filters(session, UNKNOWN)
         if expires_in != EXPIRES_NEVER:
             session.expires_at = now + expires_in
         if will_in is not None:
@@ -155,6 +166,8 @@ class Registry:
         self._deadlines.cancel(session)
         if session.holder is not None:
             self.persistent.remove(session.holder)
+        if session.asked is not NO_FILTERS:
+            session.asked.count_for("", None)
         if self.sessions.get(session.key) is session:
             del self.sessions[session.key]
         will, session.will = session.will, None

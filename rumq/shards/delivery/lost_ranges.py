@@ -14,9 +14,9 @@ from commitlog.chunk import Chunk, Gap
 from router.effects import RecordsLost
 from router.feed import Feed
 from router.kernels import routes as kernel
+from router.kernels.filter_index import FilterIndex
 from router.reader import Group, Reader
 from router.subscription import Subscription
-from router.trie import FilterTrie
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters
 from rumq.session.state.session import Session
 from rumq.session.state.session_owner import client_id_of
@@ -32,7 +32,7 @@ class Asked:
     """What a reader asked for when it lost something: a group may change, this does not."""
 
     def __init__(self, group: Group) -> None:
-        self._filters = FilterTrie()
+        self._filters = FilterIndex()
         self._subscriptions: dict[str, list[Subscription]] = {}
         for subscription in group.subscriptions:
             self._filters.add(subscription.topic_filter)

@@ -80,6 +80,7 @@ class Broker:
             gate.backpressure,
             gate.pause_publisher,
         )
+        self.match_topic = gate.budget.match
         self.add_topic, self.refuse_topic = gate.add_topic, gate.refuse_topic
         self.publisher_number, self.refuse_publish = gate.publisher_number, gate.refuse_publish
         self.promise, self.promise_messages = acks.promise, acks.promise_messages

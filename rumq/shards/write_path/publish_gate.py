@@ -7,6 +7,7 @@ from rumq.mqtt.kernels.batch import Batch
 from rumq.session.connection.broker_port import ClientInfo, PublishRefusal
 from rumq.session.connection.transport import ConnectionHandler
 from rumq.shards.write_path.backpressure import Backpressure
+from rumq.shards.write_path.new_topic_budget import NewTopicBudget
 from rumq.shards.write_path.retained_quota import RetainedQuota
 from rumq.shards.write_path.topic_registry import TopicRegistry
 from rumq.shards.write_path.write_admission import WriteAdmission
@@ -17,8 +18,9 @@ class PublishGate:
 
     def __init__(
         self, store: Store, batches: list[Batch], topics: TopicRegistry, admission: WriteAdmission,
-        retained_quota: RetainedQuota, backpressure: Backpressure,
+        retained_quota: RetainedQuota, backpressure: Backpressure, budget: NewTopicBudget,
     ) -> None:  # fmt: skip
+        self.budget = budget
         self._partitions, self._batches = store.partitions, batches
         self._admission, self._retained_quota = admission, retained_quota
         self.topics = topics.known

@@ -2,9 +2,12 @@
 
 import pytest
 
+from rumq.auth.rules import parse
 from rumq.mqtt import packets as p
+from rumq.mqtt.encode import encode
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
+from rumq.session.connection.listener_policy import ListenerPolicy
 from tests.conformance.wire import Kind
 from tests.session.broker import Broker, connected
 
@@ -56,3 +59,37 @@ def test_a_partition_that_takes_none_refuses_or_leaves_unanswered(version: int) 
     wire.say(publish("a"))
     assert [each.code for each in wire.hears()] == ([Reason.QUOTA_EXCEEDED] if version == 5 else [])
     assert not wire.closed
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.5])
+def test_who_creates_a_topic_that_is_not_matched_yet_waits_and_what_came_before_it_is_taken(
+    wait: float,
+) -> None:
+    broker = Broker()
+    wire = connected(broker)
+    packets = [encode(publish(topic), 5) for topic in ("a", "b", "c")]
+    broker.topic_waits = [None, wait, wait, None, None]
+    assert wire.say(*packets) == len(packets[0]) and wire.paused
+    for _ in range(2):
+        if wait:
+            ((seconds, resume),) = broker.timers
+            assert seconds == wait and not broker.next_turns
+        else:
+            (resume,) = broker.next_turns
+            assert not broker.timers
+        broker.timers, broker.next_turns = [], []
+        resume()
+        assert not wire.paused
+        wire.say(*packets[1:])
+    assert not wire.paused and list(broker.topics) == [b"a", b"b", b"c"] and broker.batches[0].count == 3
+    assert len(wire.hears()) == 3
+
+
+def test_a_client_that_may_not_publish_to_a_topic_has_nothing_matched() -> None:
+    broker = Broker()
+    broker.topic_waits = [1.0]
+    rules = parse('[[rule]]\nallow = ["publish"]\ntopics = ["mine/#"]\n', "rules.toml")
+    wire = connected(broker, policy=ListenerPolicy(rules=rules))
+    wire.say(publish("other"))
+    assert broker.topic_waits == [1.0] and not wire.paused
+    assert [each.code for each in wire.hears()] == [Reason.NOT_AUTHORIZED]

@@ -39,8 +39,9 @@ class World:
         )
         self.backpressure: Any = SimpleNamespace(pause_publisher=lambda link, bulk: None)
         topics = TopicRegistry(self.store, self.hand)
+        budget: Any = None
         self.gate = PublishGate(
-            self.store, self.batches, topics, self.admission, self.quota, self.backpressure
+            self.store, self.batches, topics, self.admission, self.quota, self.backpressure, budget
         )
 
 
