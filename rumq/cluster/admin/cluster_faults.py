@@ -63,8 +63,21 @@ def faults(
         if each.record.leader in alive:
             yield from faults_of_copies(number, each.record, view, alive)
             if terms is not None and (not here or each.record.leader == view.node):
+                if number not in terms and hears_nobody(number, status):
+                    yield (
+                        f"shard {number}: nobody leads it, and {each.record.leader.partition('#')[0]} was the last to "
+                        "claim it: wait; if it stays so, see cluster.copies_disagree, cluster.copy_doubted and "
+                        "cluster.disk_unwell in the events of its nodes, and docs/cluster.md"
+                    )
+                    continue
                 yield from faults_of_term(number, each.record, terms.get(number), alive)
     yield from faults_of_processes(status, view)
+
+
+def hears_nobody(shard: int, status: Status) -> bool:
+    """Whether this node has a copy of the shard, and hears no leader."""
+    here = next((each for each in status.reports if each.shard == shard), None)
+    return here is not None and here.role == "standby" and here.figures.get("hears_leader") is False
 
 
 def faults_of_shard(number: int, record: ShardRecord, alive: set[str]) -> Iterator[str]:

@@ -105,6 +105,15 @@ def test_what_the_record_or_the_leader_says_is_told(
     assert found and all(word in "\n".join(found) for word in words), found
 
 
+def test_a_shard_that_nobody_leads_though_the_record_names_a_node_is_told_so() -> None:
+    """As where copies disagree: the claim of that node came to nothing."""
+    lone = Report(0, "standby", 4, {"hears_leader": False})
+    (told,) = of(WHOLE, reports=[lone])
+    assert "nobody leads it" in told and "cluster.copies_disagree" in told and "does not answer" not in told
+    (told,) = of(WHOLE, reports=[Report(0, "standby", 4, {"hears_leader": True})])
+    assert "its leader at a does not answer" in told
+
+
 def test_a_node_looks_at_the_leaders_that_it_asked() -> None:
     view = view_of(NODES, WHOLE, record("b", "b", "c", "a"))
     assert list(faults(status_of(view), {0: SOUND}, here=True)) == []
