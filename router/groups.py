@@ -28,6 +28,7 @@ class Groups:
         self._private = 0
         self.filters = FilterIndex()
         self.visits_left = 1 << 60  # nodes that matches may look at in this turn
+        self.visits_reserved = 0  # those of them that are not for matches ahead
         self.turn = 0  # so many have begun
         self._under_way: dict[str, TopicMatching] = {}  # topics whose match takes more than a turn
         self.ended: list[Group] = []  # groups without a member whose filters `remove_some_filters` removes
@@ -149,6 +150,7 @@ class Groups:
     def begin_turn(self, visits: int) -> None:
         """Grant a turn its visits, less those that the last one had too many, but a quarter in any case."""
         self.turn += 1
+        self.visits_reserved = visits // 4
         self.visits_left = min(visits, max(visits // 4, self.visits_left + visits))
 
     def go_on(self) -> None:
@@ -170,7 +172,7 @@ class Groups:
         may_wait: it may continue in the next turn, if somebody asks again then; otherwise it is only tried
         returns: None where it is not over. A cheap one never waits for expensive ones"""
         matching = self._under_way.get(topic)
-        visits_max, has_room = self.visits_left, False
+        visits_max, has_room = self.visits_left - self.visits_reserved, False
         if matching is None:
             matching = TopicMatching(topic)
             self.visits_left -= MATCH_VISITS

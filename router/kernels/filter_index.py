@@ -324,10 +324,6 @@ class FilterIndex:
                     found[count] = row[EXACT]
                     count += 1
                 continue
-            if row[PLUS] and (end or is_plain):
-                stack[top] = row[PLUS]
-                stack[top + 1] = end
-                top += 2
             level = level_of[end]
             if level and row[BRANCHES]:
                 if row[BRANCHES] == 1:
@@ -338,6 +334,10 @@ class FilterIndex:
                     stack[top] = child
                     stack[top + 1] = end
                     top += 2
+            if row[PLUS] and (end or is_plain):
+                stack[top] = row[PLUS]
+                stack[top + 1] = end
+                top += 2
         self.visits += visits
         left: list = []
         while top:

@@ -80,8 +80,11 @@ class Broker:
             gate.backpressure,
             gate.pause_publisher,
         )
-        self.match_topic = gate.budget.match
-        self.add_topic, self.refuse_topic = gate.add_topic, gate.refuse_topic
+        self.add_topic, self.refuse_topic, self.match_topic = (
+            gate.add_topic,
+            gate.refuse_topic,
+            gate.match_topic,
+        )
         self.publisher_number, self.refuse_publish = gate.publisher_number, gate.refuse_publish
         self.promise, self.promise_messages = acks.promise, acks.promise_messages
         self.send_again = redelivery.go_on

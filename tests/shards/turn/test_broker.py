@@ -53,7 +53,7 @@ class World:
             hand_over=lambda *args: self.is_elsewhere, enter=self.entered.append,
         )  # fmt: skip
         gate = part(
-            "topics", "backpressure", "pause_publisher", "add_topic", "refuse_topic", "publisher_number",
+            "topics", "backpressure", "pause_publisher", "add_topic", "refuse_topic", "match_topic", "publisher_number",
             "refuse_publish",
         )  # fmt: skip
         records = ClientRecords(
