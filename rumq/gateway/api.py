@@ -155,7 +155,9 @@ class Api:
         asked = parameters_of(request, e.LastValue)
 
         def read() -> Any:
-            return context.records.last(asked.topic, context.may_read(token), is_binary=kind == MSGPACK)
+            return context.records.last(
+                asked.topic, context.may_read(token), context.now_us(), is_binary=kind == MSGPACK
+            )
 
         return as_kind(e.Value(record=await self._read(read)), kind)
 
