@@ -201,6 +201,10 @@ class Search:
             self._parent, self._prefix = self._filter, b""
         self._at, self._after = self._prefix, False
 
+    def permit(self) -> Permit | None:
+        """What may be received now; None: everything."""
+        return self._permit() if self._permit is not None else None
+
     def next_messages(self) -> list[Retained]:
         """The next messages, of some hundred names at most, maybe none; `over` is set at the end."""
         if self._wanted is not None and not self._wanted():
@@ -223,7 +227,7 @@ class Search:
 
     def _read(self, names: list[bytes], values: list[bytes]) -> list[Retained]:
         found = [unpacked(name, raw) for name, raw in zip(names, values, strict=True)]
-        permit = self._permit() if self._permit is not None else None
+        permit = self.permit()
         if permit is not None:
             found = [message for message in found if permit.may_receive(message.topic)]
         below = self._below
@@ -246,8 +250,12 @@ class FoundRetained:
     def over(self) -> bool:
         return self._at >= len(self._messages)
 
+    def permit(self) -> Permit | None:
+        """What may be received now; None: everything."""
+        return self._permit() if self._permit is not None else None
+
     def next_messages(self) -> list[Retained]:
         found = self._messages[self._at : self._at + self.PIECE]
         self._at += len(found)
-        permit = self._permit() if self._permit is not None else None
+        permit = self.permit()
         return found if permit is None else [each for each in found if permit.may_receive(each.topic)]

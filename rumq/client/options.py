@@ -45,7 +45,9 @@ class Options:
         properties = Properties()
         if self.version == 5:
             properties = Properties(
-                receive_maximum=self.receive_maximum, topic_alias_maximum=self.topic_alias_maximum
+                receive_maximum=self.receive_maximum,
+                topic_alias_maximum=self.topic_alias_maximum,
+                request_problem_information=True,
             )
             if self.session_expiry:
                 properties["session_expiry_interval"] = self.session_expiry

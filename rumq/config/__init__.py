@@ -296,9 +296,11 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     ] = True
     maximum_qos: Annotated[int, number("highest QoS of published messages (Maximum QoS)", "", 0, 2)] = 2
     client_id_bytes_max: Annotated[int, number("longest client identifier, in UTF-8", "bytes", 23, 65_535)] = 1024
-    reason_strings: Annotated[bool, choice("refusals carry a Reason String (MQTT 5)")] = True
+    reason_strings: Annotated[
+        bool, choice("refusals carry a Reason String (MQTT 5), acknowledgements for clients that ask for it")
+    ] = True
     tells_durability: Annotated[
-        bool, choice("CONNACK announces the durability of acknowledged messages (rumq-durability)")
+        bool, choice("CONNACK announces the durability of acknowledged messages to clients that ask (rumq-durability)")
     ] = True
     outbox_bytes_max: Annotated[
         int,

@@ -164,7 +164,9 @@ class Api:
         access.check(e.VALUE, asked)
 
         def read() -> Any:
-            return context.records.last(asked.topic, access.may_read, is_binary=kind == MSGPACK)
+            return context.records.last(
+                asked.topic, access.may_read, context.now_us(), is_binary=kind == MSGPACK
+            )
 
         return as_kind(e.Value(record=await self._read(read)), kind)
 

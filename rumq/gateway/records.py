@@ -83,7 +83,7 @@ class ServedRecords:
             ends[view.name] = lsn
             if is_full:
                 continue
-            for item in wanted(view, lsn, topic_filter, may_read, is_binary=is_binary):
+            for item in wanted(view, lsn, topic_filter, may_read, now_us, is_binary=is_binary):
                 if isinstance(item, Gap):
                     found.lost += item.next_lsn - item.base_lsn
                     ends[view.name] = item.next_lsn
@@ -102,8 +102,10 @@ class ServedRecords:
         found.cursor = None if is_over else text_of(ends)
         return found
 
-    def last(self, topic: str, may_read: MayRead, *, is_binary: bool = False) -> Record | None:
-        """The newest record of a topic. cost: reads back from the end of its partition, a bounded number of records"""
+    def last(self, topic: str, may_read: MayRead, now_us: int, *, is_binary: bool = False) -> Record | None:
+        """The newest record of a topic that has not expired.
+
+        cost: reads back from the end of its partition, a bounded number of records"""
         for view in self._partitions():
             if topic.encode() not in view.names()[0].values():
                 continue
@@ -111,7 +113,7 @@ class ServedRecords:
             while stop > view.first_lsn and view.end_lsn - stop < EXAMINED_MAX:
                 begin = max(view.first_lsn, stop - step)
                 newest = None
-                for item in wanted(view, begin, topic, may_read, stop, is_binary=is_binary):
+                for item in wanted(view, begin, topic, may_read, now_us, stop, is_binary=is_binary):
                     if not isinstance(item, Gap) and item[1] is not None:
                         newest = item[1]
                 if newest is not None:
@@ -143,11 +145,12 @@ def wanted(
     lsn: int,
     topic_filter: str,
     may_read: MayRead,
+    now_us: int,
     stop: int | None = None,
     *,
     is_binary: bool,
 ) -> Iterator[Gap | tuple[int, Record | None]]:
-    """(lsn, record, or None if it is not wanted) of each record that is looked at, and gaps."""
+    """(lsn, record, or None if it is not wanted or has expired) of each record that is looked at, and gaps."""
     topics: dict[int, str | None] = {}
     names = view.names()[0]
 
@@ -160,12 +163,12 @@ def wanted(
             if isinstance(chunk, Gap):
                 yield chunk
                 continue
-            yield from records_of(chunk, view.name, names, topics, wants, is_binary=is_binary)
+            yield from records_of(chunk, view.name, names, topics, wants, now_us, is_binary=is_binary)
 
 
 def records_of(
     chunk: Chunk, partition: str, names: dict[int, bytes], topics: dict[int, str | None],
-    wants: Callable[[bytes], bool], *, is_binary: bool,
+    wants: Callable[[bytes], bool], now_us: int, *, is_binary: bool,
 ) -> Iterator[tuple[int, Record | None]]:  # fmt: skip
     """topics: topic id -> name if it is wanted, filled here"""
     rows = list(ROW.iter_unpack(chunk.rows))
@@ -180,10 +183,14 @@ def records_of(
             continue
         stop = rows[number + 1][1] if number + 1 < len(rows) else len(chunk.frames)
         packet = publish_of(bytes(memoryview(chunk.frames)[start:stop]), flags)
+        properties, time_us = packet.properties, chunk.base_ts + late_us
+        expiry = properties.get("message_expiry_interval")
+        if expiry is not None and time_us + expiry * 1_000_000 <= now_us:
+            yield lsn, None  # it may be given to nobody any more. MQTT 5.0, 3.3.2.3.3
+            continue
         payload, encoding = shown(packet.payload, is_binary=is_binary)
-        properties = packet.properties
         yield lsn, Record(
-            topic=topic, offset=offset, partition=partition, lsn=lsn, time_us=chunk.base_ts + late_us,
+            topic=topic, offset=offset, partition=partition, lsn=lsn, time_us=time_us,
             qos=flags & ROW_QOS, retain=bool(flags & ROW_RETAIN), payload=payload, encoding=encoding,
             user_properties=list(properties.get("user_properties", ())), content_type=properties.get("content_type"),
         )  # fmt: skip

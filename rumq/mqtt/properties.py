@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final, NamedTuple, TypedDict, cast
 
-from rumq.mqtt.errors import MalformedPacket, MqttFault, ProtocolViolation
+from rumq.mqtt.errors import MalformedPacket, MqttFault, PacketTooLarge, ProtocolViolation
 from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.wire import (
@@ -168,16 +168,32 @@ BY_IDENTIFIER: Final[Mapping[int, Property]] = {prop.identifier: prop for prop i
 BY_NAME: Final[Mapping[str, Property]] = {prop.name: prop for prop in PROPERTIES}
 
 
+# Read before it is known who sends them.
+OF_ANYBODY: Final = (PacketType.CONNECT, WILL, PacketType.AUTH, PacketType.DISCONNECT)
+COUNT_MAX, BYTES_MAX = 128, 1 << 16  # of the properties of such a packet: each costs about 10 µs
+
+
 def decode_properties(fields: Fields, place: int) -> Properties:
     """Take the property length and the properties it covers.
 
     place:  the PacketType they stand in, or WILL
     raises: MalformedPacket for a property that is unknown, cut short, or does not belong in `place`;
-            ProtocolViolation for one that repeats or has a forbidden value; 0x94 for topic alias 0
+            ProtocolViolation for one that repeats or has a forbidden value; 0x94 for topic alias 0;
+            0x97 for more than COUNT_MAX, 0x95 for more than BYTES_MAX in a packet that anybody may send
     """
     part = fields.part("properties")
+    is_anybody = place in OF_ANYBODY
+    size = part.end - part.at
+    if is_anybody and size > BYTES_MAX:
+        raise PacketTooLarge(f"{size} bytes of properties in {_place_name(place)}, the limit is {BYTES_MAX}")
+    count = 0
     found: dict[str, Any] = {}
     while part:
+        count += 1
+        if is_anybody and count > COUNT_MAX:
+            raise MqttFault(
+                f"more than {COUNT_MAX} properties in {_place_name(place)}", Reason.QUOTA_EXCEEDED
+            )
         identifier = part.variable_integer("property identifier")
         prop = BY_IDENTIFIER.get(identifier)
         if prop is None:

@@ -161,3 +161,17 @@ def test_a_decision_is_explained() -> None:
     ]
     assert rules.explain(EVE, "c", "publish", "device/c/x") == [(2, "allows", "device/%c/#")]
     assert rules.explain(EVE, "c", "publish", "x") == []
+
+
+@pytest.mark.parametrize("wide", ["#", "+/#"])
+def test_a_wildcard_at_the_begin_covers_no_topic_of_a_dollar_neither_in_allow_nor_in_deny(wide: str) -> None:
+    """MQTT-4.7.2-1; docs/security.md says so of rules."""
+    who = Identity("anna")
+    allows = parse(f'[[rule]]\nallow = ["publish", "subscribe"]\ntopics = ["{wide}"]\n', "f").permit(who, "c")
+    assert allows is not None
+    assert allows.may("publish", "plant/7") and not allows.may("publish", "$plant/7")
+    assert allows.reach("subscribe", "$SYS/#") == "none"
+    both = '[[rule]]\nallow = ["subscribe"]\ntopics = ["#", "$SYS/#"]\n'
+    denies = parse(f'{both}[[rule]]\ndeny = ["subscribe"]\ntopics = ["{wide}"]\n', "f").permit(who, "c")
+    assert denies is not None
+    assert denies.reach("subscribe", "plant/7") == "none" and denies.reach("subscribe", "$SYS/#") == "all"

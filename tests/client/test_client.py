@@ -36,7 +36,10 @@ async def test_connect_says_what_was_asked_for() -> None:
         peer, connect = await broker.accept()
         assert connect == Connect(
             "desk", 5, False, 30, "ann", b"secret", will,
-            {"receive_maximum": 7, "topic_alias_maximum": 16, "session_expiry_interval": 60},
+            {
+                "receive_maximum": 7, "topic_alias_maximum": 16, "request_problem_information": True,
+                "session_expiry_interval": 60,
+            },
         )  # fmt: skip
         assert await peer.receive() == Disconnect()
         await peer.hang_up()

@@ -1,5 +1,7 @@
 """DISCONNECT, AUTH and what a client asks to be told. MQTT 5.0, 3.14, 3.15, 4.12, 3.1.2.11.7; 3.1.1, 3.14."""
 
+from typing import Any
+
 import pytest
 
 from tests.conformance import wire
@@ -91,9 +93,12 @@ def test_auth_with_another_code_is_refused(join: Dial, code: int) -> None:
     peer.expect_refusal(0x81, 0x82)
 
 
-def test_without_problem_information_only_three_packets_explain(join: Dial, topic: str) -> None:
-    """MQTT-3.1.2-29: no Reason String nor User Property but in PUBLISH, CONNACK and DISCONNECT."""
-    peer = join(properties=[(Prop.REQUEST_PROBLEM_INFO, 0)])
+@pytest.mark.parametrize("asked", [[(Prop.REQUEST_PROBLEM_INFO, 0)], []], ids=["0", "not said"])
+def test_without_problem_information_only_three_packets_explain(join: Dial, topic: str, asked: Any) -> None:
+    """MQTT-3.1.2-29: no Reason String nor User Property but in PUBLISH, CONNACK and DISCONNECT.
+
+    A client that does not say so would have to expect them elsewhere; there are some that do not."""
+    peer = join(properties=asked)
     peer.send(
         wire.unsubscribe(1, ["never"]),
         wire.publish(topic, b"", 1, 2),

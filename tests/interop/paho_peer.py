@@ -35,8 +35,16 @@ class Peer:
     """A connected client; with `lasting`, of the session that its client id has."""
 
     def __init__(
-        self, at: Address, version: int, client_id: str, *, lasting: bool = False, will: Any = None
+        self,
+        at: Address,
+        version: int,
+        client_id: str,
+        *,
+        lasting: bool = False,
+        will: Any = None,
+        connect: dict[str, Any] | None = None,
     ) -> None:
+        """connect: properties of CONNECT, by Paho's names"""
         clean: dict[str, Any] = {} if version == mqtt.MQTTv5 else {"clean_session": not lasting}
         self.client = mqtt.Client(
             CallbackAPIVersion.VERSION2,
@@ -59,7 +67,7 @@ class Peer:
             self.client.will_set(*will)
         more: dict[str, Any] = {}
         if version == mqtt.MQTTv5:
-            expiry = properties("CONNECT", SessionExpiryInterval=300 if lasting else 0)
+            expiry = properties("CONNECT", SessionExpiryInterval=300 if lasting else 0, **(connect or {}))
             more = {"clean_start": not lasting, "properties": expiry}
         self.client.connect(at.host, at.port, **more)
         self.client.loop_start()

@@ -114,8 +114,11 @@ def test_a_replayed_message_says_where_it_stands(log_broker: Address, topic: str
 
 
 def test_connack_says_what_an_acknowledgement_means(log_broker: Address, topic: str) -> None:
-    with peer(log_broker, mqtt.MQTTv5, f"{topic}-s") as client:
+    ask = {"UserProperty": ("rumq-durability", "tell")}
+    with peer(log_broker, mqtt.MQTTv5, f"{topic}-s", connect=ask) as client:
         assert ("rumq-durability", "disk") in client.properties.UserProperty
+    with peer(log_broker, mqtt.MQTTv5, f"{topic}-t") as client:
+        assert not hasattr(client.properties, "UserProperty"), "nobody is told unasked"
 
 
 def test_mqtt_5_properties_pass_through_in_order(broker: Address, topic: str) -> None:

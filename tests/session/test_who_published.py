@@ -31,6 +31,9 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rumqd]:
     broker.end()
 
 
+EXPLAIN = [(Prop.REQUEST_PROBLEM_INFO, 1)]
+
+
 def join(broker: Rumqd, client_id: str, version: int = 5, **fields: object) -> Peer:
     peer = Peer(broker.address, version)
     assert peer.connect(client_id, **fields).code == 0
@@ -168,7 +171,7 @@ def test_names_come_again_from_a_shard_that_died(broker: Rumqd) -> None:
 
 @pytest.mark.parametrize("value", ["no", "", "Yes", "y" * 60_000], ids=["no", "empty", "Yes", "long"])
 def test_another_value_is_refused_with_what_is_allowed(broker: Rumqd, value: str) -> None:
-    with join(broker, "asks") as asks:
+    with join(broker, "asks", properties=EXPLAIN) as asks:
         asks.send(wire.subscribe(1, [("a", 1)], [(Prop.USER_PROPERTY, ("rumq-publisher", value))]))
         answer = asks.expect(Kind.SUBACK)
         assert answer.codes == [0x8F]
@@ -185,7 +188,7 @@ def test_a_broker_that_keeps_client_ids_to_itself_says_so(tmp_path: Path) -> Non
     broker.stop()
     broker = Rumqd(data, "--set", "mqtt.publisher_available=false")
     broker.start()
-    with join(broker, "asks") as asks:
+    with join(broker, "asks", properties=EXPLAIN) as asks:
         asks.send(wire.subscribe(1, [("a", 1)], ASK))
         answer = asks.expect(Kind.SUBACK)
         assert answer.codes == [0x83]

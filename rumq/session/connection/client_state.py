@@ -46,7 +46,7 @@ class Client:
         self.claimed_user = ""  # likewise
         self.authentication_method: str | None = None  # of enhanced authentication, if CONNECT named one
         self.packet_bytes_max = 0
-        self.wants_reason_strings = True
+        self.wants_reason_strings = False
         self.keep_alive = 0.0  # seconds; 0: none
         self.identity: Identity | None = None  # once it is authenticated
         self.expires_at: float | None = None  # monotonic seconds: the identity is valid until then

@@ -25,6 +25,7 @@ from rumq.session.state.session import Session, shape_of
 from rumq.session.state.session_owner import Owner, owner_of
 from rumq.session.state.wills import author_of
 
+DURABILITY = "rumq-durability"  # user property of CONNECT, which asks, and of CONNACK, which answers
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: a limit as high need not be told
 
 
@@ -32,7 +33,7 @@ def accept(client: Client, connect: p.Connect) -> None:
     """Take over what CONNECT says of the client. raises: MqttFault for what cannot be served"""
     given = connect.properties
     client.packet_bytes_max = given.get("maximum_packet_size", 0)
-    client.wants_reason_strings = given.get("request_problem_information", True) not in (0, False)
+    client.wants_reason_strings = bool(given.get("request_problem_information", False))
     check(client, connect)
     client.claimed_user = connect.username or ""
     client.authentication_method = given.get("authentication_method")
@@ -175,6 +176,11 @@ def connack_properties(
         properties["server_keep_alive"] = bound
         client.keep_alive = float(bound)
     properties = conditions(limits, {**properties, **told_of_method})
+    if limits.durability and asks_for_durability(connect):
+        properties["user_properties"] = [
+            (DURABILITY if name == "main" else f"{DURABILITY}/{name}", durability)
+            for name, durability in limits.durability
+        ]
     if session.missed:
         lost = [("rumq-lost", lost_text(gap)) for gap in session.missed]
         properties["user_properties"] = [*properties.get("user_properties", ()), *lost]
@@ -243,12 +249,12 @@ def conditions(limits: Limits, told: Properties) -> Properties:
         properties["subscription_identifier_available"] = False
     if not limits.shared_available:
         properties["shared_subscription_available"] = False
-    if limits.durability:
-        properties["user_properties"] = [
-            ("rumq-durability" if name == "main" else f"rumq-durability/{name}", durability)
-            for name, durability in limits.durability
-        ]
     return properties
+
+
+def asks_for_durability(connect: p.Connect) -> bool:
+    """Nobody is told unasked: some clients cannot parse a CONNACK with user properties."""
+    return any(name == DURABILITY for name, _ in connect.properties.get("user_properties", ()))
 
 
 def answer(connected: Connected, connack: p.Connack) -> None:

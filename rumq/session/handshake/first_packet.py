@@ -14,6 +14,7 @@ from rumq.session.handshake.foreign_protocol import NO_TLS, TLS_RECORD, describe
 
 VERSION_BYTES = 9  # of the oldest CONNECT: the protocol's name with its length, and the version behind it
 CONNECT = FIRST_BYTE[PacketType.CONNECT]
+BEHIND_CONNECT = (PacketType.AUTH, PacketType.DISCONNECT)
 
 
 def read_connect(client: Client, data: bytearray, pos: int, end: int) -> tuple[p.Connect | None, int]:
@@ -32,7 +33,9 @@ def read_connect(client: Client, data: bytearray, pos: int, end: int) -> tuple[p
 
 
 def read_packet(client: Client, data: bytearray, pos: int, end: int) -> tuple[p.Packet | None, int]:
-    """The same for any packet behind CONNECT."""
+    """The same for AUTH and DISCONNECT, the only packets behind CONNECT that are taken before CONNACK."""
+    if end - pos >= 1 and data[pos] >> 4 not in BEHIND_CONNECT:
+        raise ProtocolViolation(f"a packet of type {data[pos] >> 4} before CONNACK")
     body, stop = read_body(client, data, pos, end, "packet before CONNACK")
     return (None, pos) if body is None else (decode(data[pos], body, client.version), stop)
 

@@ -16,9 +16,18 @@ Explainable = p.Connack | p.Puback | p.Pubrec | p.Suback | p.Disconnect
 
 
 def explained(client: Client, packet: Explainable, why: str | None) -> bytes:
-    """A packet with a reason string, unless the client does not want one or it does not fit. MQTT-3.2.2-19."""
+    """A packet with a reason string, if the client may have one and it fits. MQTT-3.1.2-29, MQTT-3.2.2-19
+
+    Acknowledgements have one only for clients that say Request Problem Information 1 themselves: the standard takes
+    that for the default, but clients that never said it fail to parse such acknowledgements."""
     why = why and why[:WHY_MAX]
-    if why and client.version == 5 and client.wants_reason_strings and client.limits.reason_strings:
+    is_last = isinstance(packet, p.Connack | p.Disconnect)
+    if (
+        why
+        and client.version == 5
+        and (client.wants_reason_strings or is_last)
+        and client.limits.reason_strings
+    ):
         properties = {**packet.properties, "reason_string": why}
         full = encode(type(packet)(**{**as_fields(packet), "properties": properties}), 5)
         if not client.packet_bytes_max or len(full) <= client.packet_bytes_max:

@@ -80,13 +80,18 @@ class Pieces:
         self._forms: dict[int, fanout.Form] = {}  # by partition
         self._search = effect.search
         self._key, self._number = effect.reader.key, effect.reader.number
-        self._ready: deque[tuple[int, Blob]] = deque()
+        self._ready: deque[tuple[int, Blob, list[Retained]]] = (
+            deque()
+        )  # partition, and what was built of what
         self._first = 0
+        self._permit = self._search.permit()  # that the pieces were built under
         self.over = False
 
     def piece(self) -> tuple[Any, int, int] | None:
         """(blob, its first frame not yet taken, code of reader and partition); None: no more in this turn."""
         handing, search = self._handing, self._search
+        if search.permit() is not self._permit:
+            self._build_again()
         while not self._ready:
             if search.over:
                 self.over = True
@@ -99,16 +104,30 @@ class Pieces:
             handing.builds_left -= len(found)
             found.sort(key=batch_key)
             for _, some in groupby(found, key=batch_key):
-                messages = list(some)
-                partition = messages[0].partition
-                form = self._forms.get(partition)
-                if form is None:
-                    form = self._forms[partition] = handing.form(self._asked, self._shape, partition)
-                blob = handing.build(messages, form, self._shape, self._key)
-                if blob.count:
-                    self._ready.append((partition, blob))
-        partition, blob = self._ready[0]
+                self._build(list(some))
+        partition, blob, _ = self._ready[0]
         return blob, self._first, self._number << PARTITION_BITS | partition
+
+    def _build(self, messages: list[Retained]) -> None:
+        partition = messages[0].partition
+        form = self._forms.get(partition)
+        if form is None:
+            form = self._forms[partition] = self._handing.form(self._asked, self._shape, partition)
+        blob = self._handing.build(messages, form, self._shape, self._key)
+        if blob.count:
+            self._ready.append((partition, blob, messages))
+
+    def _build_again(self) -> None:
+        """Rules have changed: of what waits for room or credit, only what may be received now goes out."""
+        permit = self._permit = self._search.permit()
+        ready, self._ready = self._ready, deque()
+        first, self._first = self._first, 0
+        for _, blob, messages in ready:
+            left = {blob.base_lsn + blob.rows[at] for at in range(first, blob.count)}
+            first = 0
+            kept = [m for m in messages if m.lsn in left and (permit is None or permit.may_receive(m.topic))]
+            if kept:
+                self._build(kept)
 
     def taken(self, stop: int) -> None:
         """The client has the frames up to `stop` of the last piece."""

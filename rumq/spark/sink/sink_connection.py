@@ -162,7 +162,7 @@ async def connected(
 
 def connect_packet(options: SinkOptions, client_id: str, *, clean_session: bool) -> Connect:
     password = Path(options.password_file).read_bytes().strip() if options.password_file else None
-    properties = Properties()
+    properties = Properties(request_problem_information=True)
     if options.once:
         properties["session_expiry_interval"] = options.session_seconds
     # No keep-alive: between two batches Spark computes, and nothing here could send a PINGREQ.

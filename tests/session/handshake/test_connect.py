@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rumq.mqtt import packets as p
+from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.limits import Limits
@@ -52,6 +53,20 @@ def test_a_session_is_taken_over_by_the_next_connection() -> None:
     assert first.closed and [(each.kind, each.code) for each in first.hears()] == [
         (Kind.DISCONNECT, Reason.SESSION_TAKEN_OVER)
     ]
+
+
+def test_connack_names_durabilities_to_those_who_ask_and_nobody_else() -> None:
+    """There are clients that cannot parse user properties of a CONNACK: they never said any themselves."""
+    limits = Limits(durability=(("logs", "process"), ("main", "disk")))
+    asks = Properties(user_properties=[("rumq-durability", "tell")])
+    told = answer(Broker(limits), connect(properties=asks)).properties
+    assert [value for prop, value in told if prop == Prop.USER_PROPERTY] == [
+        ("rumq-durability/logs", "process"),
+        ("rumq-durability", "disk"),
+    ]
+    for properties in (Properties(), Properties(user_properties=[("rumq", "durability")])):
+        told = answer(Broker(limits), connect(properties=properties)).properties
+        assert all(prop != Prop.USER_PROPERTY for prop, _ in told)
 
 
 def test_connack_says_what_differs_from_the_standard() -> None:

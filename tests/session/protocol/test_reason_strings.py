@@ -31,9 +31,20 @@ def test_it_is_added_where_it_may_be(
     assert (b"full" in explained(client, PUBACK, "full")) == has_it
 
 
-def test_it_is_cut_to_what_an_mqtt_string_holds() -> None:
+def test_without_problem_information_only_the_first_and_the_last_packet_explain() -> None:
+    """MQTT-3.1.2-29. Who does not say 1 is taken for 0 here: there are clients that fail at such acknowledgements."""
     client = Wire(Broker()).link.client
     client.version = 5
+    assert not client.wants_reason_strings
+    for packet in (PUBACK, p.Pubrec(1, Reason.QUOTA_EXCEEDED), p.Suback(1, (Reason.QUOTA_EXCEEDED,))):
+        assert b"full" not in explained(client, packet, "full")
+    for last in (p.Connack(reason=Reason.QUOTA_EXCEEDED), p.Disconnect(Reason.QUOTA_EXCEEDED)):
+        assert b"full" in explained(client, last, "full")
+
+
+def test_it_is_cut_to_what_an_mqtt_string_holds() -> None:
+    client = Wire(Broker()).link.client
+    client.version, client.wants_reason_strings = 5, True
     assert len(explained(client, PUBACK, "x" * 100_000)) < WHY_MAX + 100
 
 

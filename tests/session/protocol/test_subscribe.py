@@ -204,7 +204,7 @@ def test_a_filter_is_refused_and_those_beside_it_are_granted(
 
 
 def test_the_reason_string_says_what_the_operator_is_told() -> None:
-    world = World()
+    world = World(properties={"request_problem_information": True})
     answer = world.ask("$log/yesterday/a", "b")
     [told] = world.broker.told("subscribe.refused")
     assert dict(answer.properties)[Prop.REASON_STRING] == told["why"] and "'yesterday'" in told["why"]

@@ -19,7 +19,7 @@ from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.turn.broker import Broker, ClientRecords, Gates
 from rumq.shards.turn.read_gate import ReadGate
 from tests.conformance import wire
-from tests.conformance.wire import Kind
+from tests.conformance.wire import Kind, Prop
 from tests.faults.shard import Client, Shard
 
 
@@ -176,3 +176,40 @@ def test_what_was_published_before_rules_changed_is_still_received(shard: Shard)
     shard.parts.broker.permit_again()
     shard.settle()
     assert [packet.payload for packet in reader.take()] == [b"before"]
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("is_resumed", [False, True])
+def test_retained_messages_that_wait_for_credit_are_held_to_rules_that_have_changed(
+    shard: Shard, qos: int, is_resumed: bool
+) -> None:
+    """They were found and built under the rules before; `b` may still be had, and nothing comes twice."""
+    policy = ListenerPolicy(
+        rules=parse(RULES.format('"#"').replace('"publish"', '"publish", "retain"'), "rules")
+    )
+    welcome = shard.parts.broker.welcome
+    shard.parts.broker.welcome = lambda transport: welcome(transport, policy)  # type: ignore[method-assign, assignment, misc]
+    one_at_a_time = [(Prop.RECEIVE_MAXIMUM, 1), (Prop.SESSION_EXPIRY, 100)]
+    reader, publisher = Client(shard, "r", 5, properties=one_at_a_time), Client(shard, "p", 5)
+    if is_resumed:
+        reader = Client(shard, "r", 5, clean=False, properties=one_at_a_time)
+    for number, topic in enumerate(("a/1", "a/2", "a/3", "b"), 1):
+        publisher.say(
+            wire.publish(topic, topic.encode(), 2, number, retain=True), wire.ack(Kind.PUBREL, number)
+        )
+    reader.say(wire.subscribe(1, [("#", qos)]))
+    heard = [packet for packet in reader.take() if packet.kind is Kind.PUBLISH]
+    assert [packet.payload for packet in heard] == [b"a/1"]
+    policy.rules = parse(RULES.format('"b"'), "rules")
+    shard.parts.broker.permit_again()
+    shard.settle()
+    for _ in range(4):
+        (packet_id,) = {packet.packet_id for packet in heard[-1:]}
+        if qos == 1:
+            reader.say(wire.ack(Kind.PUBACK, packet_id))
+        else:
+            reader.say(wire.ack(Kind.PUBREC, packet_id), wire.ack(Kind.PUBCOMP, packet_id))
+        heard += [packet for packet in reader.take() if packet.kind is Kind.PUBLISH]
+        if heard[-1].payload == b"b":
+            break
+    assert [packet.payload for packet in heard] == [b"a/1", b"b"]

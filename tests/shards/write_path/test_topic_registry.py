@@ -35,7 +35,8 @@ def answers(client: Client) -> list[tuple[Kind, int, int]]:
 
 
 def test_mqtt_5_publishers_are_told_and_go_on(shard: Shard) -> None:
-    client, listener = Client(shard, "p", 5), Client(shard, "l", 5)
+    explain = [(Prop.REQUEST_PROBLEM_INFO, 1)]
+    client, listener = Client(shard, "p", 5, properties=explain), Client(shard, "l", 5)
     listener.say(wire.subscribe(1, [("#", 0)]))
     fill(client)
     client.say(
