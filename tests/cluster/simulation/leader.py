@@ -244,7 +244,9 @@ class Leader:
         if record.epoch == own.epoch and "" not in (record.term, own.term) and not is_own:
             core.depose(f"epoch {record.epoch} was claimed twice")
             return
-        if record.epoch > own.epoch and record.leader != core.node:  # whatever its revision: they are given out again
+        if (
+            record.epoch > own.epoch and record.leader != core.node
+        ):  # whatever its revision: they are given out again
             core.depose(f"{record.leader} leads epoch {record.epoch}")
             return
         if view.revision <= self.view.revision:
