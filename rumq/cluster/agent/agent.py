@@ -36,7 +36,7 @@ from rumq.cluster.agent.messages import (
     Report,
     Status,
 )
-from rumq.cluster.agent.node_identity import NodeIdentity, absorbed, met_cluster
+from rumq.cluster.agent.node_identity import NodeIdentity, absorbed, drained, met_cluster
 from rumq.cluster.agent.order_routing import OrderRouting
 from rumq.cluster.agent.process_ends import ProcessEnds
 from rumq.cluster.agent.view_tracker import SeenEpochs, ViewTracker
@@ -81,7 +81,7 @@ class Agent:
         self._replacement = AutoReplacement(settings.replace_seconds)
         self._reports: dict[int, Report] = {}
         self.leader_changes = LeaderChanges()
-        self._leaves = self._is_gone = False
+        self._is_gone = False
         self._hint = self._announce = trio.Event()
         self._told_versions: set[str] = set()
         self._ends = ProcessEnds()
@@ -259,7 +259,7 @@ class Agent:
         return NodeRecord(
             id=self._identity.id, host=settings.host, port=settings.port, mqtt=settings.mqtt, zone=settings.zone,
             incarnation=settings.incarnation, version=settings.version, feature_level=FEATURE_LEVEL,
-            has_log=self._identity.has_log, clock_us=self._clock_us(), leaves=self._leaves,
+            has_log=self._identity.has_log, clock_us=self._clock_us(), leaves=self._identity.leaves,
             partitions=settings.partitions, moves=True,
         )  # fmt: skip
 
@@ -298,7 +298,11 @@ class Agent:
             self._nursery.start_soon(self._say_status, process, message)
         elif isinstance(message, Leave):
             if not message.node:
-                self._leaves = message.leaves
+                try:
+                    self._identity = drained(self._data, self._identity, leaves=message.leaves)
+                except OSError as fault:
+                    process.send(Done(message.request, f"{self._data}: {fault.strerror}"))
+                    return
                 self._announce.set()
             if message.node or not message.leaves:
                 self._nursery.start_soon(self._note_removed, process, message)

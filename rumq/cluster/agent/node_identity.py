@@ -16,13 +16,14 @@ from rumq.cluster.control.records import Versioned
 
 class NodeIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """cluster_id: empty until the node has met its cluster; has_log: the disk had records when it first joined, and
-    the cluster has not begun with them yet"""
+    the cluster has not begun with them yet; leaves: an operator has drained the node, which a restart does not end"""
 
     cluster: str
     node: str
     disk: str
     cluster_id: str = ""
     has_log: bool = False
+    leaves: bool = False
 
     @property
     def id(self) -> str:
@@ -78,6 +79,14 @@ def met_cluster(data: Path, identity: NodeIdentity, cluster_id: str) -> NodeIden
             f"{identity.cluster_id}, and etcd has a cluster of that name with id {cluster_id}: set cluster.etcd and "
             "cluster.etcd_prefix to those of the first one, or start with an empty data directory to join the other"
         )
+    return identity
+
+
+def drained(data: Path, identity: NodeIdentity, *, leaves: bool) -> NodeIdentity:
+    """Note that an operator drains the node, or has taken that back. raises: OSError"""
+    if identity.leaves != leaves:
+        identity = msgspec.structs.replace(identity, leaves=leaves)
+        keep_identity(data, identity)
     return identity
 
 

@@ -104,6 +104,26 @@ async def test_a_node_that_leaves_says_so_at_once(world: World) -> None:
 
 
 @in_world
+async def test_a_drained_node_is_drained_after_its_restart_until_it_is_taken_back(world: World) -> None:
+    """Drained, restarted, and only then taken back: it gets nothing to lead meanwhile."""
+
+    async def ordered(leave: Leave) -> None:
+        operator = node.link("operator", -1)
+        await received(operator)
+        operator.send(leave)
+        assert Done(leave.request) in await received(operator)
+        operator.close()
+
+    node = await world.node("n1", replicas=1)
+    await ordered(Leave(1, leaves=True))
+    for leaves in (True, False):
+        await node.stop()
+        node = await world.node("n1", replicas=1)
+        assert [each.leaves for each in (await node.view()).nodes] == [leaves]
+        await ordered(Leave(2, leaves=False))
+
+
+@in_world
 async def test_a_process_that_does_not_read_is_cut_off(world: World) -> None:
     """A stopped process must not fill the agent's memory."""
     node = await world.node("n1", replicas=1)
