@@ -26,12 +26,13 @@ CALLS_MIN = 100  # of each thread, before anything is measured
 PAUSE_SECONDS = 0.002
 THREADS = 5  # each with an address of its own
 FILES_MAX = 10_000
-HEAD = b"GET /api/v1/status HTTP/1.1\r\nhost: a\r\n"
+HEAD = b"GET /api/v1/status HTTP/1.1\r\nhost: localhost\r\n"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS = b"\0\0\6\4\0\0\0\0\0\0\4\0\0\0\0"  # INITIAL_WINDOW_SIZE 0
 HEADERS = b"\0\0\x0f\1\5\0\0\0%c\x82\x86\x04\x08/healthz\x41\x01a"  # GET /healthz
 WEBSOCKET = (
-    b"GET /mqtt HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n"
+    b"GET /mqtt HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+    b"sec-websocket-version: 13\r\n"
     b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-protocol: mqtt\r\n\r\n"
 )
 
@@ -89,7 +90,7 @@ def unread(attacker: Attacker) -> None:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
     sock.settimeout(0.2)
     for _ in range(50):
-        sock.sendall(b"GET /api/v1/openapi.json HTTP/1.1\r\nhost: a\r\n\r\n" * 10)
+        sock.sendall(b"GET /api/v1/openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 10)
 
 
 def dripping(attacker: Attacker) -> None:
@@ -101,7 +102,7 @@ def dripping(attacker: Attacker) -> None:
 def endless_body(attacker: Attacker) -> None:
     sock = attacker.connect()
     sock.settimeout(0.2)
-    sock.sendall(b"POST /api/v1/publish HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
+    sock.sendall(b"POST /api/v1/publish HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
     for _ in range(50):
         sock.sendall(b"10000\r\n" + bytes(0x10000) + b"\r\n")
 

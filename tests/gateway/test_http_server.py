@@ -19,20 +19,22 @@ from rumq.config.gateway import Gateway
 from rumq.errors import RumqError
 from rumq.gateway.admission import OF_A_NETWORK_MAX, Admission
 from rumq.gateway.app import App
+from rumq.gateway.host_names import HostNames
 from rumq.gateway.http_connection import Peer
 from rumq.gateway.http_server import HEALTH_MAX, HttpServer
 from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.relay.relays import WAITING_MAX, Limits, Relays
 from rumq.gateway.tokens import Token, hash_of
+from rumq.gateway.topic_access import TopicAccess
 from rumq.session.state.histogram import Histogram
 
 CONNECTIONS_MAX = 100
 SECONDS_MAX = 1.0
 ATTACKERS = [f"127.0.0.{n}" for n in range(2, 7)] + ["2001:db8::1", "2001:db8::2"]
 TOKEN = "rumq_right"
-HEAD = b"GET /api/v1/me HTTP/1.1\r\nhost: a\r\n"
+HEAD = b"GET /api/v1/me HTTP/1.1\r\nhost: localhost\r\n"
 WINDOW_OF_0 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\6\4\0\0\0\0\0\0\4\0\0\0\0"
-UPGRADE = b"GET /mqtt HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+UPGRADE = b"GET /mqtt HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
 WEBSOCKET = UPGRADE + (
     b"sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-protocol: mqtt\r\n\r\n"
 )
@@ -83,10 +85,12 @@ class Place:
             self.events.append(name)
 
         self.settings = Gateway(**{"connections_max": CONNECTIONS_MAX, **settings})
-        self.relays = Relays("", Limits(9, 1 << 17, 1 << 20), self.admission, told, trio.current_time)
+        hosts = HostNames(self.settings, is_loopback=True)
+        self.relays = Relays("", Limits(9, 1 << 17, 1 << 20), self.admission, hosts, told, trio.current_time)
         context: Any = SimpleNamespace(
-            settings=self.settings, shards=self.shards, admission=self.admission, event=told, rules=None,
+            settings=self.settings, shards=self.shards, admission=self.admission, hosts=hosts, event=told, rules=None,
             now=trio.current_time, requests=defaultdict(Histogram),
+            access_of=lambda token: TopicAccess(token, None),
         )  # fmt: skip
         self.server = HttpServer(
             App(context).build(), self.settings, None, self.relays, MisuseReports(told), room=10_000
@@ -114,7 +118,7 @@ class Place:
     async def check(self) -> None:
         for host in ("127.0.0.1", ATTACKERS[0]):
             for path in (b"/healthz", b"/readyz"):
-                request = b"GET %s HTTP/1.1\r\nhost: a\r\n\r\n" % path
+                request = b"GET %s HTTP/1.1\r\nhost: localhost\r\n\r\n" % path
                 assert await self.seconds(request, host) <= SECONDS_MAX
         right = HEAD + b"authorization: Bearer " + TOKEN.encode() + b"\r\n\r\n"
         assert await self.seconds(right) <= SECONDS_MAX
@@ -142,11 +146,11 @@ async def window_of_0(place: Place, host: str) -> None:
 
 
 async def unread(place: Place, host: str) -> None:
-    place.serve(Deaf(b"GET /api/v1/openapi.json HTTP/1.1\r\nhost: a\r\n\r\n" * 9), host)
+    place.serve(Deaf(b"GET /api/v1/openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 9), host)
 
 
 async def unread_health(place: Place, host: str) -> None:
-    place.serve(Deaf(b"GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n"), host)
+    place.serve(Deaf(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n"), host)
 
 
 async def dripping(place: Place, host: str) -> None:
@@ -163,7 +167,7 @@ async def endless_body(place: Place, host: str) -> None:
     stream = place.connect(host)
     try:
         await stream.send_all(
-            b"POST /api/v1/publish HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+            b"POST /api/v1/publish HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
         )
         while True:
             await stream.send_all(b"400\r\n" + b" " * 1024 + b"\r\n")
@@ -218,7 +222,7 @@ def test_a_silent_shard_makes_nobody_wait_who_asks_whether_it_is_ready() -> None
             async def probe() -> None:
                 began = trio.current_time()
                 stream = place.connect("127.0.0.1")
-                await stream.send_all(b"GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n")
+                await stream.send_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n")
                 answers.append(bytes(await stream.receive_some()))
                 assert trio.current_time() - began <= SECONDS_MAX
 
