@@ -6,7 +6,7 @@
 
 A node is a row of eight numbers, and refers to the levels of a filter that passes it: so a run is a slice, and to
 split or join runs copies nothing. Filters that share nothing behind a few levels cost two nodes each, however long.
-Levels are compared as numbers; a number is used again once no filter has its level. Knows no group.
+Levels are compared as numbers; a number is used again once no filter has its level.
 """
 
 from array import array

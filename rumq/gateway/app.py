@@ -85,6 +85,7 @@ class App:
 
         routes.append(self._open("/api/v1/openapi.json", openapi))
         routes.append(self._open("/", self._page.index))
+        routes.append(self._open("/favicon.ico", self._page.icon))
         routes.append(self._open("/page/{path:path}", self._page.file))
         if self._context.settings.metrics == "open":
             routes.append(self._open("/metrics", metrics))

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 DIRECTORY = Path(__file__).parent / "page"
-INDEX = "index.html"
+INDEX, ICON = "index.html", "icon.svg"
 PART = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@.-]*")  # of a path: nothing that leads out of the directory
 GZIP_BYTES_MIN = 512
 TYPES = {
@@ -52,6 +52,10 @@ class PageFiles:
 
     async def index(self, request: Request) -> Response:
         return self.answer(INDEX, request)
+
+    async def icon(self, request: Request) -> Response:
+        """Browsers ask for it where no page has named another."""
+        return self.answer(ICON, request)
 
     async def file(self, request: Request) -> Response:
         return self.answer(request.path_params["path"], request)

@@ -207,8 +207,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     tracer = Tracer(context.index, publishers.find, lambda: platform.clock()[0], Chance(platform.random))
     turn = Turn(clock, timers, events, store, router, totals, tracer)
     turn.stage_seconds = platform.stage_seconds
-    commands = turn.commands
-    pump = platform.pump(turn)
+    commands, pump = turn.commands, platform.pump(turn)
     for worker in workers:
         pump.watch(worker.fd, worker.finish)
 
@@ -278,9 +277,8 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     fan_out = FanOut(clock, commands, turn.ready, events, fan_out_cache, sessions, drop_counters, retained)
     losses = LostRanges(timers, events, router.feeds, cold_reads, sessions, drop_counters)
     removal_losses = RemovalLosses(timers, router, sessions, recorder, turn.effects, losses, queries)
-    replay_start = ReplayStart(
-        store, router.retained, workers.reader, commands, events, queries if has_peers else None
-    )
+    elsewhere = queries if has_peers else None
+    replay_start = ReplayStart(store, router.retained, workers.reader, commands, events, elsewhere)
     redelivery = Redelivery(clock, timers, commands, router.feeds, cold_reads, drop_counters)
     journal_effects = JournalEffects(sessions, recorder)
     turn.effects.handle(

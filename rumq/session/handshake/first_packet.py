@@ -10,6 +10,7 @@ from rumq.mqtt.frames import frame_at
 from rumq.mqtt.packet_types import FIRST_BYTE, PacketType
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.client_state import Client
+from rumq.session.connection.packet_order import IN_THE_MIDDLE
 from rumq.session.handshake.foreign_protocol import NO_TLS, TLS_RECORD, describe
 
 VERSION_BYTES = 9  # of the oldest CONNECT: the protocol's name with its length, and the version behind it
@@ -35,9 +36,13 @@ def read_connect(client: Client, data: bytearray, pos: int, end: int) -> tuple[p
 def read_packet(client: Client, data: bytearray, pos: int, end: int) -> tuple[p.Packet | None, int]:
     """The same for AUTH and DISCONNECT, the only packets behind CONNECT that are taken before CONNACK."""
     if end - pos >= 1 and data[pos] >> 4 not in BEHIND_CONNECT:
-        raise ProtocolViolation(f"a packet of type {data[pos] >> 4} before CONNACK")
+        raise ProtocolViolation(IN_THE_MIDDLE.why.format(name_of(data[pos] >> 4)))
     body, stop = read_body(client, data, pos, end, "packet before CONNACK")
     return (None, pos) if body is None else (decode(data[pos], body, client.version), stop)
+
+
+def name_of(packet_type: int) -> str:
+    return PacketType(packet_type).name if packet_type else "a packet of type 0"
 
 
 def read_body(client: Client, data: bytearray, pos: int, end: int, name: str) -> tuple[bytes | None, int]:

@@ -36,6 +36,12 @@ export function signOut(sentence = null) {
   signedIn.set(false);
 }
 
+// Whether events and traces, which tell of everybody's topics, are answered to this token.
+export function mayFollow() {
+  const known = me.get();
+  return !known || !known.reads || known.reads === "all" || may("administer");
+}
+
 // role: "read", "publish" or "administer"; unknown roles (an older gateway) hide nothing, the gateway refuses
 export function may(role) {
   const known = me.get();

@@ -6,12 +6,16 @@ import { useEvents } from "../parts/event_feed.js";
 import { bytes, count, duration, timeOfDay } from "../parts/format.js";
 import { Name } from "../parts/name.js";
 import { Panel } from "../parts/panel.js";
-import { may } from "../parts/session.js";
+import { may, mayFollow } from "../parts/session.js";
 
 const SHOWN_MAX = 100;
 
-// Nothing, unless the client is traced.
+// Nothing, unless the client is traced, and for whom traces are not answered.
 export function PacketTrace({ client }) {
+  return mayFollow() ? html`<${Trace} client=${client}/>` : null;
+}
+
+function Trace({ client }) {
   const { data, reload } = usePoll((signal) => get("traces", {}, signal), 3, [client]);
   const trace = data && data.traces.find((each) => each.kind === "client" && each.name === client);
   if (!trace) return null;

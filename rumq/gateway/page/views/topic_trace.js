@@ -5,12 +5,17 @@ import { toast } from "../parts/dialog.js";
 import { html, usePoll } from "../parts/dom.js";
 import { useEvents } from "../parts/event_feed.js";
 import { bytes, count, duration, timeOfDay } from "../parts/format.js";
-import { may } from "../parts/session.js";
+import { may, mayFollow } from "../parts/session.js";
 
 const SHOWN_MAX = 50;
 const TIMES = [["60", "1 minute"], ["300", "5 minutes"], ["1800", "30 minutes"], ["3600", "1 hour"]];
 
+// Nothing for whom traces are not answered.
 export function TopicTrace({ topic }) {
+  return mayFollow() ? html`<${Trace} topic=${topic}/>` : null;
+}
+
+function Trace({ topic }) {
   const { data, reload } = usePoll((signal) => get("traces", {}, signal), 5, [topic]);
   const trace = data && data.traces.find((each) => each.kind === "topic" && each.name === topic);
   const stop = () => act("untrace", { kind: "topic", name: topic }).then(reload, (fault) => toast(fault.message, "bad"));

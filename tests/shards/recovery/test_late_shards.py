@@ -1,0 +1,116 @@
+"""For how long a shard waits for others before it begins without them, and when it cannot. Whole runs of shards that
+come late are in tests/simulation/test_late_shards.py."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rumq.session.journal.replayed_state import ReplayedState
+from rumq.shards.recovery.late_shards import LateShards
+
+LAYOUT = ("main/g1/p0", "main/g1/p1")
+
+
+class Undecided:
+    def __init__(self) -> None:
+        self.begun: list[Any] = []
+        self.told: list[tuple[int, list[tuple[str, int]]]] = []
+
+    def begin(self, partitions: Any, sessions: Any) -> None:
+        self.begun.append(partitions)
+
+    def answered(self, shard: int, tags: list[tuple[str, int]]) -> None:
+        self.told.append((shard, tags))
+
+
+class Owner:
+    """Of a shard's partitions."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def undecided(self, tags_from: list[int]) -> None:
+        self.calls.append(("undecided", tags_from))
+
+    def decided(self, link: object) -> None:
+        self.calls.append(("decided", link))
+
+
+def peer(*, is_known: bool, partitions: tuple[int, ...] = ()) -> Any:
+    parts = SimpleNamespace(owner=Owner(), members=SimpleNamespace(was_begun=is_known))
+    found = [SimpleNamespace(index=index, is_met=is_known) for index in partitions]
+    return SimpleNamespace(is_known=is_known, partitions=found, parts=parts, link="its link")
+
+
+class World:
+    def __init__(self, patience: float | None = 1.0, **peers: Any) -> None:
+        self.clock: Any = SimpleNamespace(monotonic=100.0)
+        self.undecided = Undecided()
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.held = 0
+        router: Any = SimpleNamespace(sharing=SimpleNamespace(hold=self._hold), feeds=[])
+        events: Any = SimpleNamespace(tell=lambda name, **fields: self.events.append((name, fields)))
+        self.others = {int(name[1:]): each for name, each in peers.items()}
+        undecided: Any = self.undecided
+        self.late = LateShards(patience, self.others, router, {}, undecided, self.clock, events)
+
+    def _hold(self) -> None:
+        self.held += 1
+
+
+def state(**fields: Any) -> ReplayedState:
+    made = ReplayedState()
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def test_others_are_waited_for_from_when_one_could_begin() -> None:
+    world = World(patience=1.0)
+    assert not world.late.are_given_up()
+    world.clock.monotonic += 0.99
+    assert not world.late.are_given_up()
+    world.clock.monotonic += 0.01
+    assert world.late.are_given_up()
+
+
+def test_a_broker_alone_waits_for_all_its_shards() -> None:
+    world = World(patience=None)
+    world.late.are_given_up()
+    world.clock.monotonic += 1e6
+    assert not world.late.are_given_up()
+
+
+@pytest.mark.parametrize(
+    ("fields", "can"),
+    [
+        ({}, True),  # a new shard: there is nothing that has a position
+        ({"seen": [1, 2], "layout": LAYOUT, "sessions": {1: object()}}, True),
+        ({"seen": [], "layout": LAYOUT, "sessions": {1: object()}}, False),  # a journal without checkpoints
+        ({"seen": [1, 2], "layout": LAYOUT[:1], "sessions": {1: object()}}, False),
+        ({"seen": [], "shares": {"g": object()}}, False),
+    ],
+)
+def test_it_begins_without_them_only_where_the_journal_has_its_positions(fields: Any, can: bool) -> None:
+    assert World().late.can_begin(state(**fields), LAYOUT) is can
+
+
+def test_what_the_missing_shard_may_have_stored_is_undecided_until_it_answers() -> None:
+    world = World(s1=peer(is_known=False, partitions=(1,)), s2=peer(is_known=True, partitions=(2,)))
+    world.late.are_given_up()
+    world.clock.monotonic += 1.0
+    world.late.begin(state(tags_from=[5, 6, 7]), [1])
+    assert world.events == [("shard.missing", {"shards": [1], "seconds": 1.0})]
+    assert world.undecided.begun == [{1: [1]}] and world.held == 1
+    owner = world.others[1].parts.owner
+    assert owner.calls == [("undecided", [5, 6, 7])] and not world.others[2].parts.owner.calls
+    world.late.answered(1, [("tag", 3)])
+    assert world.undecided.told == [(1, [("tag", 3)])] and owner.calls[1:] == [("decided", "its link")]
+
+
+def test_nothing_is_told_where_everybody_is_there() -> None:
+    world = World(s1=peer(is_known=True))
+    world.late.are_given_up()
+    world.late.begin(state(), [])
+    assert not world.events and not world.held and not world.undecided.begun
