@@ -36,7 +36,8 @@ TMPFS_BYTES = 96 << 20
 
 @dataclass
 class Result:
-    """faults: what must not be; gaps: of each harm; acknowledged: messages; lost: of these, on no disk"""
+    """faults: what must not be; gaps: of each harm; acknowledged: messages; lost: of these, on no disk;
+    reads: of retained messages, each compared with what was acknowledged before it"""
 
     seed: int
     faults: list[str] = field(default_factory=list)
@@ -44,12 +45,14 @@ class Result:
     harms: list[str] = field(default_factory=list)
     acknowledged: int = 0
     lost: int = 0
+    reads: int = 0
 
     def report(self) -> str:
         told = "\n".join(self.faults[:30])
         return (
             f"seed {self.seed}: {len(self.harms)} harms, {self.acknowledged:,} acknowledged, {self.lost} lost, "
-            f"{len(self.faults)} faults\n{told}\nharms: {'; '.join(self.harms)}"
+            f"{self.reads:,} reads of retained messages, {len(self.faults)} faults\n{told}\n"
+            f"harms: {'; '.join(self.harms)}"
         )
 
 
@@ -95,6 +98,7 @@ class LiveRun:
             self._end()
         self.result.faults += self.ledger.faults
         self.result.acknowledged = len(self.ledger.acknowledged)
+        self.result.reads = sum(each.history.reads for each in self.workload.registers)
         return self.result
 
     def _harm(self, number: int) -> bool:

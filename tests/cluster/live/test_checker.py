@@ -6,6 +6,7 @@ from tests.cluster.live.checker import Copy, Found, Place, acknowledged_nowhere,
 from tests.cluster.live.delay import DelayedPackets
 from tests.cluster.live.gaps import Gap, gap_of, quantile, table
 from tests.cluster.live.picture import draw
+from tests.cluster.live.register import History
 from tests.faults.kill.ledger import Entry, Ledger
 
 PARTITION = "main/g1/p0"
@@ -113,3 +114,21 @@ def test_a_packet_goes_on_when_its_time_has_come_and_others_are_not_held_up() ->
     waiting.add(near, 1.01)
     assert waiting.due(1.01) == [near] and round(waiting.wait_s(1.01) or 0, 3) == 0.03
     assert waiting.due(1.039) == [] and waiting.due(1.041) == [far]
+
+
+def test_a_read_that_lacks_what_was_acknowledged_before_is_stale() -> None:
+    history = History("r/0")
+    history.acknowledge(1)
+    history.acknowledge(3)
+    history.read(3, 3, "node 1")
+    history.read(4, 3, "node 1")  # newer, and not acknowledged yet
+    assert not history.faults
+    history.read(1, 3, "node 2")
+    assert history.faults == ["stale read of r/0 at node 2: 1, 3 was acknowledged before"]
+
+
+def test_a_read_of_what_was_still_on_its_way_is_counted_only() -> None:
+    history = History("r/0")
+    history.acknowledge(3)
+    history.read(2, 3, "node 1")
+    assert (history.reads, history.late, history.faults) == (1, 1, [])

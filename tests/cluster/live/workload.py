@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from tests.cluster.live.register import Register
 from tests.conformance import wire
 from tests.conformance.peer import Address, Ended, Peer
 from tests.conformance.wire import Kind, Packet
@@ -152,8 +153,8 @@ class Subscriber(AttachedSubscriber):
 
 
 class Workload:
-    """Publishers of a topic each, and subscribers of all of them, in threads. A client's home and its topic's partition
-    are independent hashes, so that both are led by the same node for some and not for others."""
+    """Publishers of a topic each, subscribers of all of them, and registers, in threads. A client's home and its
+    topic's partition are independent hashes, so that both are led by the same node for some and not for others."""
 
     def __init__(self, doors: Doors, publishers: int, subscribers: int, ledger: Ledger) -> None:
         nodes = len(doors.addresses)
@@ -163,6 +164,7 @@ class Workload:
             Subscriber(f"s{n}", 1 + n % 2, ledger, [0, 3][n % 2], publishers, doors, n % nodes)
             for n in range(subscribers)
         ]
+        self.registers = [Register(n, doors) for n in range(nodes)]
         self._threads: list[threading.Thread] = []
         self._crashes: list[BaseException] = []
 
@@ -174,6 +176,8 @@ class Workload:
         ]:
             self._threads.append(threading.Thread(target=self._guarded, args=(call,), daemon=True))
             self._threads[-1].start()
+        for register in self.registers:
+            register.start()
 
     def _guarded(self, call: Callable[[], None]) -> None:
         try:
@@ -199,7 +203,18 @@ class Workload:
         """Publishers end when everything is answered. Returns what went wrong."""
         for each in self.publishers:
             each.ends.set()
-        return self._joined(self._threads[len(self.subscribers) :], seconds, "publisher")
+        for register in self.registers:
+            register.stop()
+        return self._of_registers() + self._joined(
+            self._threads[len(self.subscribers) :], seconds, "publisher"
+        )
+
+    def _of_registers(self) -> list[str]:
+        """Stale reads, and registers that were never read: their checks would mean nothing."""
+        unread = [each.history.topic for each in self.registers if not each.history.reads]
+        return [fault for each in self.registers for fault in each.history.faults] + [
+            f"nobody could read {topic}" for topic in unread
+        ]
 
     def finish(self, seconds: float) -> list[str]:
         """Say the last message of each topic, and wait until each subscriber has them. Returns what went wrong."""
@@ -213,6 +228,8 @@ class Workload:
         for each in [*self.publishers, *self.subscribers]:
             each.client.stopping.set()
             each.client.goes_home.set()
+        for register in self.registers:
+            register.stop()
 
     def _joined(self, threads: Sequence[threading.Thread], seconds: float, who: str) -> list[str]:
         until = time.monotonic() + seconds
