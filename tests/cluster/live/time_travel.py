@@ -79,8 +79,13 @@ def dead(scene: Scene, members: Sequence[Member]) -> Iterator[None]:
 
 
 def copy(source: Path | str, target: Path | str) -> None:
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.sock", "filler"))
+    """target: emptied before, and kept as the directory that it is, which may be the root of a disk of its own"""
+    for each in Path(target).iterdir() if Path(target).is_dir() else ():
+        if each.is_dir():
+            shutil.rmtree(each)
+        else:
+            each.unlink()
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.sock", "filler"), dirs_exist_ok=True)
 
 
 def image_of(member: Member) -> Path:
