@@ -21,8 +21,11 @@ from tests.cluster.live.network import Network
 from tests.conformance.peer import Address
 
 START_SECONDS_MAX = 90.0
-# Small segments and a small memory: rolling, sealing and cold reads happen all the time.
-SETTINGS = ("log.segment_bytes_max=262144", "log.hot_bytes_max=262144", "events.level=info")
+# Small segments and a small memory: rolling, sealing and cold reads happen all the time. Retention never deletes: what
+# is missing at the end is lost, also after a disk was full.
+SETTINGS = (
+    "log.segment_bytes_max=262144", "log.hot_bytes_max=262144", "log.retention=forever", "events.level=info",
+)  # fmt: skip
 NOT_LOOPBACK = ("auth.anonymous=yes", "cluster.insecure=true")  # namespaces that nobody else reaches
 
 

@@ -31,7 +31,7 @@ QUIET_S = 0.5  # before a harm: what a gap begins from
 BEFORE_RESTART = 0.75  # of the time that the dead stay dead belongs to the gap; what follows, to their return
 RECOVERY_S = 30.0
 END_S = 60.0
-TMPFS_BYTES = 96 << 20
+TMPFS_BYTES = 512 << 20  # of each node: 50 harms write some 100 MiB
 
 
 @dataclass
