@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.cluster import Cluster, Member, NotStarted, ask_etcd, run, tree
+from tests.cli.conftest import rumqd
 from tests.cluster.live.network import Network
 from tests.conformance.peer import Address
 
@@ -115,6 +116,15 @@ class LiveCluster:
             for number, node in enumerate(self.nodes)
             for shard in range(self.cluster.shards)
             if not self.cluster.serves(number, shard, seconds)
+        ]
+
+    def unwell(self) -> list[str]:
+        """What `rumqd cluster status` of the nodes finds wrong."""
+        asked = [rumqd("cluster", "status", "--data", str(node.data)) for node in self.nodes]
+        return [
+            f"{node.name}: {told.out[:300]}"
+            for node, told in zip(self.nodes, asked, strict=True)
+            if told.status
         ]
 
     def last_events(self, member: Member, count: int = 15) -> list[str]:
