@@ -118,13 +118,13 @@ class LiveCluster:
             if not self.cluster.serves(number, shard, seconds)
         ]
 
-    def unwell(self) -> list[str]:
-        """What `rumqd cluster status` of the nodes finds wrong."""
+    def doubted(self) -> list[str]:
+        """Nodes whose `rumqd cluster status` tells of a copy that may lack what it had acknowledged."""
         asked = [rumqd("cluster", "status", "--data", str(node.data)) for node in self.nodes]
         return [
             f"{node.name}: {told.out[:300]}"
             for node, told in zip(self.nodes, asked, strict=True)
-            if told.status
+            if "cluster.copy_doubted" in told.out
         ]
 
     def last_events(self, member: Member, count: int = 15) -> list[str]:

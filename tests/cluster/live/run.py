@@ -134,14 +134,14 @@ class LiveRun:
         return not late
 
     def _all_are_back(self, after: str) -> bool:
-        """Every member lives, every node serves clients of every shard, calls the cluster well: the next harm finds a
-        whole one. Two of three disks lost in one second, before a leader has filled the first again, are too many."""
+        """Every member lives, every node serves clients of every shard, no copy is doubted: the next harm finds a whole
+        cluster. Two of three disks lost in one second, before a leader has filled the first again, are too many."""
         until = time.monotonic() + RECOVERY_S
         while time.monotonic() < until:
             if (
                 all(each.is_alive for each in self.live.cluster.members)
                 and not (missing := self.live.all_serve(2.0))
-                and (after.split()[0] not in BACK_IN_TIME or not (missing := self.live.unwell()))
+                and (after.split()[0] not in BACK_IN_TIME or not (missing := self.live.doubted()))
             ):
                 return True
             time.sleep(0.1)
