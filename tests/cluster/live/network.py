@@ -1,6 +1,6 @@
 """A network namespace for each member of a cluster, with a router between them that can drop one direction of a link.
 
-    root (clients) 10.213.0.2 -- router -- 10.213.N.2 (member N)
+    root (clients) 10.P.0.2 -- router -- 10.P.N.2 (member N); P is of this process
 
 A cut is a rule of the router: packets from one address to another go nowhere, and nobody is told. Needs root.
 ip-rule(8)"""
@@ -15,15 +15,14 @@ from collections.abc import Mapping, Sequence
 
 from examples.cluster import Place
 
-NETWORK = "10.213"
-
 
 class Network:
-    """Made with `make`, removed with `remove`. Its names hold this process's number, so two do not meet by name; its
-    addresses are fixed: one at a time."""
+    """Made with `make`, removed with `remove`. Its names and its addresses hold this process's number, so that two runs
+    at one time hardly meet."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._prefix = f"rq{os.getpid() % 100_000}"
+        self._network = f"10.{60 + os.getpid() % 190}"
         self._numbers = {name: number + 1 for number, name in enumerate(names)}
         self._cuts: list[tuple[str, str]] = []
         self._delayer: subprocess.Popen[bytes] | None = None
@@ -36,7 +35,7 @@ class Network:
         return "" if shutil.which("ip") else "ip is not installed: apt-get install iproute2"
 
     def address(self, name: str) -> str:
-        return f"{NETWORK}.{self._numbers[name]}.2"
+        return f"{self._network}.{self._numbers[name]}.2"
 
     def place(self, name: str) -> Place:
         return Place(self.address(name), ("ip", "netns", "exec", self.space(name)))
@@ -46,25 +45,25 @@ class Network:
         self._ip("netns add", router)
         self._run("ip", "netns", "exec", router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         self._link(f"{self._prefix}u", 0, None)
-        self._ip("route add", f"{NETWORK}.0.0/16", "via", f"{NETWORK}.0.1")
+        self._ip("route add", f"{self._network}.0.0/16", "via", f"{self._network}.0.1")
         for name, number in self._numbers.items():
             self._ip("netns add", self.space(name))
             self._link(f"{self._prefix}v{number}", number, self.space(name))
             self._ip("-n", self.space(name), "link set lo up")
-            self._ip("-n", self.space(name), "route add default via", f"{NETWORK}.{number}.1")
+            self._ip("-n", self.space(name), "route add default via", f"{self._network}.{number}.1")
 
     def _link(self, device: str, number: int, space: str | None) -> None:
         """Device `device` in `space` (None: the root one), its other end in the router."""
         other = f"{device}r"[-15:]
         self._ip("link add", device, "type veth peer name", other)
         self._ip("link set", other, "netns", self.space("r"))
-        self._ip("-n", self.space("r"), "addr add", f"{NETWORK}.{number}.1/24", "dev", other)
+        self._ip("-n", self.space("r"), "addr add", f"{self._network}.{number}.1/24", "dev", other)
         self._ip("-n", self.space("r"), "link set", other, "up")
         inside: tuple[str, ...] = ()
         if space is not None:
             self._ip("link set", device, "netns", space)
             inside = ("-n", space)
-        self._ip(*inside, "addr add", f"{NETWORK}.{number}.2/24", "dev", device)
+        self._ip(*inside, "addr add", f"{self._network}.{number}.2/24", "dev", device)
         self._ip(*inside, "link set", device, "up")
 
     def cut(self, source: str, target: str) -> None:
