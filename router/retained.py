@@ -74,14 +74,14 @@ class RetainedView:
                     self._replaced[partition] = Replaced()
                 self._replaced[partition].add(chunk.base_lsn + row, name, old, self.replaced_bytes_max)
 
-    def replaced(self, topic_filter: str, below: list[int]) -> list[Retained]:
+    def replaced(self, topic_filter: str, below: list[int], sent: list[int]) -> list[Retained]:
         """What a filter matches of the messages that were the retained ones at these lsns of each partition, and have
-        been replaced or removed since. Cost: what has been replaced since."""
+        been replaced or removed since, by records that are not sent yet. Cost: what has been replaced since."""
         wanted = topic_filter.encode()
         return [
             message
             for partition, replaced in self._replaced.items()
-            for message in replaced.find(wanted, below[partition])
+            for message in replaced.find(wanted, below[partition], sent[partition])
         ]
 
     def put(self, message: Retained) -> None:
@@ -157,11 +157,11 @@ class Replaced:
         while self._bytes > bytes_max:
             self._bytes -= len(self._entries.popleft()[2])
 
-    def find(self, topic_filter: bytes, below: int) -> list[Retained]:
-        """Those that were retained just below an lsn."""
+    def find(self, topic_filter: bytes, below: int, sent: int = 0) -> list[Retained]:
+        """Those that were retained just below an lsn. sent: what replaced them is not below it"""
         found: list[Retained] = []
         for lsn, name, raw in reversed(self._entries):
-            if lsn < below:
+            if lsn < max(below, sent):
                 break
             message = unpacked(name, raw)
             if message.lsn < below and filters.matches(topic_filter, name):

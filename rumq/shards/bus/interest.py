@@ -73,6 +73,7 @@ class Interest:
         self.wants_publishers = False  # a subscription here asks for publishers
         self._has_publishers = False  # and every other shard sends them
         self._asked: set[Asked] = set()  # that have not been answered by all
+        self._meeting: list[Call] = []  # who waits for the next `_meet`
         self._away: Counter[int] = Counter()  # by shard: looks in a row that found it away
         self._is_looking = False
 
@@ -124,6 +125,22 @@ class Interest:
 
         self._ask_all(lambda request: m.Want(request, needed, marks), confirmed)
         return False
+
+    def _meet(self, then: Call) -> None:
+        """Call once every other shard has said how far its log is committed, and sent it: a link may have been cut just
+        now, and who subscribes finds what was acknowledged before. Calls of one step share a question."""
+        if not self._meeting:
+            self._timers.after_step(self._ask_where_they_stand)
+        self._meeting.append(then)
+
+    def _ask_where_they_stand(self) -> None:
+        calls, self._meeting = self._meeting, []
+
+        def met() -> None:
+            for call in calls:
+                call()
+
+        self._ask_all(lambda request: m.Want(request, []), met)
 
     def _ask_all(self, question: Callable[[int], m.Question], then: Call) -> None:
         """Ask every other shard; `then` is called when all have answered."""
@@ -192,11 +209,12 @@ class Interest:
             if left == 0:
                 then()
 
-        if self.confirm(plain, one_less):
-            if not away:
-                return True
-        else:
+        if plain:
             left += 1
+            if self.confirm(plain, one_less):
+                self._meet(one_less)
+        elif not away:
+            return True
         for key, topic_filter in away.items():
             self._join_group(key, topic_filter, one_less)
         return False

@@ -19,7 +19,7 @@ from rumq.shards.bus.query_server import Asker, QueryServer, RestartQueries
 from rumq.shards.bus.record_forwarder import RemoteSubscriber
 from rumq.shards.bus.remote_partition import Admission, Owner, Quota, RemotePartition
 from rumq.shards.bus.shared_groups import RemoteMembers, SharedGroups
-from rumq.shards.turn.ports import Clock
+from rumq.shards.turn.ports import Call, Clock
 
 MARK_SECONDS = 0.05  # watermarks that nobody waits for are sent so often
 
@@ -77,7 +77,7 @@ class Peer:
         owner, _, subscriber, members, groups, queries, restarts = parts
         self._of_link: dict[type, Callable[[BusLink, Any], None]] = {
             m.Hello: self._hello, m.Begin: self._begin, m.Resumed: owner.resumed,
-            m.Want: lambda link, message: subscriber.want(link, message, self._send_all_marks),
+            m.Want: lambda link, message: subscriber.want(link, message, self._confirmed),
             m.WantPublishers: subscriber.want_publishers, m.ShareJoin: members.join,
             m.ReadFrom: lambda link, message: queries.read(self._asker(link), message),
             m.FindStart: lambda link, message: queries.find_start(self._asker(link), message),
@@ -174,7 +174,7 @@ class Peer:
             self.has_begun = True
 
     def _begin(self, link: BusLink, message: m.Begin) -> None:
-        self.parts.subscriber.begin(link, message, self._send_all_marks)
+        self.parts.subscriber.begin(link, message, self._confirmed)
         self.parts.members.begin(link, message)
         for index, (full, why) in self._here.admission.reasons().items():
             link.say(m.Refusing(index, full, why))
@@ -219,9 +219,15 @@ class Peer:
                 self._marks[index] = now
                 self.link.say(m.Mark(index, sequence, live, feed.committed_lsn, feed.partition.first_lsn))
 
-    def _send_all_marks(self) -> None:
-        self._next_marks = 0.0
-        self.end_turn()
+    def _confirmed(self, answer: Call) -> None:
+        """Answer where this shard stands, once it is known to be the one that leads. R15 of docs/replication.md"""
+
+        def say() -> None:
+            self._next_marks = 0.0
+            self.end_turn()
+            answer()
+
+        self.parts.queries.when_newest(say)
 
     # Questions
 

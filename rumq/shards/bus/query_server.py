@@ -6,8 +6,8 @@ What may wait for a disk runs on the reader thread."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from commitlog import Chunk, Gap, OffsetTrimmed, Partition, Store
 from commitlog.chunk import FLAG_QOS
@@ -20,19 +20,22 @@ from router.retained import Retained
 from router.shard import Shard
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink, Raw
-from rumq.shards.turn.ports import FaultGuard, Placement, ReadPool, Timers
+from rumq.shards.turn.ports import Call, FaultGuard, Placement, ReadPool, Timers
 from rumq.shards.turn.read_gate import ReadGate
 
 READ_BYTES = 1 << 18
 RETAINED_A_PIECE = 256
 BUSY_SECONDS = 0.002  # the bus is full: look again after that
 UNCOMMITTED_SECONDS = 0.005  # likewise, records are not committed yet
+T = TypeVar("T")
 Found = tuple[dict[int, int], list[Retained]]  # partition -> lsn, and what was retained there
 SearchStart = Callable[[m.FindStart, Callable[[Found | None, BaseException | None], None]], None]
 
 
 class Names(Protocol):
-    """Names the publishers of records, to shards that ask for them: `rumq.shards.bus.record_forwarder`."""
+    """What another shard was sent, as `rumq.shards.bus.record_forwarder`. introduce: names the publishers of records"""
+
+    def sent(self, index: int) -> int: ...
 
     def introduce(self, index: int) -> None: ...
     def introduce_all(self) -> None: ...
@@ -56,6 +59,10 @@ class QueryServer:
         self._reads = reads
         self._store, self._router, self._reader, self._timers = store, router, reader, timers
         self._search_start, self._leave_behind = search_start, leave_behind
+
+    def when_newest(self, call: Call) -> None:
+        """Once what is here is the newest."""
+        self._reads.when_open(call)
 
     # Chunks
 
@@ -121,8 +128,10 @@ class QueryServer:
         link = asker.link
         below = [question.below.get(feed.index, 0) for feed in self._router.feeds]
         view = self._router.view_of(question.topic_filter)
-        # The asker may stand behind us: what has replaced these is on its way to it, as live messages.
-        messages = view.replaced(question.topic_filter, below)
+        # The asker may stand behind us: what has replaced these is to come to it, as live messages. Those that are on
+        # their way come first, and what they have replaced must not come behind them.
+        sent = [asker.names.sent(feed.index) for feed in self._router.feeds]
+        messages = view.replaced(question.topic_filter, below, sent)
         search = view.search(question.topic_filter, below)
 
         def go_on() -> None:
@@ -161,9 +170,7 @@ class RestartQueries:
         self._placement, self._guard, self._urgent = placement, guard, urgent
 
     def find_tags(self, asker: Asker, question: m.FindTags) -> None:
-        """Search once everything that the asker published is committed."""
         wanted = [p for p in self._store.own if p.index in question.from_lsns]
-        ends = [(p, p.next_lsn) for p in wanted]
 
         def search() -> list[tuple[str, int]]:
             return [
@@ -175,24 +182,13 @@ class RestartQueries:
                 if self._placement.home(client_id) == asker.shard
             ]
 
-        def begin() -> None:
-            if any(p.committed_lsn < end for p, end in ends):
-                self._timers.later(UNCOMMITTED_SECONDS, begin)
-                return
-            self._reader.submit(search, done)
-
-        def done(tags: list[tuple[str, int]] | None, fault: BaseException | None) -> None:
-            if fault is not None:
-                self._guard.given_up(asker.link, fault)
-                return
+        def found(tags: list[tuple[str, int]] | None) -> None:
             asker.link.say(m.Tags(question.request, tags or []))
 
-        for partition in wanted:
-            self._urgent(partition.index)
-        begin()
+        self._search_committed(asker, wanted, search, found)
 
     def resume(self, asker: Asker, source: int, question: m.Resume) -> None:
-        """Find the last record that the asker published before this shard died. source: the asker's incarnation"""
+        """Find the last record that the asker published over earlier links. source: the asker's incarnation"""
         partition = next(p for p in self._store.own if p.index == question.partition)
 
         def search() -> int:
@@ -204,13 +200,36 @@ class RestartQueries:
                             last = max(last, sequence)
             return last
 
-        def done(sequence: int | None, fault: BaseException | None) -> None:
+        def found(sequence: int | None) -> None:
+            asker.link.say(m.Resumed(question.partition, sequence or 0))
+
+        self._search_committed(asker, [partition], search, found)
+
+    def _search_committed(
+        self, asker: Asker, partitions: Sequence[PartitionWriter], search: Callable[[], T],
+        found: Callable[[T | None], None],
+    ) -> None:  # fmt: skip
+        """Search files once everything that has come from the asker is in them: where its link alone was lost, this
+        shard has records that are not written yet, and what it does not tell of is published once more."""
+        ends = [(p, p.next_lsn) for p in partitions]
+
+        def begin() -> None:
+            if asker.link.closed:
+                return
+            if any(p.committed_lsn < end for p, end in ends):
+                self._timers.later(UNCOMMITTED_SECONDS, begin)
+                return
+            self._reader.submit(search, done)
+
+        def done(answer: T | None, fault: BaseException | None) -> None:
             if fault is not None:
                 self._guard.given_up(asker.link, fault)
-            else:
-                asker.link.say(m.Resumed(question.partition, sequence or 0))
+            elif not asker.link.closed:
+                found(answer)
 
-        self._reader.submit(search, done)
+        for partition in partitions:
+            self._urgent(partition.index)
+        begin()
 
 
 def items_of(messages: Iterable[Retained]) -> list[m.RetainedItem]:

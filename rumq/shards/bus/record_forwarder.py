@@ -5,7 +5,7 @@ log when there is room: nothing is queued for it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from commitlog.chunk import FLAG_UNIFORM
 from commitlog.cold_reads import clipped
@@ -118,6 +118,9 @@ def traced_of(effect: Deliver) -> tuple[Wire, int]:
     return chunk.traces.wire(first, stop), chunk.traces.tracer.time_us()
 
 
+Confirmed = Callable[[Call], None]
+
+
 class RemoteSubscriber:
     """Another shard as a subscriber: the filters that it has asked for, over one link after the other."""
 
@@ -133,12 +136,16 @@ class RemoteSubscriber:
         self._names: PublisherNames | None = None  # if it has subscriptions that ask for publishers
         self.wants_marks = False
 
+    def sent(self, index: int) -> int:
+        """The lsn before which all that it wants of a partition has gone out over the link."""
+        return self.reader.cursors[index] if self.reader is not None else 0
+
     @property
     def reader(self) -> Reader | None:
         return self._subscriber.main if self._subscriber is not None else None
 
-    def begin(self, link: BusLink, message: m.Begin, confirmed: Call) -> None:
-        """Forward records from the cursors on. confirmed: called before each `Wanted`"""
+    def begin(self, link: BusLink, message: m.Begin, confirmed: Confirmed) -> None:
+        """Forward records from the cursors on. confirmed: sends marks, and calls what it is given: it answers"""
         self._subscriber = Subscriber(f"shard {self._shard}", None, is_shard=True)
         self._commands.put(
             c.Attach(self._subscriber, RecordForwarder(link, self._feeds, self._commands, self))
@@ -161,18 +168,18 @@ class RemoteSubscriber:
         if self._subscriber is not None:
             self._commands.put(c.Ready(self._subscriber))
 
-    def want(self, link: BusLink, message: m.Want, confirmed: Call) -> None:
+    def want(self, link: BusLink, message: m.Want, confirmed: Confirmed) -> None:
         self.wants_marks |= message.marks
         if self._subscriber is None:
             self._early.append(message)  # asked again before `Begin`, of a run before
             return
         self._commands.put(c.Interest(self._subscriber, message.filters, []))
 
-        def confirm() -> None:
-            confirmed()
-            link.say(m.Wanted(message.request))
+        def answer() -> None:
+            if not link.closed:
+                link.say(m.Wanted(message.request))
 
-        self._timers.after_step(confirm)
+        self._timers.after_step(lambda: confirmed(answer))
 
     def unwant(self, message: m.Unwant, _: memoryview) -> None:
         if self._subscriber is not None:

@@ -66,7 +66,24 @@ def test_publishers_are_asked_for_once_and_before_the_filters(world: World) -> N
     assert world.answer_all() == [m.WantPublishers(1), m.WantPublishers(1)]
     assert [type(question) for question in world.answer_all()] == [m.Want, m.Want]
     assert world.calls == ["then"] and world.interest.wants_publishers
-    assert world.interest.confirm_subscriptions([("a", "a")], world.then, publishers=True)
+    assert not world.interest.confirm_subscriptions([("a", "a")], world.then, publishers=True)
+    world.hand.step()
+    assert world.answer_all() == [m.Want(1, []), m.Want(1, [])], "neither is asked for again"
+
+
+def test_a_filter_that_is_known_waits_until_the_others_have_said_where_they_stand(world: World) -> None:
+    """A link that was cut just now has not brought what was acknowledged since: the retained messages would be old."""
+    world.interest.confirm(["a"], lambda: None)
+    world.answer_all()
+    for _ in range(3):
+        assert not world.interest.confirm_subscriptions([("a", "a")], world.then)
+    assert not any(other.asked for other in world.others.values())
+    world.hand.step()
+    assert [len(other.asked) for other in world.others.values()] == [1, 1], "one question for all of a step"
+    world.others[1].answer(m.Wanted(1))
+    assert not world.calls
+    world.others[2].answer(m.Wanted(1))
+    assert world.calls == ["then"] * 3
 
 
 class Met:

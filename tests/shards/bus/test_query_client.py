@@ -102,7 +102,7 @@ def test_inbound_qos_2_messages_are_found_once_they_are_committed_for_clients_of
     urgent: list[int] = []
     guard: Any = None
     queries = RestartQueries(store, Pool(), hand, hand, guard, urgent.append)
-    asker = Asker(1, SimpleNamespace(say=said.append), SimpleNamespace())  # type: ignore[arg-type]
+    asker = Asker(1, SimpleNamespace(say=said.append, closed=False), SimpleNamespace())  # type: ignore[arg-type]
     append(partition, [(b"t", b"1")], client_id="lives-in-1", tags={0: 9})
     append(partition, [(b"t", b"2")], client_id="lives-in-2", tags={0: 8})
     queries.find_tags(asker, m.FindTags(4, {0: 0}))
@@ -126,10 +126,44 @@ def test_a_publisher_is_told_how_much_of_its_records_the_log_has() -> None:
     guard: Any = None
     hand = Hand()
     queries = RestartQueries(store, Pool(), hand, hand, guard, lambda index: None)
-    asker = Asker(1, SimpleNamespace(say=said.append), SimpleNamespace())  # type: ignore[arg-type]
+    asker = Asker(1, SimpleNamespace(say=said.append, closed=False), SimpleNamespace())  # type: ignore[arg-type]
     queries.resume(asker, 7, m.Resume(0, 0))
     queries.resume(asker, 9, m.Resume(0, 0))
     assert said == [m.Resumed(0, 6), m.Resumed(0, 0)]
+
+
+def test_a_publisher_whose_link_alone_was_lost_is_told_of_records_that_are_not_written_yet() -> None:
+    """It would publish them once more."""
+    store = opened(SimulatedFiles())
+    partition = store.own[0]
+    partition.add_topic(b"t")
+    sources = (7).to_bytes(8, "little") + (5).to_bytes(8, "little")
+    partition.append(bytearray(32), b"\x30\x00", 1, 0, 0, b"", sources)
+    said: list[Any] = []
+    urgent: list[int] = []
+    guard: Any = None
+    hand = Hand()
+    queries = RestartQueries(store, Pool(), hand, hand, guard, urgent.append)
+    link = SimpleNamespace(say=said.append, closed=False)
+    queries.resume(Asker(1, link, SimpleNamespace()), 7, m.Resume(0, 0))  # type: ignore[arg-type]
+    assert not said and urgent == [0]
+    write(partition)
+    hand.waiting.pop()[1]()
+    assert said == [m.Resumed(0, 5)]
+
+
+def test_nobody_waits_for_an_answer_over_a_link_that_is_gone() -> None:
+    store = opened(SimulatedFiles())
+    partition = store.own[0]
+    append(partition, [(b"t", b"1")])
+    guard: Any = None
+    hand = Hand()
+    queries = RestartQueries(store, Pool(), hand, hand, guard, lambda index: None)
+    link = SimpleNamespace(say=None, closed=False)
+    queries.resume(Asker(1, link, SimpleNamespace()), 7, m.Resume(0, 0))  # type: ignore[arg-type]
+    link.closed = True
+    hand.waiting.pop()[1]()
+    assert not hand.waiting
 
 
 def test_nothing_is_asked_where_there_is_no_other_shard() -> None:

@@ -54,8 +54,11 @@ class World:
         self.introduced: list[int | None] = []
         self.searches: list[tuple[m.FindStart, Callable[[Any, BaseException | None], None]]] = []
         self.left: list[tuple[int, int, Callable[[], None]]] = []
+        self.sent = 0  # of what the other shard wants, the lsn before which all has gone out
         names: Any = SimpleNamespace(
-            introduce=self.introduced.append, introduce_all=lambda: self.introduced.append(None)
+            sent=lambda index: self.sent,
+            introduce=self.introduced.append,
+            introduce_all=lambda: self.introduced.append(None),
         )
         link: Any = self.link
         self.asker = Asker(1, link, names)
@@ -107,6 +110,24 @@ def test_another_shard_gets_what_was_retained_where_it_stands(last: bytes) -> No
             world.turn()
         found = [item.frame[-1:] for answer in world.link.said for item in answer.retained]
         assert found == ([] if payload is None else [payload])
+
+
+def test_what_has_been_replaced_by_a_message_that_was_sent_already_does_not_come_behind_it() -> None:
+    world = World()
+    world.router.retained.replaced_bytes_max = 1 << 20
+    world.retain(b"0")
+    stands_at = world.partition.next_lsn
+    world.retain(b"1")
+    world.retain(b"2")
+    for world.sent, payload in ((stands_at, b"0"), (stands_at + 1, None), (stands_at + 2, None)):
+        world.link.said.clear()
+        world.server.find_retained(world.asker, m.FindRetained(7, "+", {0: stands_at}))
+        while not world.link.said or world.link.said[-1].more:
+            world.turn()
+        found = [item.frame[-1:] for answer in world.link.said for item in answer.retained]
+        assert found == ([] if payload is None else [payload]), (
+            "the live one is on its way, before this answer"
+        )
 
 
 def test_what_is_in_memory_is_answered_at_once_with_the_names_of_its_topics() -> None:

@@ -35,11 +35,11 @@ def test_a_filter_is_confirmed_after_the_step_that_takes_it_up() -> None:
     remote, hand = subscriber()
     bus, transport = link()
     marks: list[None] = []
-    remote.begin(bus, m.Begin(["a"], {3: 7}, {}, {}), lambda: marks.append(None))
+    remote.begin(bus, m.Begin(["a"], {3: 7}, {}, {}), lambda answer: (marks.append(None), answer()))
     attach, interest = hand.items
     assert isinstance(attach, c.Attach)
     assert isinstance(interest, c.Interest) and (interest.own, interest.cursors) == ([3], {3: 7})
-    remote.want(bus, m.Want(5, ["b"]), lambda: marks.append(None))
+    remote.want(bus, m.Want(5, ["b"]), lambda answer: (marks.append(None), answer()))
     assert not said(transport)
     hand.step()
     assert said(transport) == [m.Wanted(5)] and marks == [None], "watermarks first"
@@ -48,16 +48,16 @@ def test_a_filter_is_confirmed_after_the_step_that_takes_it_up() -> None:
 def test_filters_that_come_before_begin_wait_for_it() -> None:
     remote, hand = subscriber()
     bus, _ = link()
-    remote.want(bus, m.Want(5, ["b"], marks=True), lambda: None)
+    remote.want(bus, m.Want(5, ["b"], marks=True), lambda answer: answer())
     assert not hand.items and remote.wants_marks
-    remote.begin(bus, m.Begin([], {}, {}, {}), lambda: None)
+    remote.begin(bus, m.Begin([], {}, {}, {}), lambda answer: answer())
     assert [type(command) for command in hand.items] == [c.Attach, c.Interest, c.Interest]
 
 
 def test_with_its_link_a_shard_s_filters_end() -> None:
     remote, hand = subscriber()
     bus, _ = link()
-    remote.begin(bus, m.Begin([], {}, {}, {}), lambda: None)
+    remote.begin(bus, m.Begin([], {}, {}, {}), lambda answer: answer())
     hand.items.clear()
     remote.lost()
     assert [type(command) for command in hand.items] == [c.End]
