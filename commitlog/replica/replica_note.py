@@ -18,8 +18,21 @@ Holding = tuple[int, str]
 Voters = tuple[int, int, list[str], list[str] | None]
 
 
+class Whole(NamedTuple):
+    """What was noted when a copy was found to lack records: it is whole again where all of them are there again.
+
+    saves: of the notes at that moment, which directories that were away since still have; opened, opened_term, held: as
+    of `ReplicaState`"""
+
+    saves: int
+    opened: int
+    opened_term: str
+    held: Mapping[str, Holding]
+
+
 class Note(NamedTuple):
-    """As of `ReplicaState`. saves: how often it was saved, 0 by versions that do not count"""
+    """As of `ReplicaState`. saves: how often it was saved, 0 by versions that do not count; whole: of a copy that is
+    doubted because records are missing"""
 
     promised: int = 0
     opened: int = 0
@@ -33,6 +46,7 @@ class Note(NamedTuple):
     saves: int = 0
     held: Mapping[str, Holding] = {}
     forgets: bool = False
+    whole: Whole | None = None
 
 
 def encoded(note: Note) -> bytes:
@@ -48,6 +62,7 @@ def encoded(note: Note) -> bytes:
         "saves",
         "held",
         "forgets",
+        "whole",
     ):
         if value := getattr(note, key):
             content[key] = value
@@ -73,6 +88,11 @@ def decoded(raw: bytes) -> Note | None:
         known["voters"] = (opened, config, replicas, old)
     try:
         known["held"] = {key: (end, name) for key, (end, name) in known.get("held", {}).items()}
+        if known.get("whole") is not None:
+            saves, opened, term, held = known["whole"]
+            known["whole"] = Whole(
+                saves, opened, term, {key: (end, name) for key, (end, name) in held.items()}
+            )
     except (AttributeError, TypeError, ValueError):
         return None
     note = Note(**known)
@@ -102,9 +122,28 @@ def joined(first: Note, beside: Note) -> tuple[Note, str]:
         return first, f"the notes beside the journal are of disk {beside.disk}, and this is {first.disk}"
     if beside.saves in (first.saves, first.saves + 1):
         return beside, ""
+    if (back := maybe_back(first, beside)) is not None:
+        return back, ""
     newest = max(first, beside, key=lambda note: note.saves)
     older = "those beside the journal are" if newest is first else "those of _cluster are"
     return newest, f"the notes of this replica do not fit each other: {older} an old copy"
+
+
+def maybe_back(first: Note, beside: Note) -> Note | None:
+    """The notes, if those beside the journal are of directories that were away since the doubt about the copy began.
+
+    Promises are those of `_cluster`, which was here all the time. Nobody was told of a change that only the other place
+    has. What an operator forced meanwhile, and a disk that was an old copy, leave nothing to go back to."""
+    whole = first.whole
+    if whole is None or first.forgets or (first.forced, first.restored) != (beside.forced, beside.restored):
+        return None
+    if beside.saves not in (whole.saves, whole.saves + 1) or beside.opened == DOUBTED:
+        return None
+    marks = {key: max(first.marks.get(key, 0), lsn) for key, lsn in {**first.marks, **beside.marks}.items()}
+    held = {**whole.held, **beside.held}
+    return first._replace(
+        marks=marks, whole=whole._replace(opened=beside.opened, opened_term=beside.opened_term, held=held)
+    )
 
 
 def refusal(root: str, path: str, what: str) -> StoreError:

@@ -13,7 +13,17 @@ from typing import Any
 
 from commitlog.errors import LogError
 from commitlog.files import Files, make_durable_directory, replace_file, whole_file
-from commitlog.replica.replica_note import DOUBTED, Holding, Note, Voters, decoded, encoded, joined, refusal
+from commitlog.replica.replica_note import (
+    DOUBTED,
+    Holding,
+    Note,
+    Voters,
+    Whole,
+    decoded,
+    encoded,
+    joined,
+    refusal,
+)
 
 DIRECTORY = "_cluster"
 BESIDE = "replica.json"  # in the directory of the shard's journal
@@ -25,7 +35,8 @@ class ReplicaState:
     opened, opened_term: the term of the last leader whose log is completely here; opened may be `DOUBTED`
     voters: as noted when it was opened; forced: the last epoch that an operator forced
     marks: by partition, the lsn up to which it is known to be committed; it only grows
-    held: by partition, how far the copy here was synced, and in which segment, at the last note
+    held: by partition, how far the copy here was synced, and in which segment, at the last note; of a copy that lacks
+    records, at the note before
     forgets: promises may be missing here too, until the doubt is over
     disk: the id of the disk that these are true of; restored: the last time that the disk was an old copy
     doubt: why the two places do not fit each other, "" if they do. One thread changes it, another may note marks"""
@@ -34,6 +45,7 @@ class ReplicaState:
         """paths: where it is noted, in this order"""
         self._files, self._paths, self._note, self._lock = files, paths, note, Lock()
         self.doubt = ""
+        self._saves_found = note.saves  # at the start, before what is missing was written again
 
     @property
     def promised(self) -> int:
@@ -61,7 +73,12 @@ class ReplicaState:
 
     @property
     def held(self) -> Mapping[str, Holding]:
-        return self._note.held
+        return self._note.held if self._note.whole is None else self._note.whole.held
+
+    @property
+    def is_short(self) -> bool:
+        """It is doubted because records are missing, and for no other reason."""
+        return self._note.whole is not None and not self.forgets
 
     @property
     def forced(self) -> int:
@@ -107,7 +124,7 @@ class ReplicaState:
         if epoch > self.promised or (term and not known):
             change |= {"promised": epoch, "promised_term": term}
         if forced > self.forced:  # the operator's word: what was committed before may be cut
-            change |= {"forced": forced, "marks": {}, "held": {}}
+            change |= {"forced": forced, "marks": {}, "held": {}, "whole": None}
         self._save(change)
 
     def open(self, epoch: int, term: str = "", voters: Voters | None = None) -> None:
@@ -120,7 +137,7 @@ class ReplicaState:
             )
         change: dict[str, Any] = {}
         if epoch > self.opened or term != self.opened_term:
-            change |= {"opened": epoch, "opened_term": term, "forgets": False}
+            change |= {"opened": epoch, "opened_term": term, "forgets": False, "whole": None}
         if epoch > self.promised:
             change |= {"promised": epoch, "promised_term": term}
         if voters is not None and voters != self.voters:
@@ -137,21 +154,22 @@ class ReplicaState:
 
         Durable when it returns. raises: OSError"""
         higher = {key: lsn for key, lsn in marks.items() if lsn > self.marks.get(key, 0)}
-        other = {key: holding for key, holding in held.items() if holding != self.held.get(key, (0, ""))}
+        known = self._note.held
+        other = {key: holding for key, holding in held.items() if holding != known.get(key, (0, ""))}
         if higher or other:
-            self._save({"marks": {**self.marks, **higher}, "held": {**self.held, **other}})
+            self._save({"marks": {**self.marks, **higher}, "held": {**known, **other}})
 
     def note_cut(self, partition: str) -> None:
         """Before what is not committed of a copy is cut: it is not missed later. raises: OSError"""
-        if partition in self.held:
-            self._save({"held": {key: holding for key, holding in self.held.items() if key != partition}})
+        held = self._note.held
+        if partition in held:
+            self._save({"held": {key: holding for key, holding in held.items() if key != partition}})
 
     def trust(self, forced: int) -> None:
         """An operator has chosen this copy in this epoch: it counts as it is. raises: OSError"""
         if forced > self.forced:
-            self._save(
-                {"forced": forced, "marks": {}, "held": {}, "opened": max(self.opened, 0), "forgets": False}
-            )
+            chosen = {"forced": forced, "opened": max(self.opened, 0), "forgets": False, "whole": None}
+            self._save({"marks": {}, "held": {}, **chosen})
 
     def distrust(self, *, forgets: bool = False) -> None:
         """The log here may lack records that this replica acknowledged: it is nobody's. raises: OSError
@@ -160,11 +178,28 @@ class ReplicaState:
         if self.opened != DOUBTED or (forgets and not self.forgets):
             self._save({"opened": DOUBTED, "opened_term": "", "forgets": forgets or self.forgets})
 
+    def miss(self) -> None:
+        """At the start: records that were noted are not there. Doubted until a leader has filled the copy, or they are
+        there again. raises: OSError"""
+        if self.opened != DOUBTED:
+            note = self._note
+            whole = Whole(self._saves_found, note.opened, note.opened_term, note.held)
+            self._save({"opened": DOUBTED, "opened_term": "", "whole": whole})
+
+    def find_again(self) -> None:
+        """All is there again that was missing: what the copy was opened for, it is again. raises: OSError"""
+        whole = self._note.whole
+        if whole is not None:
+            self._save(
+                {"opened": whole.opened, "opened_term": whole.opened_term, "held": whole.held, "whole": None}
+            )
+
     def note_restored(self, restored: int) -> bool:
         """The disk is an old copy; restored: which time, ever higher. returns: whether that is news. raises: OSError"""
         if restored <= self.restored:
             return False
-        self._save({"restored": restored, "opened": DOUBTED, "opened_term": "", "forgets": True})
+        old = {"opened": DOUBTED, "opened_term": "", "forgets": True, "whole": None}
+        self._save({"restored": restored, **old})
         return True
 
     def _save(self, change: Mapping[str, Any]) -> None:

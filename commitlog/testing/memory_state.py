@@ -16,4 +16,4 @@ class MemoryState(ReplicaState):
 
     def _save(self, change: Mapping[str, Any]) -> None:
         if change:
-            self._note = self._note._replace(**change)
+            self._note = self._note._replace(**change, saves=self._note.saves + 1)

@@ -106,11 +106,18 @@ def scrub_of(node: Node, copies: NodeLogCopies) -> Callable[[], None]:
 
 
 def note_doubt(copies: NodeLogCopies, state: ReplicaState, shard: int) -> None:
-    """A copy that may have lost what it acknowledged has no say until a leader has repaired it. R11"""
+    """A copy that may have lost what it acknowledged has no say until a leader has repaired it, or until what it lacks
+    is there again. R11"""
     why = copies.doubt or state.doubt
     lost = copies.restore_notes(state)
-    if why or lost:
+    if why:
         state.distrust()
+    elif lost:
+        state.miss()
+    elif state.is_short:
+        state.find_again()
+        tell("cluster.copy_whole", shard=shard, opened=state.opened)
+    if why or lost:
         tell("cluster.copy_doubted", shard=shard, why=why or lost)
 
 

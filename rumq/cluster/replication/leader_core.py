@@ -383,8 +383,9 @@ class LeaderCore:
         self._fence()
 
     def settle(self, record: ShardRecord) -> None:
-        """The old members are out of the record, which keeps its epoch: only the new ones count from now on."""
-        assert record.epoch == self.epoch and record.old_replicas is None
+        """The old members are out of the record, which keeps its epoch: only the new ones count from now on. Or it was
+        lost, and is written again as it was: then its claim alone is new."""
+        assert record.epoch == self.epoch and record.old_replicas in (None, self.record.old_replicas)
         self.record = record
         self._name_followers()
         if self.node not in record.members:

@@ -32,11 +32,14 @@ def test_a_copy_that_may_lack_what_it_acknowledged_has_no_say_and_is_told(
 ) -> None:
     told: list[tuple[Any, ...]] = []
     monkeypatch.setattr(shard_process, "tell", lambda name, **fields: told.append((name, fields)))
-    distrusted: list[bool] = []
+    distrusted: list[str] = []
     hole, lost, old = "main/g1/p1: a hole", "main/g1/p0 ends at lsn 3", "the notes do not fit each other"
 
     def noted(copies: str, lack: str, notes: str) -> None:
-        state: Any = SimpleNamespace(distrust=lambda: distrusted.append(True), doubt=notes)
+        state: Any = SimpleNamespace(
+            distrust=lambda: distrusted.append("all"), miss=lambda: distrusted.append("short"), doubt=notes,
+            is_short=False,
+        )  # fmt: skip
         found: Any = SimpleNamespace(doubt=copies, restore_notes=lambda state: lack)
         note_doubt(found, state, 1)
 
@@ -44,9 +47,27 @@ def test_a_copy_that_may_lack_what_it_acknowledged_has_no_say_and_is_told(
     assert told == distrusted == []
     for why in ((hole, "", ""), ("", lost, ""), ("", "", old)):
         noted(*why)
-    assert distrusted == [True] * 3
+    assert distrusted == ["all", "short", "all"]
     assert [fields["why"] for _, fields in told] == [hole, lost, old]
     assert {(name, fields["shard"]) for name, fields in told} == {("cluster.copy_doubted", 1)}
+
+
+def test_a_copy_whose_records_are_there_again_is_whole_and_that_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(shard_process, "tell", lambda name, **fields: told.append((name, fields)))
+    found_again: list[bool] = []
+    state: Any = SimpleNamespace(
+        find_again=lambda: found_again.append(True), miss=lambda: None, doubt="", is_short=True, opened=4
+    )
+    lack = "main/g1/p0 ends at lsn 3"
+    copies: Any = SimpleNamespace(doubt="", restore_notes=lambda state: lack)
+    note_doubt(copies, state, 1)
+    assert not found_again, "it lacks them still"
+    copies.restore_notes = lambda state: ""
+    note_doubt(copies, state, 1)
+    assert found_again and told[-1] == ("cluster.copy_whole", {"shard": 1, "opened": 4})
 
 
 def test_a_stop_signal_is_noted_until_somebody_else_takes_it() -> None:

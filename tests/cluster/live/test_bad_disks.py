@@ -42,6 +42,10 @@ def kill(live: LiveCluster, node: Member) -> None:
         time.sleep(0.05)
 
 
+def times(node: Member, event: str) -> int:
+    return node.logs.read_text().count(f'"{event}"')
+
+
 def publish(live: LiveCluster, numbers: range) -> None:
     for number in numbers:
         with Peer(live.addresses[1], deadline_s=15) as peer:
@@ -72,6 +76,48 @@ def test_a_disk_that_was_restored_from_an_old_copy_is_noticed_and_repaired(
     assert told.count("cluster.disk_restored") == 1 and told.count("cluster.copy_doubted") == 3
     publish(live, range(30, 40))
     assert live.all_serve(5.0) == []
+
+
+def test_two_nodes_that_get_their_volumes_back_lead_again_with_everything(
+    live: LiveCluster, tmp_path: Path
+) -> None:
+    """They started without, and noted that: nobody led, nothing was cut. Now nothing has to be chosen."""
+    publish(live, range(30))
+    time.sleep(2.0)  # a note of what is held is a second old at most
+    nodes = live.nodes[1:]
+    for node in nodes:
+        kill(live, node)
+    for node in nodes:
+        for each in [each for each in Path(node.data).iterdir() if each.is_dir() and each.name != "_cluster"]:
+            (tmp_path / "away" / node.name).mkdir(parents=True, exist_ok=True)
+            each.rename(tmp_path / "away" / node.name / each.name)
+        live.cluster.held.discard(node.name)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not all(times(node, "cluster.copy_doubted") >= 3 for node in nodes):
+        time.sleep(0.2)
+    while time.monotonic() < until and not times(live.nodes[0], "cluster.copies_disagree"):
+        time.sleep(0.2)
+    assert times(live.nodes[0], "cluster.copies_disagree")
+    for node in nodes:
+        assert times(node, "cluster.copy_doubted") >= 3
+        kill(live, node)
+    for node in nodes:
+        for each in (tmp_path / "away" / node.name).iterdir():
+            shutil.rmtree(Path(node.data) / each.name, ignore_errors=True)
+            each.rename(Path(node.data) / each.name)
+        live.cluster.held.discard(node.name)
+    until = time.monotonic() + 60
+    while live.all_serve(5.0) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert live.all_serve(5.0) == []
+    for node in nodes:
+        assert (
+            times(node, "cluster.copy_whole") >= 2
+        )  # the shard that n1 leads was filled again at one of them
+    with Peer(live.addresses[2], deadline_s=20) as peer:
+        peer.connect("reader")
+        peer.subscribe("$log/earliest/t/#", qos=1)
+        assert {int(payload) for payload in peer.payloads(30)} == set(range(30))
 
 
 def test_below_a_majority_nothing_is_acknowledged_and_the_wait_has_an_end(live: LiveCluster) -> None:

@@ -167,6 +167,20 @@ def test_while_members_change_both_sets_must_open_and_then_the_new_one_alone_cou
     assert core.committed(P) == 11
 
 
+def test_a_joint_record_that_was_lost_and_is_written_again_settles_nothing() -> None:
+    """Its claim is new, for the control plane went back; its members are those of before."""
+    core = leader()
+    joint = record(6, ["a", "d", "e"], VOTERS)
+    core.change(6, joint)
+    core.settle(structs.replace(joint, claim="again"))
+    assert core.record.claim == "again" and sorted(core.peers) == ["b", "c", "d", "e"]
+    for peer in ("d", "e"):
+        link(core, peer)
+        synced(core, peer, 10)
+        opens(core, peer)
+    assert not core.is_open, "a majority of the old set is wanted still"
+
+
 def test_a_leader_that_is_no_member_any_more_ends() -> None:
     core = leader()
     core.change(6, record(6, ["b", "c", "d"], VOTERS))

@@ -76,6 +76,7 @@ class ControlPlane:
         self.world = world
         self.stored = Versioned(record, 1)
         self.earlier = [self.stored]
+        self.was_restored = False
         self.agents = {node: Agent(node, self.stored) for node in nodes}
 
     def is_current(self, node: str) -> bool:
@@ -83,7 +84,7 @@ class ControlPlane:
 
     def restore(self, stored: Versioned) -> None:
         """A snapshot is put back. What was changed since is forgotten, and numbers are given out again."""
-        self.stored = stored
+        self.stored, self.was_restored = stored, True
         for agent in self.agents.values():
             agent.asked_at = -CURRENT_SECONDS
 
@@ -125,12 +126,12 @@ class ControlPlane:
         world, agent = self.world, self.agents[process.node.name]
         won = self.stored.revision == revision or not self.is_conditional
         if won:
-            self.stored = Versioned(record, self.stored.revision + 1)
+            was, self.stored = self.stored.record, Versioned(record, self.stored.revision + 1)
             self.earlier.append(self.stored)
             for name in self.agents:
                 delay = world.random.choice((0.003, 0.005, 0.01, 0.2))
                 world.at(world.now + delay, self._watched, name)
-            world.swapped(process, record)
+            world.swapped(process, record, was, self.was_restored)
         if agent.is_cut or agent.loses_answers:
             world.at(world.now + 1.0, process.claimed, record, False, False, None)
         else:

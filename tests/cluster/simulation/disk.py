@@ -11,7 +11,7 @@ from struct import pack, unpack_from
 from typing import Any, NamedTuple
 
 from commitlog.errors import LogError
-from commitlog.replica.replica_note import Note, Voters
+from commitlog.replica.replica_note import Note, Voters, joined
 from commitlog.testing.memory_state import MemoryState
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import CutRefused, DataFrame
@@ -133,6 +133,7 @@ class Disk:
     """spent: seconds that the process's calls have taken; sync_seconds: of one sync; trap: where a call crashes
 
     told: by partition, what a leader has said is committed; kept through crashes, for the checks
+    away: the volume with the partitions and the journal, while it is not mounted
     was_harmed: it has lost what was synced, by a fault that its process cannot have prevented"""
 
     def __init__(self, random: Random) -> None:
@@ -144,6 +145,7 @@ class Disk:
         self.is_failing = self.was_harmed = False
         self.trap = ""
         self.told = dict.fromkeys(PARTITIONS, 0)
+        self.away: DiskImage | None = None
         self.faults: list[str] = []
 
     @property
@@ -194,6 +196,21 @@ class Disk:
                 part.durable, part.now = image.parts[key].copy(), image.parts[key].copy()
             self.told[key] = 0
 
+    def unmount(self) -> None:
+        """The next start finds empty directories, and the notes of `_cluster`."""
+        self.away = self.image()
+        self.vanish(list(self.parts), None)
+
+    def mount(self, volume: DiskImage) -> None:
+        """It hides what was written meanwhile in its place."""
+        for key, part in self.parts.items():
+            part.durable, part.now, part.journal = volume.parts[key].copy(), volume.parts[key].copy(), []
+        self.note, doubt = joined(self.note, volume.note)
+        if doubt:
+            self.note = self.note._replace(opened=m.DOUBTED, opened_term="", forgets=True)
+        self.told = dict.fromkeys(PARTITIONS, 0)
+        self.away = None
+
     def image(self) -> DiskImage:
         """What a copy of the disk has that is made now."""
         return DiskImage(self.note, {key: part.durable.copy() for key, part in self.parts.items()})
@@ -203,7 +220,7 @@ class Disk:
         self.was_harmed = True
         for key, part in self.parts.items():
             part.durable, part.now, part.journal = image.parts[key].copy(), image.parts[key].copy(), []
-        self.note = image.note._replace(opened=m.DOUBTED, opened_term="", forgets=True)
+        self.note = image.note._replace(opened=m.DOUBTED, opened_term="", forgets=True, whole=None)
         self.told = dict.fromkeys(PARTITIONS, 0)
 
     def values(self, partition: str) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import TYPE_CHECKING
 
 from rumq.cluster.replication.messages import ReplicaMessage
@@ -43,6 +44,10 @@ class Faults:
         self._kinds = [kind for kind, _ in chosen]
         self._weights = [weight for _, weight in chosen]
         world.at(random.uniform(0.3, 1.0), self._strike)
+        # Drawn apart, so that the other runs are what they were.
+        self._volumes = Random(world.seed + 1_000_003)
+        if self._volumes.random() < 0.2:
+            world.at(self._volumes.uniform(0.5, 3.0), self._unmount)
 
     def _strike(self) -> None:
         if self.is_on:
@@ -145,12 +150,42 @@ class Faults:
         partitions = list(node.disk.parts)
         if self._random.random() < 0.5:
             partitions = [self._random.choice(partitions)]
-        marks = node.process.role.marks() if node.process.role is not None else {}
+        self._end_noted(node)
+        images = [image for image, _ in node.images]
+        node.disk.vanish(partitions, self._random.choice([None, *images]))
+
+    def _end_noted(self, node: Node) -> None:
+        marks = (
+            node.process.role.marks() if node.process is not None and node.process.role is not None else {}
+        )
         self._world.kill(node, power=True)
         held = {key: (part.durable.end_lsn, last_name(part)) for key, part in node.disk.parts.items()}
         DiskState(node.disk).note_copies(marks, held)
-        images = [image for image, _ in node.images]
-        node.disk.vanish(partitions, self._random.choice([None, *images]))
+
+    def _unmount(self) -> None:
+        """Volumes of some nodes, or of all, are away for a while; their processes start without them."""
+        world, random = self._world, self._volumes
+        nodes = [node for node in world.nodes.values() if node.process is not None]
+        if self._is_harmed() or not nodes or not self.is_on:
+            return
+        for node in random.sample(nodes, random.randint(1, len(nodes))):
+            world.count["unmount"] += 1
+            self._end_noted(node)
+            node.disk.unmount()
+            world.at(world.now + random.uniform(0.2, 4.0), self._mount, node)
+
+    def _mount(self, node: Node) -> None:
+        """Unless the copy was filled again meanwhile: then the volume holds an old one. If the others can fill it, this
+        is an old copy of the volume now and then."""
+        volume, node.disk.away = node.disk.away, None
+        if volume is None or not node.disk.is_doubted:
+            return
+        others = [other.disk for other in self._world.nodes.values() if other is not node]
+        if node.images and not any(disk.is_doubted for disk in others) and self._volumes.random() < 0.4:
+            self._world.count["old volume"] += 1
+            volume = self._volumes.choice(node.images)[0]
+        self._world.kill(node, power=self._volumes.random() < 0.5)
+        node.disk.mount(volume)
 
     def _copy_disk(self) -> None:
         node = self._some()
@@ -324,11 +359,12 @@ class Faults:
         """Nothing goes wrong any more."""
         world = self._world
         self.is_on = False
-        for source, target in list(world.blocked):
+        for source, target in sorted(world.blocked):
             self._free(source, target)
         self._fast_links()
         for node in world.nodes.values():
             self._mend(node.disk)
+            self._mount(node)
             node.disk.trap = ""
             world.power_on(node)
             world.start(node)

@@ -22,6 +22,7 @@ REDIAL_SECONDS = 0.05
 SEGMENT_BYTES = 96
 HAND_OVER_SECONDS = 1.0
 SLOW_SECONDS = 2.0  # R10: twice in a row
+UNKNOWN_SECONDS = 1.5  # without an answer that knows something: the change is asked for once more
 
 
 class Leader:
@@ -32,13 +33,18 @@ class Leader:
         self.process = self._process = process
         self._world, self._logs, self._state = process.world, logs, state
         self.core = leader_core.LeaderCore(lead.epoch, process.node.name, lead.record, lead.ends)
-        self.view = view
+        self._revision = view.revision
         self._cursors: dict[tuple[str, str], Cursor] = {}
         self._segments = dict.fromkeys(PARTITIONS, "")
         self._waiting: list[tuple[str, int, int]] = []  # (partition, lsn, value), not acknowledged
         self._syncing: list[tuple[str, int, int]] | None = None
         self._slow = 0
-        self._asked: ShardRecord | None = None  # a change of members, sent to the control plane
+        self._asked: dict[
+            str, ShardRecord
+        ] = {}  # changes of members, by claim; one may still come into force
+        self._claimed: ShardRecord | None = None  # the last one, while it is not answered
+        self._claimed_at = 0.0
+        self._is_lost = False  # the control plane was restored from a copy of before this term
         self._successor = ""
         self._takes_after = 0.0
         self.writes_early = self._world.build.writes_early
@@ -199,68 +205,81 @@ class Leader:
             self._takes_after = self._world.now + HAND_OVER_SECONDS
 
     def _change_members(self) -> None:
-        """One step of what the operator wants: a learner, then both sets, then the new one."""
-        record, wanted = self.core.record, self._world.wanted
-        if self._asked is not None or not self.core.is_open or self.view.record.claim != record.claim:
+        """One step of what the operator wants: a learner, then both sets, then the new one. As `MemberChange` does."""
+        if self._claimed is not None and self._world.now - self._claimed_at >= UNKNOWN_SECONDS:
+            self._claimed = None
+        if self._claimed is not None or not self.core.is_open or self.core.is_deposed:
             return
-        if record.old_replicas is not None:
-            self._ask(replace(record, old_replicas=None, config=record.config + 1))
+        record, wanted = self.core.record, self._world.wanted
+        if self._is_lost:
+            self._world.count["records put back"] += 1
+            self._claim(record)
+        elif record.old_replicas is not None:
+            self._claim(replace(record, old_replicas=None, config=record.config + 1))
         elif set(record.replicas) != set(wanted):
             new = [each for each in wanted if each not in record.members]
             if new:
-                self._ask(replace(record, learners=[*record.learners, *new]))
+                self._claim(replace(record, learners=[*record.learners, *new]))
             elif all(each in record.replicas or self.core.has_all(each) for each in wanted):
                 learners = [each for each in record.learners if each not in wanted]
-                claim = self._world.unique()
                 joint = ShardRecord(
-                    epoch=record.epoch + 1, leader=record.leader, claim=claim, replicas=list(wanted),
-                    old_replicas=record.replicas, learners=learners, term=claim, config=record.config + 1,
-                    forced=record.forced,
+                    epoch=record.epoch + 1, leader=record.leader, claim="", replicas=list(wanted),
+                    old_replicas=record.replicas, learners=learners, config=record.config + 1, forced=record.forced,
                 )  # fmt: skip
-                self._ask(joint)
+                self._claim(joint)
 
-    def _ask(self, record: ShardRecord) -> None:
-        self._asked = record
+    def _claim(self, wanted: ShardRecord) -> None:
+        claim = self._world.unique()
+        is_new = wanted.epoch > self.core.epoch
+        record = msgspec.structs.replace(wanted, claim=claim, term=claim if is_new else wanted.term)
+        self._claimed = self._asked[claim] = record
+        self._claimed_at = self._world.now
         self._world.moment("change asked", self._process.node)
-        self._world.control.swap(self._process, self.view.revision, record)
+        self._world.control.swap(self._process, self._revision, record)
 
     def claimed(self, record: ShardRecord, won: bool, known: bool, view: Versioned | None) -> None:
-        self._asked = None
+        if self._claimed is not record:
+            return  # answered too late
         if view is not None:
-            self.viewed(view, True, False)
+            self._take(view)
+        if known:
+            self._claimed = None
 
     def viewed(self, view: Versioned, is_current: bool, is_back: bool) -> None:
-        """What the record says stands, whatever was answered to a claim."""
+        """As `Replication.seen`, then `MemberChange.seen`: what the record says stands, whatever was answered."""
+        record, own = view.record, self.core.record
+        is_other = record.epoch == own.epoch and "" not in (record.term, own.term) and record.term != own.term
+        if is_other or (record.epoch > own.epoch and record.leader != self.core.node):
+            self.core.depose(f"{record.leader} leads epoch {record.epoch}")
+            return
+        self._take(view)
+        self._is_lost = is_back or self._is_earlier(record)
+
+    def _is_earlier(self, found: ShardRecord) -> bool:
+        """Of before this term, or of this very term and not what this leader wrote last."""
         own = self.core.record
-        is_own = view.record.term == own.term
-        is_lost = is_back and (is_own or view.record.epoch < own.epoch)
-        if is_lost or (is_own and view.revision < self.view.revision):
-            self.view = Versioned(own, view.revision)
-            if self._asked is None and not self.core.is_deposed and (is_lost or view.record != own):
-                self._world.count["records put back"] += 1
-                self._ask(own)
-            return
+        if found.epoch < own.epoch:
+            return True
+        if found.term != own.term or found.claim in self._asked:
+            return False
+        return (found.replicas, found.old_replicas, found.learners) != (
+            own.replicas, own.old_replicas, own.learners,
+        )  # fmt: skip
+
+    def _take(self, view: Versioned) -> None:
+        self._revision = view.revision
         record, core = view.record, self.core
-        if record.epoch == own.epoch and "" not in (record.term, own.term) and not is_own:
-            core.depose(f"epoch {record.epoch} was claimed twice")
+        if record.claim not in self._asked:
             return
-        if (
-            record.epoch > own.epoch and record.leader != core.node
-        ):  # whatever its revision: they are given out again
-            core.depose(f"{record.leader} leads epoch {record.epoch}")
-            return
-        if view.revision <= self.view.revision:
-            return
-        self.view = view
-        if record.leader != core.node or record.epoch < core.epoch:
-            core.depose(f"{record.leader} leads in epoch {record.epoch}")
-        elif record.epoch > core.epoch:
+        self._asked.clear()  # the others name an older revision
+        self._claimed = None
+        if record.epoch > core.epoch:
             self._state.promise(record.epoch, record.term, record.forced)
             self._cursors.clear()
             core.change(record.epoch, record)
             self._world.count["changes of members"] += 1
             self._world.moment("change", self._process.node)
-        elif record != core.record:
+        else:
             was_joint = core.record.old_replicas is not None
             self._state.note_voters(noted(members_of(record, record.epoch)))
             core.settle(record)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 CORES = "rumq.cluster.replication."
 HERE = "tests.cluster.simulation."
+NOTE = "commitlog.replica.replica_note"
 
 
 class Line(NamedTuple):
@@ -180,8 +181,8 @@ MUTANTS = [
         [
             Line(
                 HERE + "leader",
-                "if self._asked is not None or not self.core.is_open or",
-                "if self._asked is not None or",
+                "if self._claimed is not None or not self.core.is_open or self.core.is_deposed:",
+                "if self._claimed is not None or self.core.is_deposed:",
             ),
         ], first=4390,
     ),
@@ -266,13 +267,36 @@ MUTANTS = [
         "an old disk counts", "R11",
         [
             Line(
-                HERE + "disk", "image.note._replace(opened=m.DOUBTED, opened_term=\"\", forgets=True)", "image.note",
+                HERE + "disk", "image.note._replace(opened=m.DOUBTED, opened_term=\"\", forgets=True, whole=None)",
+                "image.note",
             )
         ], first=76,
     ),
     Mutant(
+        "any volume that is mounted again is whole", "R11",
+        [
+            Line(
+                NOTE,
+                "    if beside.saves not in (whole.saves, whole.saves + 1) or beside.opened == DOUBTED:\n",
+                "    if beside.opened == DOUBTED:\n",
+            ),
+            Line(NOTE, "    held = {**whole.held, **beside.held}\n", "    held = beside.held\n"),
+            Line(
+                NOTE,
+                "    marks = {key: max(first.marks.get(key, 0), lsn) "
+                "for key, lsn in {**first.marks, **beside.marks}.items()}\n",
+                "    marks = beside.marks\n",
+            ),
+        ],
+    ),
+    Mutant(
+        "a copy that lacks records is whole at its next start", "R11",
+        [Line(HERE + "standby", "        elif self.state.is_short:", "        if self.state.is_short:")],
+    ),
+    Mutant(
         "vanished directories count as empty copies", "R11",
-        [Line(HERE + "standby", "if self.logs.restore_notes(self.state):", "if False:")], first=98,
+        [Line(HERE + "standby", "if self.logs.restore_notes(self.state):", "if False:")],
+        first=98,
     ),
 ]  # fmt: skip
 

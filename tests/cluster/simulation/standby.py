@@ -23,8 +23,11 @@ class Standby:
         random = self._world.random
         self.logs = MemoryLogs(process.node.disk)
         self.state = DiskState(process.node.disk)
-        if self.logs.restore_notes(self.state):
-            self.state.distrust()  # R11, as `note_doubt` does
+        if self.logs.restore_notes(self.state):  # R11, as `note_doubt` does
+            self.state.miss()
+        elif self.state.is_short:
+            self._world.count["copies found again"] += 1
+            self.state.find_again()
         low, high = standby_core.PATIENCE_SECONDS
         self.core = standby_core.StandbyCore(
             process.node.name, self.logs, self.state, patience=lambda: random.uniform(low, high),

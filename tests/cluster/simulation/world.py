@@ -169,8 +169,11 @@ class World:
         if self.faults is not None:
             self.faults.moment(name, node)
 
-    def swapped(self, process: Process, record: ShardRecord) -> None:
+    def swapped(self, process: Process, record: ShardRecord, was: ShardRecord, was_restored: bool) -> None:
+        """was: the record in whose place it is; was_restored: revisions may have been given out twice"""
         self.count["claims won"] += 1
+        if not was_restored and (record.epoch, record.config) < (was.epoch, was.config):
+            raise Wrong(f"{process.node.name} has replaced {was} by the older {record}")
         self.tell(f"{process.node.name} writes {record}")
         self.moment("claimed", process.node)
 

@@ -170,6 +170,94 @@ def test_a_place_that_was_restored_from_an_old_copy_is_found_by_the_other(older:
     assert not state.forgets
 
 
+def without_its_volume() -> tuple[SimulatedFiles, bytes]:
+    """A copy that had opened epoch 5, and whose directories were away at the last start; its own notes beside them."""
+    files, state = in_two_places()
+    state.promise(5, "claim5")
+    state.open(5, "claim5")
+    state.note_copies({"p": 7}, {"p": (9, "s2")})
+    volume = files.content(BESIDE)
+    files.remove(BESIDE)
+    state = again(files)
+    assert not state.doubt and not state.is_short
+    state.miss()
+    state.note_copies({}, {"p": (0, "")})
+    state.promise(8, "claim8")
+    return files, volume
+
+
+def test_a_volume_that_is_mounted_again_ends_the_doubt_that_its_absence_began() -> None:
+    files, volume = without_its_volume()
+    assert again(files).opened == DOUBTED and again(files).is_short, "as often as it starts without"
+    files.put(BESIDE, volume)
+    state = again(files)
+    assert not state.doubt and state.opened == DOUBTED, "until somebody has looked at the copies"
+    assert "ends at lsn 8" in str(state.maybe_lack("p", 0, 8, ["s1", "s2"]))
+    assert state.maybe_lack("p", 0, 9, ["s1", "s2"]) is None
+    state.find_again()
+    for one in (state, again(files)):
+        assert (one.opened, one.opened_term, one.forgets, one.is_short) == (5, "claim5", False, False)
+        assert (one.promised, one.promised_term) == (8, "claim8"), (
+            "what was promised meanwhile stays promised"
+        )
+        assert (one.marks, one.held) == ({"p": 7}, {"p": (9, "s2")})
+
+
+def test_a_volume_of_another_moment_does_not_end_the_doubt() -> None:
+    files, state = in_two_places()
+    state.promise(5)
+    older = files.content(BESIDE)
+    state.open(5)
+    state.note_copies({"p": 7}, {"p": (9, "s2")})
+    files.remove(BESIDE)
+    again(files).miss()
+    files.put(BESIDE, older)
+    state = again(files)
+    assert "do not fit each other" in state.doubt and state.forgets and not state.is_short
+
+
+def test_a_copy_that_was_filled_again_does_not_go_back_to_its_old_volume() -> None:
+    files, volume = without_its_volume()
+    state = again(files)
+    state.open(8, "claim8")
+    assert not state.is_short
+    files.put(BESIDE, volume)
+    state = again(files)
+    assert "do not fit each other" in state.doubt and state.forgets
+
+
+@pytest.mark.parametrize("what", ["forced", "restored"])
+def test_an_operators_word_or_an_old_disk_leaves_nothing_to_go_back_to(what: str) -> None:
+    files, volume = without_its_volume()
+    state = again(files)
+    if what == "forced":
+        state.promise(9, "claim9", 9)
+    else:
+        state.note_restored(1)
+    files.put(BESIDE, volume)
+    assert not again(files).is_short and again(files).opened == DOUBTED
+
+
+def test_a_save_that_only_the_volume_has_is_of_the_same_moment() -> None:
+    """The process died between the two places, so nobody was told of it."""
+    files, state = in_two_places()
+    state.promise(5)
+    state.open(5)
+    before = files.content(PATH)
+    state.promise(6)
+    files.put(PATH, before)
+    volume = files.content(BESIDE)
+    files.remove(BESIDE)
+    state = again(files)
+    state.miss()
+    state.promise(7)
+    files.put(BESIDE, volume)
+    state = again(files)
+    assert not state.doubt and state.is_short
+    state.find_again()
+    assert (state.opened, state.promised) == (5, 7)
+
+
 def test_a_crash_between_the_two_places_is_no_doubt() -> None:
     files, state = in_two_places()
     before = files.content(PATH)
