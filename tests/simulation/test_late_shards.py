@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from commitlog.streams import partition_of
+from rumq.shards.bus.interest import LOOKS
 from tests.simulation.client import Client
 from tests.simulation.schedule import run
 from tests.simulation.world import CALM, World
@@ -184,6 +185,7 @@ def test_a_subscription_made_meanwhile_gets_what_is_acknowledged_after_suback(wo
     assert here is not None
     # As after three seconds in a cluster. In one broker the link to a dead shard is up: its supervisor holds it.
     here.parts.broker._interest.confirmed.add(topic_of(MISSING))  # type: ignore[union-attr]
+    here.parts.broker._interest._away[MISSING] = LOOKS  # type: ignore[union-attr]
     client.subscribe(topic_of(MISSING), 1)
     world.machine.run(100)
     assert [wish.granted is not None for wish in client.wishes()] == [True]

@@ -6,7 +6,7 @@ from where this shard had got to, so nothing is missing then. docs/guarantees.md
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -128,9 +128,9 @@ class Interest:
 
     def _meet(self, then: Call) -> None:
         """Call once every other shard has said how far its log is committed, and sent it: a link may have been cut just
-        now, and who subscribes finds what was acknowledged before. Calls of one step share a question."""
+        now, and who subscribes finds what was acknowledged before. Calls of one turn share a question."""
         if not self._meeting:
-            self._timers.after_step(self._ask_where_they_stand)
+            self._timers.next_turn(self._ask_where_they_stand)
         self._meeting.append(then)
 
     def _ask_where_they_stand(self) -> None:
@@ -140,11 +140,16 @@ class Interest:
             for call in calls:
                 call()
 
-        self._ask_all(lambda request: m.Want(request, []), met)
+        # One that has been away for long holds up nobody again, unlike for a filter that is new to it.
+        away = {index for index, looks in self._away.items() if looks >= LOOKS}
+        if away.issuperset(self._others):
+            met()
+        else:
+            self._ask_all(lambda request: m.Want(request, []), met, away)
 
-    def _ask_all(self, question: Callable[[int], m.Question], then: Call) -> None:
-        """Ask every other shard; `then` is called when all have answered."""
-        asked = Asked(set(self._others), then)
+    def _ask_all(self, question: Callable[[int], m.Question], then: Call, but: Collection[int] = ()) -> None:
+        """Ask every other shard; `then` is called when all have answered. but: these are not waited for"""
+        asked = Asked(set(self._others).difference(but), then)
 
         def answered(index: int, _: m.Wanted, __: memoryview) -> None:
             if asked.discard(index):
