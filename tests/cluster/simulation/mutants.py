@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 CORES = "rumq.cluster.replication."
 HERE = "tests.cluster.simulation."
-NOTE = "commitlog.replica.replica_note"
 
 
 class Line(NamedTuple):
@@ -252,7 +251,7 @@ MUTANTS = [
     Mutant(
         "the voters are those of the record", "R2",
         [Line(CORES + "quorum", "    if latest is None or record.config > latest.config:\n", "    if True:\n")],
-        first=545,
+        first=1473,
     ),
     Mutant(
         "a change of members is noted before it is fenced", "R2",
@@ -273,25 +272,9 @@ MUTANTS = [
         ], first=76,
     ),
     Mutant(
-        "any volume that is mounted again is whole", "R11",
-        [
-            Line(
-                NOTE,
-                "    if beside.saves not in (whole.saves, whole.saves + 1) or beside.opened == DOUBTED:\n",
-                "    if beside.opened == DOUBTED:\n",
-            ),
-            Line(NOTE, "    held = {**whole.held, **beside.held}\n", "    held = beside.held\n"),
-            Line(
-                NOTE,
-                "    marks = {key: max(first.marks.get(key, 0), lsn) "
-                "for key, lsn in {**first.marks, **beside.marks}.items()}\n",
-                "    marks = beside.marks\n",
-            ),
-        ],
-    ),
-    Mutant(
         "a copy that lacks records is whole at its next start", "R11",
         [Line(HERE + "standby", "        elif self.state.is_short:", "        if self.state.is_short:")],
+        first=25,
     ),
     Mutant(
         "vanished directories count as empty copies", "R11",

@@ -216,3 +216,50 @@ def test_one_node_without_its_volume_and_one_that_lags_wait_for_the_third() -> N
     before = site.ledger.acknowledged
     site.start(leader)
     assert site.is_led() and site.ledger.acknowledged > before, "nothing is lost, and it goes on"
+
+
+def test_two_nodes_that_get_their_volumes_back_lead_with_everything_that_they_had() -> None:
+    site = Site()
+    leader = site.led(2.0)
+    emptied = site.others(leader)
+    kept = logs_of(site, leader)
+    for node in [*emptied, leader]:
+        marks = committed_at(site, node)
+        site.stop(node)
+        noted(node, marks)
+    volumes = {node.name: node.disk.image() for node in emptied}
+    for node in emptied:
+        node.disk.unmount()
+        site.start(node)
+    site.start(leader)
+    assert not site.is_led()
+    for node in emptied:
+        site.stop(node)
+        node.disk.mount(volumes[node.name])
+        site.start(node)
+    assert site.is_led() and site.count["copies found again"] == 2
+    assert all(values[: len(kept[key])] == kept[key] for key, values in logs_of(site, emptied[0]).items())
+
+
+def test_a_volume_of_another_moment_and_a_copy_that_lags_wait_for_the_third() -> None:
+    site = Site()
+    leader = site.led()
+    lags, other = site.others(leader)
+    site.stop(lags)
+    older = other.disk.image()
+    site.run(site.now + 1.5)
+    for node in (other, leader):
+        marks = committed_at(site, node)
+        site.stop(node)
+        noted(node, marks)
+    other.disk.unmount()
+    site.start(other)
+    site.run(site.now + 0.5)
+    site.stop(other)
+    other.disk.mount(older)
+    site.start(other)
+    site.start(lags)
+    assert not site.is_led()
+    before = site.ledger.acknowledged
+    site.start(leader)
+    assert site.is_led() and site.ledger.acknowledged > before, "nothing is lost, and it goes on"
