@@ -113,9 +113,12 @@ class MemberChange:
 
     def _take(self, now: Versioned) -> None:
         """The record, as the control plane has it."""
-        self._revision = now.revision
         record = now.record
-        if record.claim not in self._asked:
+        is_asked = record.claim in self._asked
+        # A newer term is never replaced by this one, which ends as soon as the view is here.
+        is_newer = not is_asked and record.epoch > self._replication.core.epoch
+        self._revision = 0 if is_newer else now.revision
+        if not is_asked:
             return
         self._asked.clear()  # the others name an older revision
         self._claimed = None

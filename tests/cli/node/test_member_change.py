@@ -315,3 +315,18 @@ def test_an_agent_that_is_away_delays_a_change_and_does_not_lose_it(step: int) -
         world.answer()
     world.settle()
     assert world.answers == [""] and len(world.steps) == 3
+
+
+def test_a_newer_term_that_an_answer_tells_of_is_not_replaced_by_this_one() -> None:
+    """The view that ends this term comes a moment later."""
+    world = World()
+    world.behind = {"n4": 0}
+    world.begin("n1", "n2", "n4")
+    world.pass_()
+    [claim] = world.claims
+    newer = msgspec.structs.replace(world.now.record, epoch=6, leader="n2", claim="theirs", term="theirs")
+    world.now = Versioned(newer, world.now.revision + 1)
+    world.answer()
+    world.pass_(2 * UNKNOWN_SECONDS)
+    assert not world.claims and world.now.record == newer
+    assert claim.record.epoch == 5

@@ -210,6 +210,8 @@ class Leader:
             self._claimed = None
         if self._claimed is not None or not self.core.is_open or self.core.is_deposed:
             return
+        if not self._revision:  # somebody else leads in a newer term
+            return
         record, wanted = self.core.record, self._world.wanted
         if self._is_lost:
             self._world.count["records put back"] += 1
@@ -267,9 +269,10 @@ class Leader:
         )  # fmt: skip
 
     def _take(self, view: Versioned) -> None:
-        self._revision = view.revision
         record, core = view.record, self.core
-        if record.claim not in self._asked:
+        is_asked = record.claim in self._asked
+        self._revision = 0 if not is_asked and record.epoch > core.epoch else view.revision
+        if not is_asked:
             return
         self._asked.clear()  # the others name an older revision
         self._claimed = None
