@@ -129,9 +129,12 @@ class QueryServer:
         below = [question.below.get(feed.index, 0) for feed in self._router.feeds]
         view = self._router.view_of(question.topic_filter)
         # The asker may stand behind us: what has replaced these is to come to it, as live messages. Those that are on
-        # their way come first, and what they have replaced must not come behind them.
-        sent = [asker.names.sent(feed.index) for feed in self._router.feeds]
-        messages = view.replaced(question.topic_filter, below, sent)
+        # their way come first, and what they have replaced must not come behind them. Where the asker was away, the
+        # live ones are all that it gets: a message with RETAIN is none that was replaced before its client asked.
+        messages = []
+        if question.is_met:
+            sent = [asker.names.sent(feed.index) for feed in self._router.feeds]
+            messages = view.replaced(question.topic_filter, below, sent)
         search = view.search(question.topic_filter, below)
 
         def go_on() -> None:

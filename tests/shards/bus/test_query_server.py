@@ -112,6 +112,21 @@ def test_another_shard_gets_what_was_retained_where_it_stands(last: bytes) -> No
         assert found == ([] if payload is None else [payload])
 
 
+def test_a_shard_that_was_away_gets_no_retained_message_that_was_replaced() -> None:
+    """It is to come as the first of the live ones, and not as what was acknowledged last."""
+    world = World()
+    world.router.retained.replaced_bytes_max = 1 << 20
+    world.retain(b"0")
+    stands_at = world.partition.next_lsn
+    world.retain(b"1")
+    for is_met, payloads in ((True, [b"0"]), (False, [])):
+        world.link.said.clear()
+        world.server.find_retained(world.asker, m.FindRetained(7, "+", {0: stands_at}, is_met))
+        while not world.link.said or world.link.said[-1].more:
+            world.turn()
+        assert [item.frame[-1:] for answer in world.link.said for item in answer.retained] == payloads
+
+
 def test_what_has_been_replaced_by_a_message_that_was_sent_already_does_not_come_behind_it() -> None:
     world = World()
     world.router.retained.replaced_bytes_max = 1 << 20
