@@ -90,7 +90,8 @@ class SharedGroupRules:
             if number == member.reader.number:
                 share.returned.append((index, lsn, lsn + 1))
         member.reader.sink = None
-        share.returned.extend(member.given)  # assigned in this step: without a sink, nothing of it is delivered
+        # Assigned in this step: without a sink nothing of it is delivered.
+        share.returned.extend(member.given)
         member.given = []
         if member.before:
             share.departed[member.reader] = member
