@@ -140,9 +140,9 @@ def check_options(args: argparse.Namespace) -> None:
     """raises: BadOption, UnknownOption, and the connection error of an unreachable broker"""
     import time
 
+    from rumq.records.log_partitions import readable_partitions
     from rumq.spark.sink.broker_check import reach
     from rumq.spark.sink.sink_options import parse_sink_options
-    from rumq.spark.source.log_partitions import readable_partitions
     from rumq.table.options import parse, seconds
 
     if args.checkpoint and not (args.once or args.every):

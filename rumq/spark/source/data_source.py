@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
+from rumq.records.log_partitions import readable_partitions
 from rumq.spark.sink.sink_options import parse_sink_options
 from rumq.spark.source.filter_pushdown import push
 from rumq.spark.source.full_read import full_read_notice
-from rumq.spark.source.log_partitions import readable_partitions
 from rumq.spark.source.ranges import Range, RangeReader, ranges
 from rumq.spark.source.schema import schema_of
 from rumq.table.errors import BadOption
