@@ -111,7 +111,8 @@ class WrongWorker(RumqError):
     def __str__(self) -> str:
         return (
             f"rumq: Spark's workers run {self.worker}, the driver runs {self.driver}: set PYSPARK_PYTHON to one "
-            "Python with rumq before the session starts, or use rumq.spark.session()"
+            "Python with rumq before the session starts, or use rumq.spark.session(); executors of a cluster get one "
+            "as an archive or an image (docs/spark-cluster.md)"
         )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 
 
 class RumqDataSource(DataSource):
-    """One row per message."""
+    """One row per message. parallelism: tasks of a batch, 0 for the cores of the planner's machine"""
+
+    parallelism = 0
 
     @classmethod
     def name(cls) -> str:
@@ -61,7 +64,14 @@ class RumqDataSource(DataSource):
         return RumqStreamWriter(parse_sink_options(self.options), schema)
 
     def _parsed(self, *, streaming: bool | None = False) -> Options:
-        return parse(self.options, now_us=time.time_ns() // 1000, streaming=streaming)
+        found = parse(self.options, now_us=time.time_ns() // 1000, streaming=streaming)
+        return replace(found, cores=self.parallelism)
+
+
+def with_parallelism(cores: int) -> type[RumqDataSource]:
+    """The source of a session whose cluster has so many cores. Spark plans in a process of its own, which gets this
+    class by value, and knows nothing else of the session."""
+    return type("RumqDataSourceOfSession", (RumqDataSource,), {"parallelism": cores})
 
 
 class FilterPushdown:

@@ -45,7 +45,7 @@ class Range(InputPartition):
 
 def ranges(found: list[Span], options: Options) -> list[Range]:
     """At least one task, because Spark turns an empty list into a None task."""
-    cores = len(os.sched_getaffinity(0))
+    cores = options.cores or len(os.sched_getaffinity(0))
     tasks = cut(found, options.partitions_min, options.records_max, cores)
     of = lakes_by_partition(options) if tasks and options.flight_location is None else {}
     return [
