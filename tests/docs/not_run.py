@@ -41,6 +41,10 @@ NOT_RUN: list[tuple[str, str, str | Elsewhere]] = [
     ("docs/security.md", "pip install pip-audit", NETWORK),
     ("docs/security.md", "python -m tests.fuzz", LONG),
     ("docs/spark.md", "", Elsewhere("tests/spark/test_docs.py")),
+    ("docs/spark-cluster.md", "import ", Elsewhere("tests/spark/runtime/test_standalone.py")),
+    ("docs/spark-cluster.md", "spark = ", Elsewhere("tests/spark/runtime/test_standalone.py")),
+    ("docs/spark-cluster.md", "python3 -m venv", VENV),
+    ("docs/spark-cluster.md", "docker", DOCKER),
     ("docs/tutorial.md", "python3 -m venv", VENV),
     ("examples/README.md", "", DESK),
 ]

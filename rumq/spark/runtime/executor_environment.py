@@ -11,7 +11,7 @@ import sys
 
 from rumq.table.errors import BadOption
 
-FOLDER = "environment"  # of the unpacked archive, in the working directory of an executor
+FOLDER = "rumq-environment"  # of the unpacked archive, in the working directory of an executor
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -31,7 +31,8 @@ def executor_settings(archive: str, master: str) -> dict[str, str]:
     place = archive if "://" in archive else os.path.abspath(archive)
     return {
         "spark.archives": f"{place}#{FOLDER}",
-        "spark.executorEnv.PATH": f"./{FOLDER}/bin:{SYSTEM_PATH}",
+        # Python finds its libraries by the PATH of its own process, and Spark gives this one to the planner, too.
+        "spark.executorEnv.PATH": f"./{FOLDER}/bin:{folder}:{SYSTEM_PATH}",
     }
 
 
