@@ -133,6 +133,9 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
     go.add_argument("--name", default=name, help=f"query name, for lag and Spark's UI [{name}]")
     go.add_argument("--lag", metavar="URL", help="publish the query's lag there, retained: mqtt://host:1883")
     go.add_argument("--master", default="local[*]", help="Spark master [local[*], the cores of this machine]")
+    go.add_argument(
+        "--environment", metavar="FILE", help="archive of the Python of a cluster's executors (docs/spark-cluster.md)"
+    )
     return parser.parse_args(arguments)
 
 
@@ -217,6 +220,7 @@ def run_job(job: ModuleType, args: argparse.Namespace) -> int:
     spark = session(
         args.name,
         args.master,
+        environment=args.environment,
         lag=args.lag,
         spark_ui_enabled="false",
         spark_log_level="OFF",  # this command prints the fault as one sentence
