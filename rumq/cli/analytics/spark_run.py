@@ -134,7 +134,9 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
     go.add_argument("--lag", metavar="URL", help="publish the query's lag there, retained: mqtt://host:1883")
     go.add_argument("--master", default="local[*]", help="Spark master [local[*], the cores of this machine]")
     go.add_argument(
-        "--environment", metavar="FILE", help="archive of the Python of a cluster's executors (docs/spark-cluster.md)"
+        "--environment",
+        metavar="FILE",
+        help="archive of the Python of a cluster's executors (docs/spark-cluster.md)",
     )
     return parser.parse_args(arguments)
 

@@ -178,9 +178,13 @@ class Three:
     def __init__(self, folder: Path) -> None:
         self._live = LiveCluster(folder, settings=("flight.port=-1", "flight.host=127.0.0.1"))
         self._live.start()
-        ports = [
-            until(lambda node=node: flight_port(node.logs), node.last_words) for node in self._live.nodes
-        ]
+        try:
+            ports = [
+                until(lambda node=node: flight_port(node.logs), node.last_words) for node in self._live.nodes
+            ]
+        except BaseException:
+            self.end()
+            raise
         self.flight = ",".join(f"grpc://127.0.0.1:{port}" for port in ports)
 
     @property
