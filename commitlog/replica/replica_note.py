@@ -100,6 +100,12 @@ def decoded(raw: bytes) -> Note | None:
 
 
 def is_sound(note: Note) -> bool:
+    if note.whole is not None and not (
+        all(type(each) is int for each in (note.whole.saves, note.whole.opened))
+        and isinstance(note.whole.opened_term, str)
+        and all(type(end) is int for end, _ in note.whole.held.values())
+    ):
+        return False
     return (
         all(
             type(each) is int for each in (note.promised, note.opened, note.forced, note.restored, note.saves)

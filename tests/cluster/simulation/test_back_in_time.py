@@ -84,6 +84,14 @@ def committed_at(site: Site, node: Node) -> dict[str, int]:
     return process.role.marks()
 
 
+def stop_noted(site: Site, *nodes: Node) -> None:
+    """One after the other, a second after its last commit, which is in its notes then."""
+    for node in nodes:
+        marks = committed_at(site, node)
+        site.stop(node)
+        noted(node, marks)
+
+
 def test_an_etcd_that_was_restored_while_a_node_was_down_gives_no_epoch_to_two_leaders() -> None:
     site = Site()
     first = site.led()
@@ -182,10 +190,7 @@ def test_two_nodes_without_their_volumes_elect_no_empty_log() -> None:
     leader = site.led(2.0)
     emptied = site.others(leader)
     kept = logs_of(site, leader)
-    for node in [*emptied, leader]:
-        marks = committed_at(site, node)
-        site.stop(node)
-        noted(node, marks)
+    stop_noted(site, *emptied, leader)
     for node in emptied:
         node.disk.vanish(list(PARTITIONS), None)
         site.start(node)
@@ -205,10 +210,7 @@ def test_one_node_without_its_volume_and_one_that_lags_wait_for_the_third() -> N
     lags, emptied = site.others(leader)
     site.stop(lags)
     site.run(site.now + 1.5)
-    for node in (emptied, leader):
-        marks = committed_at(site, node)
-        site.stop(node)
-        noted(node, marks)
+    stop_noted(site, emptied, leader)
     emptied.disk.vanish(list(PARTITIONS), None)
     site.start(emptied)
     site.start(lags)
@@ -223,10 +225,7 @@ def test_two_nodes_that_get_their_volumes_back_lead_with_everything_that_they_ha
     leader = site.led(2.0)
     emptied = site.others(leader)
     kept = logs_of(site, leader)
-    for node in [*emptied, leader]:
-        marks = committed_at(site, node)
-        site.stop(node)
-        noted(node, marks)
+    stop_noted(site, *emptied, leader)
     volumes = {node.name: node.disk.image() for node in emptied}
     for node in emptied:
         node.disk.unmount()
@@ -248,10 +247,7 @@ def test_a_volume_of_another_moment_and_a_copy_that_lags_wait_for_the_third() ->
     site.stop(lags)
     older = other.disk.image()
     site.run(site.now + 1.5)
-    for node in (other, leader):
-        marks = committed_at(site, node)
-        site.stop(node)
-        noted(node, marks)
+    stop_noted(site, other, leader)
     other.disk.unmount()
     site.start(other)
     site.run(site.now + 0.5)

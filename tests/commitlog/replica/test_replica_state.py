@@ -203,6 +203,20 @@ def test_a_volume_that_is_mounted_again_ends_the_doubt_that_its_absence_began() 
         assert (one.marks, one.held) == ({"p": 7}, {"p": (9, "s2")})
 
 
+@pytest.mark.parametrize(
+    "whole",
+    ["[1, 2]", '["1", 2, "", {}]', '[1, "2", "", {}]', "[1, 2, 3, {}]", '[1, 2, "", {"p": ["9", "s"]}]', "7"],
+)
+def test_notes_whose_memory_of_a_whole_copy_is_damaged_are_damaged(whole: str) -> None:
+    files, _ = without_its_volume()
+    note = files.content(PATH).decode()
+    assert '"whole": [' in note
+    begin = note.index('"whole": ') + len('"whole": ')
+    files.put(PATH, (note[:begin] + whole + "}\n").encode())
+    with pytest.raises(StoreError, match="is damaged"):
+        again(files)
+
+
 def test_a_volume_of_another_moment_does_not_end_the_doubt() -> None:
     files, state = in_two_places()
     state.promise(5)

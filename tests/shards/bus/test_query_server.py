@@ -83,6 +83,14 @@ class World:
         write(self.partition)
         self.router.step([c.Appended(0, chunk), c.Committed(0, self.partition.committed_lsn)])
 
+    def payloads(self, question: m.FindRetained) -> list[bytes]:
+        """The last byte of each message that is answered."""
+        self.link.said.clear()
+        self.server.find_retained(self.asker, question)
+        while not self.link.said or self.link.said[-1].more:
+            self.turn()
+        return [item.frame[-1:] for answer in self.link.said for item in answer.retained]
+
     def turn(self) -> None:
         waiting, self.hand.waiting = self.hand.waiting, []
         for _, call in waiting:
@@ -104,11 +112,7 @@ def test_another_shard_gets_what_was_retained_where_it_stands(last: bytes) -> No
         (0, None),
         (stands_at + 1, last or None),
     ):
-        world.link.said.clear()
-        world.server.find_retained(world.asker, m.FindRetained(7, "+", {0: below}))
-        while not world.link.said or world.link.said[-1].more:
-            world.turn()
-        found = [item.frame[-1:] for answer in world.link.said for item in answer.retained]
+        found = world.payloads(m.FindRetained(7, "+", {0: below}))
         assert found == ([] if payload is None else [payload])
 
 
@@ -120,11 +124,7 @@ def test_a_shard_that_was_away_gets_no_retained_message_that_was_replaced() -> N
     stands_at = world.partition.next_lsn
     world.retain(b"1")
     for is_met, payloads in ((True, [b"0"]), (False, [])):
-        world.link.said.clear()
-        world.server.find_retained(world.asker, m.FindRetained(7, "+", {0: stands_at}, is_met))
-        while not world.link.said or world.link.said[-1].more:
-            world.turn()
-        assert [item.frame[-1:] for answer in world.link.said for item in answer.retained] == payloads
+        assert world.payloads(m.FindRetained(7, "+", {0: stands_at}, is_met)) == payloads
 
 
 def test_what_has_been_replaced_by_a_message_that_was_sent_already_does_not_come_behind_it() -> None:
@@ -135,11 +135,7 @@ def test_what_has_been_replaced_by_a_message_that_was_sent_already_does_not_come
     world.retain(b"1")
     world.retain(b"2")
     for world.sent, payload in ((stands_at, b"0"), (stands_at + 1, None), (stands_at + 2, None)):
-        world.link.said.clear()
-        world.server.find_retained(world.asker, m.FindRetained(7, "+", {0: stands_at}))
-        while not world.link.said or world.link.said[-1].more:
-            world.turn()
-        found = [item.frame[-1:] for answer in world.link.said for item in answer.retained]
+        found = world.payloads(m.FindRetained(7, "+", {0: stands_at}))
         assert found == ([] if payload is None else [payload]), (
             "the live one is on its way, before this answer"
         )
