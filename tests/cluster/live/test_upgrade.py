@@ -61,6 +61,12 @@ def with_release(node: Member, folder: Path | None) -> None:
     node.command[:] = [*before, *command]
 
 
+def is_executed(node: Member) -> bool:
+    """Not between fork and exec any more, when it has its parent's environment, nor in `env`."""
+    words = node.command[node.command.index(sys.executable) :]
+    return Path(f"/proc/{node.pid}/cmdline").read_bytes() == "\0".join([*words, ""]).encode()
+
+
 def runs_release(node: Member, folder: Path) -> bool:
     return f"PYTHONPATH={folder}".encode() in Path(f"/proc/{node.pid}/environ").read_bytes().split(b"\0")
 
@@ -71,7 +77,7 @@ def swap(run: LiveRun, number: int, folder: Path | None, release: Path) -> float
     pid = node.pid
     with_release(node, folder)
     os.kill(pid, signal.SIGTERM)
-    wait_until(lambda: node.is_alive and node.pid != pid)
+    wait_until(lambda: node.is_alive and node.pid != pid and is_executed(node))
     assert runs_release(node, release) == (folder is not None)
     what = f"{node.name} has {'the release before' if folder else 'this tree'}"
     run.result.harms.append(what)
