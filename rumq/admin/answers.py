@@ -90,6 +90,17 @@ class ClientDetail(ShardsAnswer, kw_only=True):
     undelivered: Annotated[list[r.UndeliveredRow], field("at most 200")] = []
 
 
+class Waiting(ShardsAnswer, kw_only=True):
+    """What a session is still to get, without what is in flight and without its shared groups."""
+
+    found: bool
+    messages: Annotated[int, field("that wait for it: counted in the first 32 MiB that it has not read", "messages")] = 0
+    at_most: Annotated[
+        int, field("the same, and all records behind these 32 MiB; equal: everything was counted", "messages")
+    ] = 0
+    topics: Annotated[list[r.PendingRow], field("the 20 with the most")] = []
+
+
 class Topics(Page, kw_only=True):
     topics: list[r.TopicRow]
 

@@ -207,6 +207,13 @@ TABLE = (
         Tells((Place("subscribers.filter", "filter"),), Place("topic")),
         rows="subscribers",
     ),
+    Operation(
+        "waiting",
+        q.OneClient,
+        a.Waiting,
+        "how many messages wait for a session, counted in the log",
+        Tells((Place("topics.topic"),)),
+    ),
 )
 OPERATIONS = {operation.name: operation for operation in TABLE}
 

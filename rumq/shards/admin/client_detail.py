@@ -33,10 +33,9 @@ class ClientDetail:
 
     def show(self, asked: q.OneClient) -> Answer:
         """Of several owners' sessions with this client id the first that is connected."""
-        found = sessions_of(self._parts, asked.client)
-        if not found:
+        session = first_session_of(self._parts, asked.client)
+        if session is None:
             return {"found": False}
-        session = next((each for each in found if each.link is not None), found[0])
         link = session.link
         clock = self._parts.clock
         buckets = link.buckets if isinstance(link, Connected) else ()
@@ -142,6 +141,12 @@ def subscriptions_in(subscriber: Subscriber) -> Iterator[tuple[str, str, Subscri
 def sessions_of(parts: AdminParts, client_id: str) -> list[Session]:
     """The sessions with a client id, of whatever owner. Cost: linear in sessions if none has it without an owner"""
     return [session for session in parts.registry.sessions.values() if session.client_id == client_id]
+
+
+def first_session_of(parts: AdminParts, client_id: str) -> Session | None:
+    """Of several owners' sessions with this client id the first that is connected."""
+    found = sessions_of(parts, client_id)
+    return next((each for each in found if each.link is not None), found[0] if found else None)
 
 
 def subscription_row(
