@@ -81,6 +81,15 @@ class ClientDetail(ShardsAnswer, kw_only=True):
     expires_seconds: Annotated[
         float | None, field("until an absent session ends; null: it is here, or never", "seconds")
     ] = None
+    expiry_interval_seconds: Annotated[
+        int | None, field("how long its session outlives its connection; null: for ever", "seconds")
+    ] = None
+    security: Annotated[
+        str | None,
+        field("TLS version and cipher of its connection; empty: none; null: it is away, or another process has it"),
+    ] = None
+    certificate: Annotated[str | None, field("subject of its certificate; null: it has sent none")] = None
+    will: Annotated[list[r.WillRow], field("none or one")] = []
     paused: Annotated[bool, field("it is not read for now: a limit, or a request under way")] = False
     subscriptions: list[r.SubscriptionRow] = []
     in_flight: Annotated[list[r.InFlightRow], field("at most 200")] = []

@@ -59,6 +59,8 @@ OF_A_CLIENT = (
     Place("client.subscriptions", "filter"),
     Place("subscriptions.filter", "filter"),
     Place("undelivered.topic"),
+    Place("in_flight.topic"),
+    Place("will.topic"),
 )
 
 

@@ -4,6 +4,9 @@ import { openDialog, toast } from "./dialog.js";
 import { html, useState } from "./dom.js";
 import { may } from "./session.js";
 
+// When what is shown is asked for again: at once, and when what an action only begins (removing files, closing connections) is done.
+const AGAIN_MILLISECONDS = [0, 700, 2500];
+
 // A button that is only there for those who may.
 //   name, body: the action of the API, and its body from the values of the fields
 //   label: of the button; confirm: of the one that does it; title, explain: texts or vnodes, or functions of the values
@@ -35,7 +38,7 @@ function ActionDialog({ name, body = {}, title, explain, fields = [], label, con
       const [text, kind] = Array.isArray(sentence) ? sentence : [sentence, answer && answer.why ? "warn" : "good"];
       close();
       toast(text, kind);
-      if (after) after(answer, values);
+      if (after) for (const wait of AGAIN_MILLISECONDS) setTimeout(() => after(answer, values), wait);
     } catch (error) {
       setFault(error.message);
       setBusy(false);

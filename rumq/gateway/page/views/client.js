@@ -6,7 +6,7 @@ import { byteRate, bytes, count, duration, NONE, plural, rate } from "../parts/f
 import { Name, visible } from "../parts/name.js";
 import { Facts, Figures, Panel, Tag } from "../parts/panel.js";
 import { link } from "../parts/router.js";
-import { Fault, Heading } from "../parts/view_place.js";
+import { Fault, Heading, Loading } from "../parts/view_place.js";
 import { ClientActions, DisconnectButton, ResetButton } from "./client_actions.js";
 import { InFlight, Limits, Losses, Subscriptions, WaitsForIt } from "./client_lists.js";
 import { PacketTrace } from "./packet_trace.js";
@@ -25,7 +25,7 @@ export function view({ id = "" }) {
     return html`<${Heading} title=${heading} line=${html`<a href="#/clients">Clients</a>`}/>
       <div class="panel"><p class="empty">There is no session with this client id: it has ended, or never was.</p></div>`;
   }
-  if (!row) return html`<${Heading} title=${heading} line=${html`<a href="#/clients">Clients</a>`}/><${Fault} error=${error}/>`;
+  if (!row) return html`<${Heading} title=${heading} line=${html`<a href="#/clients">Clients</a>`}/><${Fault} error=${error}/>${!error && html`<${Loading}/>`}`;
   const reason = reasonOf(row, counted && counted.found ? counted : null);
   return html`<${Heading} title=${heading} line=${html`<a href="#/clients">Clients</a>`}><${ClientActions} client=${id} row=${row} after=${reload}/></${Heading}>
     <${Fault} error=${error}/>
@@ -54,6 +54,10 @@ function Remedy({ client, row, reason, after }) {
   return null;
 }
 
+function Will({ will }) {
+  return html`<${Name} text=${will.topic} href=${link("/topic", { topic: will.topic })}/> <span class="dim">${bytes(will.bytes)}, QoS ${will.qos}${will.retain ? ", retained" : ""}${will.delay_seconds ? `, ${duration(will.delay_seconds)} after its connection has ended` : ""}</span>`;
+}
+
 function Connection({ row, detail }) {
   const ends = row.connected ? "stays while it is connected" : detail.expires_seconds === null ? "never ends" : `ends in ${duration(detail.expires_seconds)}`;
   return html`<${Panel} title="Connection"><${Facts} list=${[
@@ -64,6 +68,10 @@ function Connection({ row, detail }) {
     ["Keep alive", row.keep_alive_seconds === null ? NONE : row.keep_alive_seconds ? duration(row.keep_alive_seconds) : "off"],
     ["Listener", row.listener === null ? NONE : html`<a href="#/shards">${row.listener}</a>`],
     row.mount_point && ["Mount point", html`<${Name} text=${row.mount_point}/>`],
+    ["Encrypted", detail.security === null || detail.security === undefined ? html`<span class="dim" title="It is away, or the gateway or another process has this layer">not known here</span>` : detail.security || "no (plain TCP)"],
+    detail.certificate && ["Certificate", html`<${Name} text=${detail.certificate}/>`],
     ["Session", ends],
+    ["Session expiry", detail.expiry_interval_seconds === null ? "never" : detail.expiry_interval_seconds ? `${duration(detail.expiry_interval_seconds)} after its connection has ended` : "with its connection"],
+    ["Will", detail.will && detail.will.length ? html`<${Will} will=${detail.will[0]}/>` : html`<span class="dim">none</span>`],
   ]}/></${Panel}>`;
 }

@@ -29,9 +29,10 @@ export function Subscriptions({ client, detail, after }) {
 }
 
 const FLIGHT = [
+  { key: "topic", title: "Topic", grow: true, cell: (row) => (row.topic ? html`<${Name} text=${row.topic} href=${link("/topic", { topic: row.topic })}/>` : html`<span class="dim" title="its record is not in memory any more">on disk</span>`) },
   { key: "id", title: "Packet id", number: true, cell: (row) => row.packet_id },
   { key: "waits", title: "Waits for", cell: (row) => row.waits_for },
-  { key: "partition", title: "Partition", number: true, cell: (row) => row.partition },
+  { key: "partition", title: "Partition", number: true, wide: true, cell: (row) => row.partition },
   { key: "lsn", title: "Record (lsn)", number: true, cell: (row) => count(row.lsn) },
 ];
 

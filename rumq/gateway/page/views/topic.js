@@ -7,7 +7,7 @@ import { bytesOf } from "../parts/payload.js";
 import { PayloadView } from "../parts/payload_view.js";
 import { offerReplay } from "../parts/replay_dialog.js";
 import { link } from "../parts/router.js";
-import { Fault, Heading } from "../parts/view_place.js";
+import { Fault, Heading, Loading } from "../parts/view_place.js";
 import { TopicRecords } from "./topic_records.js";
 import { TopicTrace } from "./topic_trace.js";
 
@@ -29,6 +29,7 @@ export function view({ topic = "", end, at }) {
       <a class="button" href=${link("/console", { topic })}>Publish …</a>
     <//>
     <${Fault} error=${error}/>
+    ${!data && !error && html`<${Loading}/>`}
     ${data && !row && html`<p class="empty">Nothing has been published to this topic, or retention has removed all of it.</p>`}
     ${row && html`<dl class="figures">
       <div><dt>Rate</dt><dd>${rate(row.records_per_second)}</dd><small>of the last minute or two</small></div>
