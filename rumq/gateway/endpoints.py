@@ -37,6 +37,28 @@ class PastRange(q.Request, kw_only=True):
     points: Annotated[int, number("values of a series at most", "", 1, 1_000)] = 300
 
 
+class Clear(q.Request, kw_only=True):
+    topic: Annotated[str, text("a topic, or a topic filter", 65_535, 1)]
+    after: Annotated[str | None, field("`next` of the answer before; null: from the first")] = None
+
+
+class NotCleared(msgspec.Struct, kw_only=True):
+    """A retained message that stays."""
+
+    topic: str
+    reason: Annotated[int, field("MQTT reason code")]
+    why: str
+
+
+class Cleared(Answer, kw_only=True):
+    """The topics that matched have no retained message any more, as durably as a publish; their records stay."""
+
+    done: Annotated[int, field("deleted", "messages")]
+    refused: Annotated[int, field("that the broker did not let the token's user delete", "messages")] = 0
+    first_refused: Annotated[list[NotCleared], field("at most 20 of them")] = []
+    next: Annotated[str | None, field("1,000 were looked at: continue `after` it; null: that was all")] = None
+
+
 class LastValue(q.Request, kw_only=True):
     topic: Topic
 
@@ -132,6 +154,16 @@ class Endpoint(NamedTuple):
 
 
 ENDPOINTS = (
+    Endpoint(
+        "post",
+        "/api/v1/actions/clear",
+        "clear",
+        "delete retained messages by topic filter, as the token's user: what its rules let it read and publish retained",
+        "administer",
+        Cleared,
+        OPERATIONS["retained"].tells,
+        Clear,
+    ),
     Endpoint(
         "post",
         "/api/v1/publish",

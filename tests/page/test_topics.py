@@ -173,6 +173,40 @@ def test_retained_messages_by_filter(page: Page) -> None:
     browser.sees(".panel h2", "Retained")
 
 
+def test_retained_messages_are_deleted_one_and_all_that_match(page: Page, gateway: Gateway) -> None:
+    browser = page.browser
+    scene.publish(gateway, [scene.message(f"old/{n}", b"on", retain=True) for n in range(3)])
+    page.show("/retained?topic=old")
+    browser.until(f"document.querySelectorAll({ROWS!r}).length == 3")
+    browser.click(f"{ROWS} button", "Delete")
+    browser.sees("dialog .explain", "Records stay")
+    browser.click("dialog button.danger", "Delete")
+    browser.sees(".toast", "1 retained message deleted")
+    browser.until(f"document.querySelectorAll({ROWS!r}).length == 2")
+    browser.click(".actions button", "Delete all that match")
+    browser.sees("dialog .explain", "2 of these messages")
+    browser.click("dialog button.danger", "Delete")
+    browser.sees(".toast", "2 retained messages deleted")
+    browser.sees(".empty", "No retained message matches")
+    assert gateway.get("retained?topic=old/%23")["messages"] == []
+    assert len(gateway.get("retained?topic=plant/%23")["messages"]) == 24
+
+
+def test_what_a_log_can_delete_of_a_topic_is_said(page: Page, gateway: Gateway) -> None:
+    browser = page.browser
+    scene.publish(gateway, [scene.message("leaked", b"sesame", retain=True)])
+    page.show("/topic?topic=leaked")
+    browser.click(".actions button", "Delete")
+    browser.sees("dialog", "cannot be deleted alone")
+    browser.click("dialog button", "Delete the retained message")
+    browser.click("dialog button.danger", "Delete")
+    browser.sees(".toast", "1 retained message deleted")
+    browser.sees_no(".panel h2", "Retained")
+    browser.click(".actions button", "Delete")
+    browser.click("dialog a", "Segments, to trim")
+    browser.sees("h1", "Stream main")
+
+
 @pytest.mark.parametrize("topic", scene.HOSTILE)
 def test_names_and_payloads_that_mean_harm_are_text(page: Page, topic: str) -> None:
     """No element comes of them, no script runs (the policy would be an error too), nothing hides or turns text."""

@@ -17,6 +17,10 @@ OF_THE_GATEWAY = {
     "rules": "whether the rules allow something, and why",
     "me": "what the token of the request may do",
 }
+ACTIONS_OF_THE_GATEWAY = {
+    "clear": "delete retained messages by topic filter, as the token's user",
+}
+DESTROYED = {"clear": "the retained messages of these topics; their records stay"}
 STREAMS, STREAMS_LINE = "streams", "streams, their partitions added up"
 
 
@@ -38,7 +42,8 @@ def lines() -> dict[str, str]:
     """What can be asked, by name, each with a line of help."""
     found = {each.name: each.summary for each in TABLE}
     found[STREAMS] = STREAMS_LINE
-    return found | {name: f"{line} (over REST)" for name, line in OF_THE_GATEWAY.items()}
+    remote = OF_THE_GATEWAY | ACTIONS_OF_THE_GATEWAY
+    return found | {name: f"{line} (over REST)" for name, line in remote.items()}
 
 
 def question_of(name: str) -> Question:
@@ -53,4 +58,7 @@ def question_of(name: str) -> Question:
     from rumq.gateway.endpoints import ENDPOINTS
 
     endpoint = next(each for each in ENDPOINTS if each.name == name)
+    if name in ACTIONS_OF_THE_GATEWAY:
+        path = f"actions/{name}"
+        return Question(name, endpoint.request, endpoint.answer, path, True, DESTROYED[name], is_remote=True)
     return Question(name, endpoint.request, endpoint.answer, name, is_remote=True)

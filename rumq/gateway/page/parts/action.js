@@ -9,6 +9,7 @@ const AGAIN_MILLISECONDS = [0, 700, 2500];
 
 // A button that is only there for those who may.
 //   name, body: the action of the API, and its body from the values of the fields
+//   perform: (body) -> answer, where it takes several requests
 //   label: of the button; confirm: of the one that does it; title, explain: texts or vnodes, or functions of the values
 //   fields: [{name, label, type: "text" | "number" | "choice" | "check", value, options: [[value, text]], help, when}]
 //   done: (answer, values) -> sentence of the result; after: called then
@@ -23,7 +24,7 @@ export function offer(asked) {
 
 const value = (of, values) => (typeof of === "function" ? of(values) : of);
 
-function ActionDialog({ name, body = {}, title, explain, fields = [], label, confirm: verb = label, danger = false, done, after, close }) {
+function ActionDialog({ name, perform = (given) => act(name, given), body = {}, title, explain, fields = [], label, confirm: verb = label, danger = false, done, after, close }) {
   const [values, setValues] = useState(() => Object.fromEntries(fields.map((field) => [field.name, field.value ?? ""])));
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -33,7 +34,7 @@ function ActionDialog({ name, body = {}, title, explain, fields = [], label, con
     setBusy(true);
     setFault(null);
     try {
-      const answer = await act(name, value(body, values));
+      const answer = await perform(value(body, values));
       const sentence = done ? done(answer, values) : "Done.";
       const [text, kind] = Array.isArray(sentence) ? sentence : [sentence, answer && answer.why ? "warn" : "good"];
       close();

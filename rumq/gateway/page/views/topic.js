@@ -8,6 +8,7 @@ import { PayloadView } from "../parts/payload_view.js";
 import { offerReplay } from "../parts/replay_dialog.js";
 import { link } from "../parts/router.js";
 import { Fault, Heading, Loading } from "../parts/view_place.js";
+import { DeletionButton } from "./retained_actions.js";
 import { TopicRecords } from "./topic_records.js";
 import { TopicTrace } from "./topic_trace.js";
 
@@ -15,7 +16,7 @@ export const title = ({ topic = "" }) => visibleLine(topic);
 const SECONDS = 3;
 
 export function view({ topic = "", end, at }) {
-  const { data, error } = usePoll(async (signal) => {
+  const { data, error, reload } = usePoll(async (signal) => {
     const [topics, value, retained] = await Promise.all([
       get("topics", { topic, limit: 1 }, signal), unlessForbidden(get("value", { topic }, signal)),
       unlessForbidden(get("retained", { topic, limit: 1 }, signal)),
@@ -27,6 +28,7 @@ export function view({ topic = "", end, at }) {
   return html`<${Heading} title=${html`<${Name} text=${topic}/>`} line=${html`<${Levels} topic=${topic}/>`}>
       <button type="button" onClick=${() => offerReplay(topic, "earliest")}>Replay …</button>
       <a class="button" href=${link("/console", { topic })}>Publish …</a>
+      <${DeletionButton} topic=${topic} row=${row} last=${last} retained=${data && data.retained} after=${reload}/>
     <//>
     <${Fault} error=${error}/>
     ${!data && !error && html`<${Loading}/>`}
