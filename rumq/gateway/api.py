@@ -182,7 +182,7 @@ class Api:
         def read() -> Any:
             return context.records.fetch(
                 asked.topic, asked.start, asked.cursor, asked.limit, access.may_read, context.now_us(),
-                is_binary=kind == MSGPACK,
+                is_binary=kind == MSGPACK, contains=(asked.contains or "").encode(errors="surrogatepass"),
             )  # fmt: skip
 
         found = await self._read(read)
@@ -221,6 +221,10 @@ class Api:
         found = await self._ask(OPERATIONS["partitions"], q.Nothing())
         assert isinstance(found, a.Partitions)
         return as_json(streams_of(found.partitions))
+
+    async def settings(self, request: Request, token: Token) -> Response:
+        known = self._context.effective
+        return as_json(e.EffectiveSettingsAnswer(settings=known.rows() if known is not None else []))
 
     async def users(self, request: Request, token: Token) -> Response:
         return as_json(e.Users(users=list(self._context.users)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,12 @@ class Fetch(q.Request, kw_only=True):
     ] = "earliest"
     cursor: Annotated[str | None, field("of the answer before; then `start` does not count")] = None
     limit: Annotated[int, number("records at most", "records", 1, 1_000)] = 100
+    contains: Annotated[
+        str | None,
+        field(
+            "only records whose payload has this text, in UTF-8; a request looks at 200,000 records: go on with `cursor`"
+        ),
+    ] = None
 
 
 class Events(q.Events, kw_only=True):
@@ -68,6 +74,22 @@ class Explain(q.Request, kw_only=True):
     topic: Topic
     user: Annotated[str | None, field("null: an anonymous client")] = None
     client: Annotated[str, text("a client id")] = ""
+
+
+class EffectiveSetting(msgspec.Struct, kw_only=True):
+    key: Annotated[str, field("such as log.linger_ms; streams by name, further listeners by number")]
+    value: Annotated[Any, field("in force")]
+    source: Annotated[str, field("default, the file, the environment, a flag, or [log] for keys of a stream")]
+    line: Annotated[str, field("what it is for")] = ""
+    default: Annotated[Any, field("null: it depends on another setting")] = None
+    waits: Annotated[bool, field("a reload has read another value, which waits for a restart")] = False
+    after_restart: Annotated[Any, field("that value")] = None
+
+
+class EffectiveSettingsAnswer(Answer, kw_only=True):
+    """As the gateway has read them, with the broker's file, environment and flags."""
+
+    settings: list[EffectiveSetting]
 
 
 class Users(Answer, kw_only=True):
@@ -210,6 +232,15 @@ ENDPOINTS = (
         PastRange,
     ),
     Endpoint("get", "/api/v1/me", "me", "what the token of the request may do", "any", Me, NO_TOPICS),
+    Endpoint(
+        "get",
+        "/api/v1/settings",
+        "settings",
+        "the settings in force, each with its source",
+        "administer",
+        EffectiveSettingsAnswer,
+        NO_TOPICS,
+    ),
     Endpoint("get", "/api/v1/users", "users", "names of the password file", "administer", Users, NO_TOPICS),
     Endpoint(
         "get",

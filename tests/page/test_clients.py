@@ -228,6 +228,30 @@ def test_clients_are_searched_sorted_and_paged_by_the_broker(page: Page, connect
     assert asked and all("limit=50" in url or "limit=8" in url for url in asked)
 
 
+def test_all_clients_that_match_are_disconnected_or_dropped(
+    page: Page, gateway: Gateway, connect: Connect
+) -> None:
+    browser = page.browser
+    clients = [connect(f"fleet-{number}", subscribes=[("f/#", 1)]) for number in range(3)]
+    connect("bystander")
+    page.show("/clients?client=fleet-")
+    browser.click(".actions button", "All that match")
+    browser.sees("dialog .explain", "3 sessions match now")
+    browser.click("dialog button.danger", "Disconnect them")
+    browser.sees(".toast", "3 clients disconnected")
+    for client in clients:
+        client.take(Kind.DISCONNECT)
+    browser.click(".actions button", "All that match")
+    browser.click("dialog input[value=drop]")
+    browser.click("dialog button.danger", "Drop 3 sessions")
+    browser.sees(".toast", "3 clients dropped")
+    browser.sees(".empty", "No session matches")
+    left = [row["client_id"] for row in gateway.get("clients")["clients"] if row["connected"]]
+    assert "bystander" in left and not any(name.startswith("fleet") for name in left)
+    page.show("/clients")
+    browser.sees_no(".actions button", "All that match")
+
+
 def test_a_client_is_found_and_disconnected_by_keyboard_alone(page: Page, connect: Connect) -> None:
     browser = page.browser
     connect("other")

@@ -16,6 +16,7 @@ VIEWS = {
     "b": "Bans",
     "p": "Traces",
     "h": "Shards",
+    "i": "Settings",
     "a": "Access",
     "o": "Overview",
 }
@@ -207,3 +208,15 @@ def test_the_log_and_the_free_disk_have_an_axis_each(page: Page) -> None:
     page.browser.sees(".plot .legend", "free")
     titles = page.browser.texts(".plot figcaption > span:first-child")
     assert {"Log on disk", "Free space of the disk"} <= set(titles)
+
+
+def test_settings_have_their_source(page: Page) -> None:
+    browser = page.browser
+    page.show("/settings")
+    browser.sees("table[aria-label=Settings] td", "log.linger_ms")
+    browser.click(".segmented button", "Changed")
+    browser.sees("table[aria-label=Settings] td", "gateway.host")
+    browser.sees_no("table[aria-label=Settings] td", "log.linger_ms")
+    browser.press("/")
+    browser.type("nothing like this")
+    browser.sees(".empty", "All settings are the defaults")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +111,32 @@ def test_records_are_paged_back_to_the_first_one(page: Page) -> None:
     browser.sees(".detail pre", "000000  7b 22 63 65")
     browser.click("button", "Newest")
     browser.sees(".records header", "offsets 59 to 35 of 60")
+
+
+def test_payloads_are_searched_and_a_topic_is_downloaded(page: Page, tmp_path: Path) -> None:
+    browser = page.browser
+    page.show("/topic?topic=plant/line-1/press-1/process")
+    browser.fill(".records input[name=find]", '"cycle": 46')
+    browser.press("Enter")
+    browser.sees("#found header", "1 record in all")
+    browser.sees("#found td", '"cycle": 46')
+    browser.run(
+        "(() => { const real = URL.createObjectURL; window.saved = [];"
+        " URL.createObjectURL = (blob) => { blob.text().then((text) => window.saved.push(text)); return real(blob); };"
+        " HTMLAnchorElement.prototype.click = function () { window.saved.push(this.download); }; return true; })()"
+    )
+    browser.click(".actions button", "Download")
+    browser.click("dialog button.main", "Download")
+    browser.sees("dialog", "1 record in plant_line-1_press-1_process.jsonl")
+    browser.until("window.saved.length == 2")
+    assert browser.run("window.saved.find((each) => each.startsWith('{'))").count("\n") == 1
+    browser.click("dialog button", "Close")
+    browser.click("#found td button", "15")
+    browser.sees(".records header", "offsets 15 to 0 of 60")
+    browser.run("window.saved = []")
+    browser.click(".actions button", "Download")
+    browser.click("dialog button.main", "Download")
+    browser.sees("dialog", "60 records in")
 
 
 def test_records_are_found_by_time(page: Page) -> None:

@@ -13,6 +13,7 @@ OF_THE_GATEWAY = {
     "records": "records by topic and offset, or by time",
     "value": "the newest record of a topic",
     "history": "figures of the last hours and days, to plot",
+    "settings": "the settings in force, each with its source",
     "users": "names of the password file",
     "rules": "whether the rules allow something, and why",
     "me": "what the token of the request may do",

@@ -9,6 +9,7 @@ import { offerReplay } from "../parts/replay_dialog.js";
 import { setParams } from "../parts/router.js";
 import { Fault } from "../parts/view_place.js";
 import { UserProperties } from "./topic.js";
+import { SearchForm } from "./topic_search.js";
 
 const ROWS = 25;
 
@@ -33,6 +34,7 @@ export function TopicRecords({ topic, next, end, at }) {
   };
   return html`<section class="panel records"><header><h2>Records</h2>
       <span class="dim">${rows && rows.length ? `offsets ${count(newest)} to ${count(oldest)} of ${count(next)}${isNewest ? ", as they come" : ""}` : ""}</span><span class="spring"></span>
+      <${SearchForm}/>
       <form class="jump" onSubmit=${jump}>
         <input type="number" name="offset" min="0" step="1" placeholder="Offset" aria-label="Go to offset"/>
         <input type="datetime-local" name="when" step="1" aria-label="Go to time"/>
