@@ -86,7 +86,9 @@ class ClientDetail(ShardsAnswer, kw_only=True):
     ] = None
     security: Annotated[
         str | None,
-        field("TLS version and cipher of its connection; empty: none; null: it is away, or another process has it"),
+        field(
+            "TLS version and cipher of its connection; empty: none; null: it is away, or another process has it"
+        ),
     ] = None
     certificate: Annotated[str | None, field("subject of its certificate; null: it has sent none")] = None
     will: Annotated[list[r.WillRow], field("none or one")] = []
@@ -103,7 +105,9 @@ class Waiting(ShardsAnswer, kw_only=True):
     """What a session is still to get, without what is in flight and without its shared groups."""
 
     found: bool
-    messages: Annotated[int, field("that wait for it: counted in the first 32 MiB that it has not read", "messages")] = 0
+    messages: Annotated[
+        int, field("that wait for it: counted in the first 32 MiB that it has not read", "messages")
+    ] = 0
     at_most: Annotated[
         int, field("the same, and all records behind these 32 MiB; equal: everything was counted", "messages")
     ] = 0

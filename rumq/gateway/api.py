@@ -223,8 +223,7 @@ class Api:
         return as_json(streams_of(found.partitions))
 
     async def settings(self, request: Request, token: Token) -> Response:
-        known = self._context.effective
-        return as_json(e.EffectiveSettingsAnswer(settings=known.rows() if known is not None else []))
+        return as_json(e.EffectiveSettingsAnswer(settings=self._context.effective_settings()))
 
     async def users(self, request: Request, token: Token) -> Response:
         return as_json(e.Users(users=list(self._context.users)))

@@ -28,7 +28,7 @@ class Fetch(q.Request, kw_only=True):
     contains: Annotated[
         str | None,
         field(
-            "only records whose payload has this text, in UTF-8; a request looks at 200,000 records: go on with `cursor`"
+            "only records whose payload has this text, in UTF-8; 200,000 records are looked at: go on with `cursor`"
         ),
     ] = None
 
@@ -61,7 +61,9 @@ class Cleared(Answer, kw_only=True):
 
     done: Annotated[int, field("deleted", "messages")]
     refused: Annotated[int, field("that the broker did not let the token's user delete", "messages")] = 0
-    first_refused: Annotated[list[NotCleared], field("at most 20 of them")] = []
+    first_refused: Annotated[list[NotCleared], msgspec.Meta(description="at most 20 of them")] = (
+        msgspec.field(default_factory=list)
+    )
     next: Annotated[str | None, field("1,000 were looked at: continue `after` it; null: that was all")] = None
 
 
@@ -180,7 +182,7 @@ ENDPOINTS = (
         "post",
         "/api/v1/actions/clear",
         "clear",
-        "delete retained messages by topic filter, as the token's user: what its rules let it read and publish retained",
+        "delete retained messages by filter, as the token's user: what its rules let it read and publish retained",
         "administer",
         Cleared,
         OPERATIONS["retained"].tells,

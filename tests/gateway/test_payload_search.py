@@ -1,4 +1,4 @@
-"""Records are searched by a part of their payload, from the files of the log; the rest of a request is as without it."""
+"""Records are searched by a part of their payload; the rest of a request is as without it."""
 
 from pathlib import Path
 
@@ -9,7 +9,9 @@ from rumq.gateway.records import ServedRecords
 from tests.gateway.conftest import started
 
 
-def test_records_are_found_by_a_part_of_their_payload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_are_found_by_a_part_of_their_payload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gateway = started(tmp_path)
     try:
         given = [{"topic": f"s/{n % 2}", "payload": f"value {n}", "qos": 1} for n in range(30)]
@@ -20,7 +22,9 @@ def test_records_are_found_by_a_part_of_their_payload(tmp_path: Path, monkeypatc
         assert [row["payload"] for row in found] == ["value 2", *(f"value {n}" for n in range(20, 30))]
         only = gateway.get("records?topic=s/1&contains=value%202")["records"]
         assert {row["topic"] for row in only} == {"s/1"} and len(only) == 5
-        assert [row["payload"] for row in gateway.get("records?topic=s/%23&contains=%C3%BC")["records"]] == ["süß"]
+        assert [row["payload"] for row in gateway.get("records?topic=s/%23&contains=%C3%BC")["records"]] == [
+            "süß"
+        ]
         assert gateway.get("records?topic=s/%23&contains=nothing")["records"] == []
         assert gateway.ask("GET", "/api/v1/records?topic=s/%23&contains=value", token="sender").status == 403
     finally:

@@ -1,4 +1,4 @@
-"""Retained messages are deleted by filter over REST and by command, as the token's user: where rules forbid it, they stay."""
+"""Retained messages are deleted by filter, as the token's user: where rules forbid it, they stay."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def test_what_a_filter_matches_is_deleted_and_the_records_stay(gateway: Gateway)
     assert retained(gateway, "all/%23") == [] and "other" in retained(gateway)
     records = gateway.get("records?topic=all/1", token="root-ops")["records"]
     assert [row["payload"] for row in records] == ["on", ""], "the deletion is a record like any other"
-    (event,) = [row for row in gateway.broker.events if row["event"] == "admin.action" and row["action"] == "clear"]
+    (event,) = [
+        row for row in gateway.broker.events if row["event"] == "admin.action" and row["action"] == "clear"
+    ]
     assert (event["token"], event["what"]["topic"], event["result"]["done"]) == ("root-ops", "all/#", 2)
 
 
@@ -126,7 +128,7 @@ async def test_more_than_a_request_looks_at_goes_on_where_it_ended(monkeypatch: 
     class Publishers:
         async def publish(self, user: str, messages: list[Outgoing]) -> dict[int, tuple[Reason, str]]:
             assert user == "anna" and all(each.retain and not each.payload for each in messages)
-            for number, each in enumerate(messages):
+            for each in messages:
                 if each.topic != "b":
                     left.remove(each.topic)
             return {n: (Reason.NOT_AUTHORIZED, "") for n, each in enumerate(messages) if each.topic == "b"}

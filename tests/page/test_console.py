@@ -195,7 +195,11 @@ def test_a_topic_that_cannot_be_is_refused_before_it_is_sent(page: Page) -> None
     publish(page, "fine/1", "x")
     browser.sees("#publish .fault", "user property")
     browser.fill("#publish textarea[name=user]", "")
-    for topic_filter, said in (("a/#/b", "# is the last level"), ("a/b+", "+ is a level"), ("$share/g", "NAME")):
+    for topic_filter, said in (
+        ("a/#/b", "# is the last level"),
+        ("a/b+", "+ is a level"),
+        ("$share/g", "NAME"),
+    ):
         subscribe(page, topic_filter)
         browser.sees("#subscribe .fault", said)
     publish(page, "fine/1", "still connected")

@@ -160,7 +160,9 @@ def test_access_says_what_a_token_without_the_role_needs(page: Page) -> None:
 
 
 def test_members_of_a_group_are_seen_on_a_narrow_window(page: Page, gateway: Gateway) -> None:
-    with Speaker(gateway.broker.address.port, "narrow-member", subscribes=[("$share/n/jobs/#", 1)], lasts=False):
+    with Speaker(
+        gateway.broker.address.port, "narrow-member", subscribes=[("$share/n/jobs/#", 1)], lasts=False
+    ):
         page.browser.window(400, 800)
         page.show("/groups")
         page.browser.click("table[aria-label='Shared groups'] a", "narrow-member")
@@ -173,7 +175,10 @@ def test_names_of_1500_characters_leave_the_views_usable(page: Page, gateway: Ga
     name, client = "n" * 1500, "c" * 1000  # as long as a client id may be
     assert gateway.publish({"topic": name, "payload": "x", "qos": 1, "retain": True}).status == 200
     with Speaker(
-        gateway.broker.address.port, client, subscribes=[(f"{name}/#", 1), (f"$share/{name}/t", 1)], lasts=False
+        gateway.broker.address.port,
+        client,
+        subscribes=[(f"{name}/#", 1), (f"$share/{name}/t", 1)],
+        lasts=False,
     ):
         browser.window(width, 800)
         for place in (
@@ -183,7 +188,8 @@ def test_names_of_1500_characters_leave_the_views_usable(page: Page, gateway: Ga
             browser.sees("main .name", "nnnn" if "topic" in place or place == "/retained" else "cccc")
             assert browser.run("document.documentElement.scrollWidth") <= width, place
             tallest = browser.run(
-                "Math.max(0, ...[...document.querySelectorAll('main tbody tr, h1')].map((e) => e.getBoundingClientRect().height))"
+                "Math.max(0, ...[...document.querySelectorAll('main tbody tr, h1')]"
+                ".map((element) => element.getBoundingClientRect().height))"
             )
             assert tallest < 160, (place, tallest)
 
@@ -196,7 +202,15 @@ def test_what_loads_says_so(page: Page) -> None:
         "(() => { const real = window.fetch; window.fetch = (url, ...more) => (String(url).includes('api/v1') ?"
         " new Promise(() => {}) : real(url, ...more)); return true; })()"
     )
-    for place in ("/topics", "/topic?topic=a", "/stream?stream=main", "/client?id=c", "/retained", "/groups", "/bans"):
+    for place in (
+        "/topics",
+        "/topic?topic=a",
+        "/stream?stream=main",
+        "/client?id=c",
+        "/retained",
+        "/groups",
+        "/bans",
+    ):
         browser.run(f"location.hash = {place!r}")
         browser.sees("main h1")
         browser.sees("main", "Loading …")

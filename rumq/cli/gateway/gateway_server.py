@@ -16,6 +16,7 @@ from commitlog import RealFiles
 from rumq.auth.files import read_secrets
 from rumq.auth.passwords import parse as parse_users
 from rumq.cli.broker.setting_changes import differences, need_restart
+from rumq.cli.gateway.effective_settings import EffectiveSettings
 from rumq.cli.setting_flags import loaded_settings
 from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
 from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of, trace_headers
@@ -28,7 +29,6 @@ from rumq.gateway.admission import Admission
 from rumq.gateway.app import App
 from rumq.gateway.cluster_client import ClusterClient
 from rumq.gateway.context import Context
-from rumq.gateway.effective_settings import EffectiveSettings
 from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.event_socket import receive_events
 from rumq.gateway.history.sampler import Sampler
@@ -73,9 +73,10 @@ def serve(args: argparse.Namespace) -> int:
     os.nice(NICE)
     raise_limit()
     context = context_of(settings)
-    context.effective = EffectiveSettings(loaded)
+    effective = EffectiveSettings(loaded)
+    context.effective_settings = effective.rows
     gc.freeze()
-    trio.run(run, args, settings, context, parent)
+    trio.run(run, args, effective, context, parent)
     return 0
 
 
@@ -92,8 +93,9 @@ def loaded_of(args: argparse.Namespace) -> Loaded:
     return loaded._replace(settings=with_gateway(settings))
 
 
-async def run(args: argparse.Namespace, settings: Settings, context: Context, parent: int) -> None:
+async def run(args: argparse.Namespace, effective: EffectiveSettings, context: Context, parent: int) -> None:
     """Serve until a signal, or the broker's end."""
+    settings = effective.started.settings
     server = HttpServer(
         App(context).build(), settings.gateway, tls_of(settings), context.relays, MisuseReports(context.event),
         room=connections_room(settings.gateway),
@@ -113,7 +115,7 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
                 nursery.start_soon(end_with, parent, nursery.cancel_scope)
             async for number in signals:
                 if number == signal.SIGHUP:
-                    reload(args, context, exporter)
+                    reload(args, effective, context, exporter)
                 elif number == signal.SIGTERM or not args.for_broker:
                     break  # a terminal sends SIGINT to the broker too, which stops us
         nursery.cancel_scope.cancel()
@@ -142,7 +144,9 @@ def exporter_of(settings: Settings, context: Context) -> SpanExporter:
     return exporter
 
 
-def reload(args: argparse.Namespace, context: Context, exporter: SpanExporter) -> None:
+def reload(
+    args: argparse.Namespace, effective: EffectiveSettings, context: Context, exporter: SpanExporter
+) -> None:
     """Tokens, users, rules and where spans go; invalid ones change nothing."""
     try:
         loaded = loaded_of(args)
@@ -153,10 +157,8 @@ def reload(args: argparse.Namespace, context: Context, exporter: SpanExporter) -
         tell("settings.refused", why=str(fault))
         return
     context.admission.tokens, context.rules, context.users = fresh.admission.tokens, fresh.rules, fresh.users
-    if context.effective is not None:
-        before = context.effective.started.settings
-        later = need_restart(before, settings, differences(before, settings))
-        context.effective.reread(loaded, later)
+    before = effective.started.settings
+    effective.reread(loaded, need_restart(before, settings, list(differences(before, settings))))
     context.relays.recheck(context.admission.tokens)
     exporter.configure(settings.trace, headers)
     tell("gateway.reloaded", tokens=len(context.admission.tokens), rules=context.rules is not None)

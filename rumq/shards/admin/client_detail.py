@@ -59,13 +59,7 @@ class ClientDetail:
             "will": [] if session.will is None else [will_row(session.will)],
             "paused": isinstance(link, Connected) and link.state is State.PAUSED,
             "subscriptions": list(islice(self._subscriptions(session), ROWS_MAX)),
-            "in_flight": [
-                r.InFlightRow(
-                    packet_id=pid, waits_for=WAITS_FOR[state], partition=partition_of(code), lsn=lsn,
-                    topic=self._topic_of(partition_of(code), lsn),
-                )  # fmt: skip
-                for pid, state, code, lsn in waiting[:ROWS_MAX]
-            ],
+            "in_flight": [self._in_flight_row(*each) for each in waiting[:ROWS_MAX]],
             "limits": [bucket_row(bucket, clock.monotonic) for bucket in buckets],
             "undelivered": [
                 r.UndeliveredRow(
@@ -97,12 +91,20 @@ class ClientDetail:
     def _behind(self, reader: Reader) -> int:
         return self._parts.lag.reader_lag(reader)[0]
 
+    def _in_flight_row(self, packet_id: int, state: int, code: int, lsn: int) -> r.InFlightRow:
+        index = partition_of(code)
+        return r.InFlightRow(
+            packet_id=packet_id, waits_for=WAITS_FOR[state], partition=index, lsn=lsn, topic=self._topic_of(index, lsn)
+        )  # fmt: skip
+
     def _topic_of(self, index: int, lsn: int) -> str | None:
         """Of a record that is in memory; of others the disk is not asked."""
         feeds = self._parts.router.feeds
-        partition = feeds[index].partition if index < len(feeds) else None
+        if index >= len(feeds):
+            return None
+        partition = feeds[index].partition
         try:
-            chunks = partition.read(lsn, 1) if partition is not None else []
+            chunks = partition.read(lsn, 1)
         except (NotInMemory, OffsetTrimmed):
             return None
         for chunk in chunks:
