@@ -67,7 +67,7 @@ function Forecast({ status, history }) {
   if (!disk || disk.full_in_seconds === null || disk.full_in_seconds > 86_400) return null;
   const own = growth(history, "log_bytes");
   return html`<p class="notice" id="forecast">In ${duration(disk.full_in_seconds)} <b>${disk.then}</b>: everything that writes to this disk, other programs too, has used ${byteRate(disk.bytes_per_second)} of it in the last minutes
-    ${own !== null && `, and the log itself ${own < 0 ? "shrank" : "grew"} by ${byteRate(Math.abs(own))}`}; at that rate only ${bytes(disk.free_wanted)} are free then.
+    ${own !== null && `, and the log itself ${own < 0 ? "shrank" : "grew"} by ${byteRate(Math.abs(own))}`}; at that rate only ${bytes(disk.free_wanted)} are free then.${" "}
     <span class="remedy">Free some of the disk, or bound the log: retention_bytes_max, retention_seconds_max. <a class="button small" href="#/streams">Streams, to trim</a></span></p>`;
 }
 

@@ -2,20 +2,20 @@
 import { get } from "../parts/api.js";
 import { html, usePoll, useState } from "../parts/dom.js";
 import { plural } from "../parts/format.js";
-import { Name } from "../parts/name.js";
+import { Name, visibleLine } from "../parts/name.js";
 import { Tag } from "../parts/panel.js";
 import { setParams } from "../parts/router.js";
 import { Search, Table } from "../parts/table.js";
 import { Fault, Heading } from "../parts/view_place.js";
 
 export const title = "Settings";
-const textOf = (value) => (value === null ? "" : typeof value === "string" ? JSON.stringify(value) : JSON.stringify(value));
+const textOf = (value) => (value === null ? "" : JSON.stringify(value));
 const isChanged = (row) => row.source !== "default" && !row.source.startsWith("[");
 
 const COLUMNS = [
   { key: "key", title: "Setting", cell: (row) => html`<span class="mono">${row.key}</span><div class="narrow small"><${Name} text=${textOf(row.value)} none="none"/></div>` },
   { key: "value", title: "In force", wide: true, cell: (row) => html`<span class="mono"><${Name} text=${textOf(row.value)} none="none"/></span>${row.waits && html`<div><${Tag} kind="warn" title="read by a reload: it is in force after a restart">after a restart ${textOf(row.after_restart)}</${Tag}></div>`}` },
-  { key: "source", title: "Source", cell: (row) => html`<${Tag} kind=${isChanged(row) ? "good" : ""}><${Name} text=${row.source}/></${Tag}>` },
+  { key: "source", title: "Source", cell: (row) => html`<${Tag} kind=${isChanged(row) ? "good" : ""}>${visibleLine(row.source, 60)}</${Tag}>` },
   { key: "line", title: "What it is for", grow: true, wide: true, cell: (row) => html`${row.line}${isChanged(row) && row.default !== null ? html` <span class="dim">(default ${textOf(row.default)})</span>` : ""}` },
 ];
 
