@@ -112,7 +112,7 @@ PICTURES = {
     "groups": Picture("/groups", ("tbody td", "$share/")),
     "groups-narrow": Picture("/groups", ("tbody td", "$share/"), width=NARROW),
     "client-narrow": Picture("/client?id=billing", ("main", "wait for it"), theme="dark", width=NARROW),
-    "settings": Picture("/settings?changed=1", ("tbody td", "log.export_to")),
+    "settings": Picture("/settings?find=gateway", ("tbody td", "gateway.host")),
     "shards": Picture("/shards", ("main h1", None)),
     "topics": Picture("/topics", (".tree td", "plant/"), open_tree),
     "topics-dark": Picture("/topics?sort=rate", ("tbody .value", "celsius"), theme="dark"),
