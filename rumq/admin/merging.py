@@ -64,7 +64,7 @@ def merged(
         replies = [same_levels_added(replies)]
     if operation.name == "groups":
         replies = [same_groups_added(replies)]
-    if operation.name == "client":
+    if operation.name in ("client", "waiting"):
         raw = next((reply for reply in replies if reply["found"]), replies[0])
     elif operation.name == "retained" and isinstance(request, q.Retained):
         raw = retained_page(request, replies)

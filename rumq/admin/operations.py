@@ -59,6 +59,8 @@ OF_A_CLIENT = (
     Place("client.subscriptions", "filter"),
     Place("subscriptions.filter", "filter"),
     Place("undelivered.topic"),
+    Place("in_flight.topic"),
+    Place("will.topic"),
 )
 
 
@@ -206,6 +208,13 @@ TABLE = (
         "sessions that get the messages of a topic, with their filters",
         Tells((Place("subscribers.filter", "filter"),), Place("topic")),
         rows="subscribers",
+    ),
+    Operation(
+        "waiting",
+        q.OneClient,
+        a.Waiting,
+        "how many messages wait for a session, counted in the log",
+        Tells((Place("topics.topic"),)),
     ),
 )
 OPERATIONS = {operation.name: operation for operation in TABLE}

@@ -28,6 +28,7 @@ from rumq.gateway.history.series import SERIES
 from rumq.gateway.messages import Published, RefusedMessage, decoded
 from rumq.gateway.openapi import JSON, LINES, MSGPACK, ROWS_MAX
 from rumq.gateway.request_body import body_of
+from rumq.gateway.retained_deletion import clear
 from rumq.gateway.shard_client import Away
 from rumq.gateway.tokens import Token
 
@@ -85,8 +86,11 @@ class Api:
     def _audit(
         self, operation: Operation, asked: q.Request, token: Token, why: str, found: a.Answer | None = None
     ) -> None:
+        self._audited(operation.name, asked, token, why, found)
+
+    def _audited(self, name: str, asked: q.Request, token: Token, why: str, found: a.Answer | None) -> None:
         self._context.event(
-            "admin.action", action=operation.name, token=token.name, what=msgspec.to_builtins(asked), why=why,
+            "admin.action", action=name, token=token.name, what=msgspec.to_builtins(asked), why=why,
             result=msgspec.to_builtins(found) if found is not None else None,
         )  # fmt: skip
 
@@ -138,6 +142,37 @@ class Api:
         ]
         return as_json(Published(accepted=len(messages) - len(rows), refused=rows), 422 if rows else 200)
 
+    async def clear(self, request: Request, token: Token) -> Response:
+        """Delete retained messages: those that the token's user may read, as far as it may publish retained ones."""
+        asked = msgspec.json.decode(
+            await body_of(request, self._context.settings.body_bytes_max) or b"{}", type=e.Clear
+        )
+        operation = OPERATIONS["retained"]
+        access = self._context.access_of(token)
+
+        async def find(page: q.Retained) -> a.Retained:
+            found = await self._ask(operation, page, access.maybe_reader(operation.tells))
+            access.leave_out(operation.tells, found)
+            assert isinstance(found, a.Retained)
+            return found
+
+        found, why = None, ""
+        try:
+            access.check(operation.tells, asked)
+            found = await clear(asked, token.user, find, self._context.publishers)
+        except MqttRefused as fault:
+            why = str(fault)
+            raise Unavailable(why) from None
+        except (ClientError, OSError) as fault:
+            why = f"the broker took the connection away: {fault}; some may be deleted"
+            raise Unavailable(why) from None
+        except Exception as fault:
+            why = str(fault)
+            raise
+        finally:
+            self._audited("clear", asked, token, why, found)
+        return as_json(found)
+
     async def records(self, request: Request, token: Token) -> Response:
         context, kind = self._context, wanted_kind(request)
         asked = parameters_of(request, e.Fetch)
@@ -147,7 +182,7 @@ class Api:
         def read() -> Any:
             return context.records.fetch(
                 asked.topic, asked.start, asked.cursor, asked.limit, access.may_read, context.now_us(),
-                is_binary=kind == MSGPACK,
+                is_binary=kind == MSGPACK, contains=(asked.contains or "").encode(errors="surrogatepass"),
             )  # fmt: skip
 
         found = await self._read(read)
@@ -186,6 +221,9 @@ class Api:
         found = await self._ask(OPERATIONS["partitions"], q.Nothing())
         assert isinstance(found, a.Partitions)
         return as_json(streams_of(found.partitions))
+
+    async def settings(self, request: Request, token: Token) -> Response:
+        return as_json(e.EffectiveSettingsAnswer(settings=self._context.effective_settings()))
 
     async def users(self, request: Request, token: Token) -> Response:
         return as_json(e.Users(users=list(self._context.users)))

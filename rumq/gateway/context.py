@@ -11,6 +11,7 @@ from rumq.auth.identity import Identity
 from rumq.auth.rules import Rules
 from rumq.config.gateway import Gateway
 from rumq.gateway.admission import Admission
+from rumq.gateway.endpoints import EffectiveSetting
 from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.host_names import HostNames
@@ -30,6 +31,7 @@ class Context:
     """event: reports events; now_us, now: µs since 1970, monotonic seconds
 
     hosts: names that clients may ask for; rules: None: everything is allowed; users: of the password file
+    effective_settings: those in force, each with its source
     requests: durations of those answered, by method, route and class of status"""
 
     settings: Gateway
@@ -50,6 +52,7 @@ class Context:
     requests: defaultdict[tuple[str, str, str], Histogram] = field(
         default_factory=lambda: defaultdict(Histogram)
     )
+    effective_settings: Callable[[], list[EffectiveSetting]] = list
     spans: SpanCounts = field(default_factory=SpanCounts)
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
 

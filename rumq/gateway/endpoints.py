@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,12 @@ class Fetch(q.Request, kw_only=True):
     ] = "earliest"
     cursor: Annotated[str | None, field("of the answer before; then `start` does not count")] = None
     limit: Annotated[int, number("records at most", "records", 1, 1_000)] = 100
+    contains: Annotated[
+        str | None,
+        field(
+            "only records whose payload has this text, in UTF-8; 200,000 records are looked at: go on with `cursor`"
+        ),
+    ] = None
 
 
 class Events(q.Events, kw_only=True):
@@ -37,6 +43,30 @@ class PastRange(q.Request, kw_only=True):
     points: Annotated[int, number("values of a series at most", "", 1, 1_000)] = 300
 
 
+class Clear(q.Request, kw_only=True):
+    topic: Annotated[str, text("a topic, or a topic filter", 65_535, 1)]
+    after: Annotated[str | None, field("`next` of the answer before; null: from the first")] = None
+
+
+class NotCleared(msgspec.Struct, kw_only=True):
+    """A retained message that stays."""
+
+    topic: str
+    reason: Annotated[int, field("MQTT reason code")]
+    why: str
+
+
+class Cleared(Answer, kw_only=True):
+    """The topics that matched have no retained message any more, as durably as a publish; their records stay."""
+
+    done: Annotated[int, field("deleted", "messages")]
+    refused: Annotated[int, field("that the broker did not let the token's user delete", "messages")] = 0
+    first_refused: Annotated[list[NotCleared], msgspec.Meta(description="at most 20 of them")] = (
+        msgspec.field(default_factory=list)
+    )
+    next: Annotated[str | None, field("1,000 were looked at: continue `after` it; null: that was all")] = None
+
+
 class LastValue(q.Request, kw_only=True):
     topic: Topic
 
@@ -46,6 +76,22 @@ class Explain(q.Request, kw_only=True):
     topic: Topic
     user: Annotated[str | None, field("null: an anonymous client")] = None
     client: Annotated[str, text("a client id")] = ""
+
+
+class EffectiveSetting(msgspec.Struct, kw_only=True):
+    key: Annotated[str, field("such as log.linger_ms; streams by name, further listeners by number")]
+    value: Annotated[Any, field("in force")]
+    source: Annotated[str, field("default, the file, the environment, a flag, or [log] for keys of a stream")]
+    line: Annotated[str, field("what it is for")] = ""
+    default: Annotated[Any, field("null: it depends on another setting")] = None
+    waits: Annotated[bool, field("a reload has read another value, which waits for a restart")] = False
+    after_restart: Annotated[Any, field("that value")] = None
+
+
+class EffectiveSettingsAnswer(Answer, kw_only=True):
+    """As the gateway has read them, with the broker's file, environment and flags."""
+
+    settings: list[EffectiveSetting]
 
 
 class Users(Answer, kw_only=True):
@@ -134,6 +180,16 @@ class Endpoint(NamedTuple):
 ENDPOINTS = (
     Endpoint(
         "post",
+        "/api/v1/actions/clear",
+        "clear",
+        "delete retained messages by filter, as the token's user: what its rules let it read and publish retained",
+        "administer",
+        Cleared,
+        OPERATIONS["retained"].tells,
+        Clear,
+    ),
+    Endpoint(
+        "post",
         "/api/v1/publish",
         "publish",
         "publish one message, or a batch of up to 1,000",
@@ -178,6 +234,15 @@ ENDPOINTS = (
         PastRange,
     ),
     Endpoint("get", "/api/v1/me", "me", "what the token of the request may do", "any", Me, NO_TOPICS),
+    Endpoint(
+        "get",
+        "/api/v1/settings",
+        "settings",
+        "the settings in force, each with its source",
+        "administer",
+        EffectiveSettingsAnswer,
+        NO_TOPICS,
+    ),
     Endpoint("get", "/api/v1/users", "users", "names of the password file", "administer", Users, NO_TOPICS),
     Endpoint(
         "get",

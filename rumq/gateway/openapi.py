@@ -62,8 +62,10 @@ def description(version: str) -> Schema:
 
 
 def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema) -> Schema:
-    given = parameters(known[endpoint.request], components)
-    made = described(endpoint.name, endpoint.summary, endpoint.role, known[endpoint.answer], given, None)
+    takes_body = endpoint.method == "post" and endpoint.name != "publish"
+    given = () if takes_body else parameters(known[endpoint.request], components)
+    taken = body({JSON: known[endpoint.request]}) if takes_body else None
+    made = described(endpoint.name, endpoint.summary, endpoint.role, known[endpoint.answer], given, taken)
     if endpoint.name == "publish":
         some = {
             "oneOf": [

@@ -63,9 +63,11 @@ class ServedRecords:
 
     def fetch(
         self, topic_filter: str, start: str, cursor: str | None, limit: int, may_read: MayRead, now_us: int, *,
-        is_binary: bool = False,
+        is_binary: bool = False, contains: bytes = b"",
     ) -> Records:  # fmt: skip
-        """start: earliest, latest, -1h, an RFC 3339 time, or an offset of one topic. raises: ValueError, OSError"""
+        """start: earliest, latest, -1h, an RFC 3339 time, or an offset of one topic; contains: part of the payload
+
+        raises: ValueError, OSError"""
         views = self._partitions()
         try:
             place = parse_start(start, topic_filter, now_us)
@@ -83,7 +85,9 @@ class ServedRecords:
             ends[view.name] = lsn
             if is_full:
                 continue
-            for item in wanted(view, lsn, topic_filter, may_read, now_us, is_binary=is_binary):
+            for item in wanted(
+                view, lsn, topic_filter, may_read, now_us, is_binary=is_binary, contains=contains
+            ):
                 if isinstance(item, Gap):
                     found.lost += item.next_lsn - item.base_lsn
                     ends[view.name] = item.next_lsn
@@ -149,6 +153,7 @@ def wanted(
     stop: int | None = None,
     *,
     is_binary: bool,
+    contains: bytes = b"",
 ) -> Iterator[Gap | tuple[int, Record | None]]:
     """(lsn, record, or None if it is not wanted or has expired) of each record that is looked at, and gaps."""
     topics: dict[int, str | None] = {}
@@ -163,12 +168,14 @@ def wanted(
             if isinstance(chunk, Gap):
                 yield chunk
                 continue
-            yield from records_of(chunk, view.name, names, topics, wants, now_us, is_binary=is_binary)
+            yield from records_of(
+                chunk, view.name, names, topics, wants, now_us, is_binary=is_binary, contains=contains
+            )
 
 
 def records_of(
     chunk: Chunk, partition: str, names: dict[int, bytes], topics: dict[int, str | None],
-    wants: Callable[[bytes], bool], now_us: int, *, is_binary: bool,
+    wants: Callable[[bytes], bool], now_us: int, *, is_binary: bool, contains: bytes = b"",
 ) -> Iterator[tuple[int, Record | None]]:  # fmt: skip
     """topics: topic id -> name if it is wanted, filled here"""
     rows = list(ROW.iter_unpack(chunk.rows))
@@ -187,6 +194,9 @@ def records_of(
         expiry = properties.get("message_expiry_interval")
         if expiry is not None and time_us + expiry * 1_000_000 <= now_us:
             yield lsn, None  # it may be given to nobody any more. MQTT 5.0, 3.3.2.3.3
+            continue
+        if contains not in packet.payload:
+            yield lsn, None
             continue
         payload, encoding = shown(packet.payload, is_binary=is_binary)
         yield lsn, Record(

@@ -363,9 +363,9 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     listing = ClientListing(registry, consumers, drop_counters, clock, timers)
     parts = AdminParts(
         counted, context.count, clock, timers, events, lifecycle, commands, turn.settle, pump, context.policies,
-        lambda: logins.connections_max, consumers, recorder, access_gate, admission, commit, removal, bounds,
-        context.exports, workers.reader, new_counters(), tracer, lambda: peers.bytes_out + pump.bus_bytes_out, reads,
-        replication.term_row if replication is not None else None,
+        lambda: logins.connections_max, consumers, losses.pending, recorder, access_gate, admission, commit, removal,
+        bounds, context.exports, workers.reader, new_counters(), tracer,
+        lambda: peers.bytes_out + pump.bus_bytes_out, reads, replication.term_row if replication is not None else None,
         lambda: copy_reads.bytes if copy_reads is not None else 0,
     )  # fmt: skip
     orders = StandingOrders(parts, journal)

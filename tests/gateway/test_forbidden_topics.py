@@ -44,6 +44,7 @@ MORE = {
     "subscribers": ["topic=open/9f3ae1/note", "topic=vault"],
     "ledger": ["client=watcher", "client=narrow", "topic=vault"],
     "client": ["client=watcher", "client=narrow"],
+    "waiting": ["client=watcher", "client=narrow"],
     "clients": ["client=watcher", "sort=lost"],
     "groups": ["client=watcher"],
     "events": ["limit=200", "event=trace.*", "event=admin.*"],
@@ -55,7 +56,7 @@ MORE = {
     "segments": ["stream=main"],
 }
 KINDS = ("application/json", "application/msgpack", "application/x-ndjson")
-BARE = {"subscribers", "client", "records", "value", "rules"}  # need a parameter
+BARE = {"subscribers", "client", "waiting", "records", "value", "rules"}  # need a parameter
 QUERIES = sorted(
     {each.name for each in TABLE if not each.is_action}
     | {each.name for each in ENDPOINTS if each.method == "get"}

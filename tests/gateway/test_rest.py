@@ -45,7 +45,8 @@ def test_a_token_may_what_its_roles_say(
 )
 def test_every_query_answers_as_described(gateway: Gateway, operation: object) -> None:
     name = operation.name  # type: ignore[attr-defined]
-    found = gateway.get({"client": "client?client=c", "subscribers": "subscribers?topic=a"}.get(name, name))
+    asked = {"client": "client?client=c", "waiting": "waiting?client=c", "subscribers": "subscribers?topic=a"}
+    found = gateway.get(asked.get(name, name))
     assert msgspec.to_builtins(msgspec.convert(found, operation.answer)) == found  # type: ignore[attr-defined]
 
 

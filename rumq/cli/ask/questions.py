@@ -13,10 +13,15 @@ OF_THE_GATEWAY = {
     "records": "records by topic and offset, or by time",
     "value": "the newest record of a topic",
     "history": "figures of the last hours and days, to plot",
+    "settings": "the settings in force, each with its source",
     "users": "names of the password file",
     "rules": "whether the rules allow something, and why",
     "me": "what the token of the request may do",
 }
+ACTIONS_OF_THE_GATEWAY = {
+    "clear": "delete retained messages by topic filter, as the token's user",
+}
+DESTROYED = {"clear": "the retained messages of these topics; their records stay"}
 STREAMS, STREAMS_LINE = "streams", "streams, their partitions added up"
 
 
@@ -38,7 +43,8 @@ def lines() -> dict[str, str]:
     """What can be asked, by name, each with a line of help."""
     found = {each.name: each.summary for each in TABLE}
     found[STREAMS] = STREAMS_LINE
-    return found | {name: f"{line} (over REST)" for name, line in OF_THE_GATEWAY.items()}
+    remote = OF_THE_GATEWAY | ACTIONS_OF_THE_GATEWAY
+    return found | {name: f"{line} (over REST)" for name, line in remote.items()}
 
 
 def question_of(name: str) -> Question:
@@ -53,4 +59,7 @@ def question_of(name: str) -> Question:
     from rumq.gateway.endpoints import ENDPOINTS
 
     endpoint = next(each for each in ENDPOINTS if each.name == name)
+    if name in ACTIONS_OF_THE_GATEWAY:
+        path = f"actions/{name}"
+        return Question(name, endpoint.request, endpoint.answer, path, True, DESTROYED[name], is_remote=True)
     return Question(name, endpoint.request, endpoint.answer, name, is_remote=True)

@@ -15,6 +15,8 @@ import trio
 from commitlog import RealFiles
 from rumq.auth.files import read_secrets
 from rumq.auth.passwords import parse as parse_users
+from rumq.cli.broker.setting_changes import differences, need_restart
+from rumq.cli.gateway.effective_settings import EffectiveSettings
 from rumq.cli.setting_flags import loaded_settings
 from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
 from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of, trace_headers
@@ -41,6 +43,7 @@ from rumq.gateway.shard_client import ShardClient
 from rumq.gateway.span_export import SpanExporter
 from rumq.net.fd_limit import raise_limit, room_for_connections
 from rumq.net.listener import open_sockets
+from rumq.settings.load import Loaded
 from rumq.settings.loopback import is_loopback
 from rumq.shards.stats.event_log import tell
 
@@ -61,7 +64,8 @@ def serve(args: argparse.Namespace) -> int:
         args.told = args.temporary = (
             True  # of a mosquitto.conf: the broker reports it, and names the directory
         )
-    settings = settings_of(args)
+    loaded = loaded_of(args)
+    settings = loaded.settings
     setup_events(settings.events.format, settings.events.level)
     check_gateway(settings)
     if not RealFiles().exists(f"{settings.data.dir}/FORMAT"):
@@ -69,25 +73,29 @@ def serve(args: argparse.Namespace) -> int:
     os.nice(NICE)
     raise_limit()
     context = context_of(settings)
+    effective = EffectiveSettings(loaded)
+    context.effective_settings = effective.rows
     gc.freeze()
-    trio.run(run, args, settings, context, parent)
+    trio.run(run, args, effective, context, parent)
     return 0
 
 
-def settings_of(args: argparse.Namespace) -> Settings:
+def loaded_of(args: argparse.Namespace) -> Loaded:
     """A gateway that is started by hand has a port. raises: ConfigError"""
     import msgspec
 
-    settings = loaded_settings(args).settings
+    loaded = loaded_settings(args)
+    settings = loaded.settings
     if not settings.gateway.port:
         settings = msgspec.structs.replace(
             settings, gateway=msgspec.structs.replace(settings.gateway, port=PORT)
         )
-    return with_gateway(settings)
+    return loaded._replace(settings=with_gateway(settings))
 
 
-async def run(args: argparse.Namespace, settings: Settings, context: Context, parent: int) -> None:
+async def run(args: argparse.Namespace, effective: EffectiveSettings, context: Context, parent: int) -> None:
     """Serve until a signal, or the broker's end."""
+    settings = effective.started.settings
     server = HttpServer(
         App(context).build(), settings.gateway, tls_of(settings), context.relays, MisuseReports(context.event),
         room=connections_room(settings.gateway),
@@ -107,7 +115,7 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
                 nursery.start_soon(end_with, parent, nursery.cancel_scope)
             async for number in signals:
                 if number == signal.SIGHUP:
-                    reload(args, context, exporter)
+                    reload(args, effective, context, exporter)
                 elif number == signal.SIGTERM or not args.for_broker:
                     break  # a terminal sends SIGINT to the broker too, which stops us
         nursery.cancel_scope.cancel()
@@ -136,16 +144,21 @@ def exporter_of(settings: Settings, context: Context) -> SpanExporter:
     return exporter
 
 
-def reload(args: argparse.Namespace, context: Context, exporter: SpanExporter) -> None:
+def reload(
+    args: argparse.Namespace, effective: EffectiveSettings, context: Context, exporter: SpanExporter
+) -> None:
     """Tokens, users, rules and where spans go; invalid ones change nothing."""
     try:
-        settings = settings_of(args)
+        loaded = loaded_of(args)
+        settings = loaded.settings
         fresh = context_of(settings)
         headers = trace_headers(settings)
     except RumqError as fault:
         tell("settings.refused", why=str(fault))
         return
     context.admission.tokens, context.rules, context.users = fresh.admission.tokens, fresh.rules, fresh.users
+    before = effective.started.settings
+    effective.reread(loaded, need_restart(before, settings, list(differences(before, settings))))
     context.relays.recheck(context.admission.tokens)
     exporter.configure(settings.trace, headers)
     tell("gateway.reloaded", tokens=len(context.admission.tokens), rules=context.rules is not None)

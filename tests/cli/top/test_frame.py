@@ -36,7 +36,7 @@ def test_a_frame_fills_80_by_24_and_no_more() -> None:
         "1,000/s" in lines[1] and "97.7 KiB/s" in lines[1] and lines[1].split("ack")[0].rstrip().endswith("█")
     )
     assert lines[3].startswith("clients 4  sessions 6  behind 2,468  lost 10")
-    assert lines[4].startswith("disk 40.0 GiB free (40 %) full in 12h 0m  log 5.0 GiB")
+    assert lines[4].startswith("disk 40.0 GiB free (40 %), oldest segments go in 12h 0m  log 5.0 GiB")
     assert lines[6].startswith("1 clients 2 topics") and "by rate" in lines[6]
     assert lines[7].split() == ["client", "msg/s*", "behind", "age", "bytes/s", "flight", "lost"]
     assert [line.split()[0] for line in lines[8:23]] == [f"pump-{number}" for number in range(15)]

@@ -13,7 +13,8 @@ NEEDS = {
     "trim": {"stream": "main", "below_lsn": 0}, "seal": {"stream": "main"}, "reset": {"client": "c", "start": "latest"},
     "ban": {"kind": "client", "name": "c"}, "unban": {"kind": "client", "name": "c"},
     "trace": {"kind": "client", "name": "c"}, "untrace": {"kind": "client", "name": "c"},
-    "subscribers": {"topic": "t"}, "client": {"client": "c"}, "disconnect": {"client": "c"}, "drop": {"client": "c"},
+    "subscribers": {"topic": "t"}, "client": {"client": "c"},
+    "waiting": {"client": "c"}, "disconnect": {"client": "c"}, "drop": {"client": "c"},
 }  # fmt: skip
 SIGNALS = {"reload", "shutdown"}  # of this process
 
