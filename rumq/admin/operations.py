@@ -215,6 +215,10 @@ class RequestRefused(RumqError):
     """The broker refuses a request, and says why."""
 
 
+class NotFound(RequestRefused):
+    """What a request names does not exist."""
+
+
 def request_of(question: Raw) -> tuple[Operation, q.Request]:
     """Check a question of the socket; absent and null fields have their defaults. raises: ValueError"""
     operation = OPERATIONS[question["ask"]]

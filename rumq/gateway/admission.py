@@ -53,6 +53,11 @@ class Admission:
         self.refused += 1
         raise Unauthorized("the token is not known", self._backoff.failed(holder_of(address), now))
 
+    def check(self, token: Token) -> None:
+        """For requests that last: whether the token is still what it was. raises: Unauthorized"""
+        if self.tokens.get(token.sha256) != token:
+            raise Unauthorized("the token was removed or changed")
+
     @contextmanager
     def delayed(self, address: str) -> Iterator[None]:
         """While one more refusal of this address waits."""

@@ -14,6 +14,7 @@ from rumq.gateway.admission import Admission
 from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.host_names import HostNames
+from rumq.gateway.log_watch import LogWatch
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
 from rumq.gateway.relay.relays import Relays
@@ -37,6 +38,7 @@ class Context:
     publishers: Publishers
     relays: Relays
     records: ServedRecords
+    followed: LogWatch
     admission: Admission
     hosts: HostNames
     rules: Rules | None

@@ -13,7 +13,8 @@ from rumq.admin.operations import OPERATIONS, Role
 from rumq.admin.topic_names import NO_TOPICS, Place, Tells
 from rumq.admin.units import field, number, text
 from rumq.gateway.messages import Published
-from rumq.gateway.records import Record, Records
+from rumq.gateway.record_rows import Record
+from rumq.gateway.records import Records
 
 Topic = Annotated[str, text("a topic name", 65_535, 1)]
 
@@ -25,6 +26,7 @@ class Fetch(q.Request, kw_only=True):
     ] = "earliest"
     cursor: Annotated[str | None, field("of the answer before; then `start` does not count")] = None
     limit: Annotated[int, number("records at most", "records", 1, 1_000)] = 100
+    wait: Annotated[float, number("how long to wait for a record if there is none", "seconds", 0, 25)] = 0.0
 
 
 class Events(q.Events, kw_only=True):
@@ -105,10 +107,6 @@ class Health(Answer, kw_only=True):
 
     ok: bool
     why: str = ""
-
-
-class Fault(Answer, kw_only=True):
-    error: str
 
 
 # What the topic of a request allows; rows that are no such topics are not read at all.

@@ -22,11 +22,14 @@ Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class Token(NamedTuple):
-    """roles: what it may do; user: as whom it publishes and reads records, "" as nobody in particular"""
+    """roles: what it may do; user: as whom it publishes and reads records, "" as nobody in particular
+
+    sha256: of its secret"""
 
     name: str
     roles: frozenset[Role]
     user: str = ""
+    sha256: str = ""
 
     def may(self, role: Role) -> bool:
         return role in self.roles
@@ -63,7 +66,7 @@ def parse(text: str, path: str) -> dict[str, Token]:
             ) from None
         if NAME.fullmatch(read.name) is None or any(each.name == read.name for each in found.values()):
             raise SecretsError(path, number, f"the name {read.name!r} is invalid, or there twice")
-        found[read.sha256] = Token(read.name, frozenset(read.roles), read.user)
+        found[read.sha256] = Token(read.name, frozenset(read.roles), read.user, read.sha256)
     return found
 
 

@@ -113,7 +113,7 @@ class RestSource:
     def _refused(self, response: httpx.Response, question: Question) -> str:
         """What an answer other than 200 means, as a sentence with the way out."""
         try:
-            why = str(msgspec.json.decode(response.content, type=dict[str, Any]).get("error") or "")
+            why = str(msgspec.json.decode(response.content, type=dict[str, Any]).get("detail") or "")
         except (msgspec.MsgspecError, UnicodeDecodeError):
             why = ""
         match response.status_code:

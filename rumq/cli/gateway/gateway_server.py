@@ -32,6 +32,7 @@ from rumq.gateway.event_socket import receive_events
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.host_names import HostNames
 from rumq.gateway.http_server import HEALTH_MAX, HttpServer
+from rumq.gateway.log_watch import LogWatch
 from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
@@ -101,6 +102,7 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
             await nursery.start(context.publishers.run)
             nursery.start_soon(server.serve, listeners)
             nursery.start_soon(context.history.run)
+            nursery.start_soon(context.followed.run)
             nursery.start_soon(receive_events, settings.data.dir, context.events.take)
             nursery.start_soon(exporter.run)
             if args.for_broker:
@@ -147,6 +149,7 @@ def reload(args: argparse.Namespace, context: Context, exporter: SpanExporter) -
         return
     context.admission.tokens, context.rules, context.users = fresh.admission.tokens, fresh.rules, fresh.users
     context.relays.recheck(context.admission.tokens)
+    context.followed.wake()
     exporter.configure(settings.trace, headers)
     tell("gateway.reloaded", tokens=len(context.admission.tokens), rules=context.rules is not None)
 
@@ -165,12 +168,13 @@ def context_of(settings: Settings) -> Context:
         settings.gateway.mqtt_connections_max, settings.mqtt.connect_bytes_max, settings.mqtt.packet_bytes_max
     )
     hosts = HostNames(settings.gateway, is_loopback=is_loopback(settings.gateway.host))
+    records = ServedRecords(data)
     return Context(
         settings.gateway, shards, Publishers(path, node),
-        Relays(path, limits, admission, hosts, tell, time.monotonic), ServedRecords(data), admission, hosts,
-        policy.rules, users_of(settings),
-        EventFeed(shards.ask, RING), figures, Sampler(whole.figures, data, tell, time.time), tell, time.monotonic,
-        lambda: time.time_ns() // 1000,
+        Relays(path, limits, admission, hosts, tell, time.monotonic), records,
+        LogWatch(records.views.ends, settings.gateway.followers_max), admission, hosts, policy.rules,
+        users_of(settings), EventFeed(shards.ask, RING), figures, Sampler(whole.figures, data, tell, time.time), tell,
+        time.monotonic, lambda: time.time_ns() // 1000,
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ export async function ask(method, url, body, signal, given = null) {
 export const whoIs = (given) => ask("GET", address("me"), undefined, undefined, given);
 
 function sentence(status, answer) {
-  const said = answer && typeof answer.error === "string" ? answer.error : "";
+  const said = answer && typeof answer.detail === "string" ? answer.detail : "";
   if (status === 401) return "The gateway does not know this token.";
   if (status === 403) return said || "This token may not do that.";
   if (status === 404) return (said !== "Not Found" && said) || "This gateway does not have that: it is of another version.";

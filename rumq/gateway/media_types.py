@@ -1,0 +1,5 @@
+"""Content types that the gateway takes and gives."""
+
+JSON, MSGPACK, LINES = "application/json", "application/msgpack", "application/x-ndjson"
+EVENTS = "text/event-stream"
+PROBLEM_JSON = "application/problem+json"  # RFC 9457
