@@ -19,6 +19,7 @@ Raw = dict[str, Any]
 
 
 READER = "reader"
+UNKNOWN = "unknown"  # in the reply of a shard that has nothing of the name that was asked for
 
 
 class Reader(msgspec.Struct, kw_only=True):

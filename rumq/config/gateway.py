@@ -38,6 +38,13 @@ class Gateway(Struct, frozen=True, kw_only=True):
             'host names without port, such as ["plant.example"]'
         ),
     ] = ()
+    cors_origins: Annotated[
+        tuple[str, ...],
+        listed(
+            'origins whose pages may ask REST from a browser (CORS); "*": all; empty: none but the gateway\'s own page',
+            'origins such as ["https://app.example:8443"]',
+        ),
+    ] = ()
     metrics: Annotated[
         Literal["token", "open"], choice('/metrics: "token": for tokens that may read; "open": for everybody')
     ] = "token"

@@ -20,6 +20,9 @@ from rumq.admin.operations import TABLE, Role
 from rumq.gateway.admission import Unauthorized, check_role
 from rumq.gateway.api import Api
 from rumq.gateway.context import Context
+from rumq.gateway.cross_origin import CrossOrigin
+from rumq.gateway.docs_page import HEADERS as DOCS_HEADERS
+from rumq.gateway.docs_page import docs_page
 from rumq.gateway.endpoints import ENDPOINTS
 from rumq.gateway.exposition import CONTENT_TYPE
 from rumq.gateway.health import Health
@@ -28,7 +31,7 @@ from rumq.gateway.metrics import Metrics
 from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.openapi import description, path_of
 from rumq.gateway.page_files import PageFiles
-from rumq.gateway.problems import EXPECTED, problem, problem_of
+from rumq.gateway.problems import DOCS, EXPECTED, problem, problem_of
 from rumq.gateway.record_endpoints import RecordEndpoints
 from rumq.gateway.request_body import TooLarge
 from rumq.gateway.requests import address_of, as_json
@@ -68,10 +71,14 @@ class App:
             else:
                 answer = getattr(next(each for each in parts if hasattr(each, endpoint.name)), endpoint.name)
                 routes.append(self._route(endpoint.path, answer, endpoint.role, endpoint.method.upper()))
-        document = as_json(description(VERSION)).body
+        described = description(VERSION)
+        document, docs = as_json(described).body, docs_page(described).encode()
 
         async def openapi(request: Request) -> Response:
             return Response(document, media_type=JSON)
+
+        async def documentation(request: Request) -> Response:
+            return Response(docs, headers=DOCS_HEADERS, media_type="text/html")
 
         async def metrics(request: Request, token: Token | None = None) -> Response:
             """token: None where metrics are open, for everybody; one client's are not: they say who is here"""
@@ -87,6 +94,7 @@ class App:
             return Response(text, media_type=CONTENT_TYPE)
 
         routes.append(self._open("/api/v1/openapi.json", openapi))
+        routes.append(self._open(DOCS, documentation))
         routes.append(self._open("/", self._page.index))
         routes.append(self._open("/favicon.ico", self._page.icon))
         routes.append(self._open("/page/{path:path}", self._page.file))
@@ -96,7 +104,10 @@ class App:
             routes.append(self._route("/metrics", metrics, "read", "GET"))
         return Starlette(
             routes=routes, exception_handlers={HTTPException: self._http_fault},
-            middleware=[Middleware(self._of_known_hosts)],
+            middleware=[
+                Middleware(self._of_known_hosts),
+                Middleware(CrossOrigin, origins=self._context.settings.cors_origins),
+            ],
         )  # fmt: skip
 
     def _of_known_hosts(self, app: ASGIApp) -> ASGIApp:

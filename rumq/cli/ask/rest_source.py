@@ -127,8 +127,10 @@ class RestSource:
                 return f"{self.name}: {why}"
             case 403:
                 return f"{self.name}: the token may not do this ({why}): it needs another role (rumqd token add --role)"
-            case 404 if why:
+            case 404 if why.startswith("there is nothing at"):
                 return f"{self.name} knows no {question.name}: its rumq is older than this one"
+            case 404 if why:
+                return f"{self.name}: {why}"
             case 413:
                 return f"{self.name}: the request is too large ({why})"
             case 429:

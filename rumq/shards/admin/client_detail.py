@@ -13,6 +13,7 @@ from router.subscriber import Subscriber
 from router.subscription import Subscription
 from rumq.admin import requests as q
 from rumq.admin import rows as r
+from rumq.admin.operations import UNKNOWN
 from rumq.mqtt.topics import matches
 from rumq.session.connection.packet_order import State
 from rumq.session.flow_control.rate_limits import Bucket
@@ -35,7 +36,7 @@ class ClientDetail:
         """Of several owners' sessions with this client id the first that is connected."""
         found = sessions_of(self._parts, asked.client)
         if not found:
-            return {"found": False}
+            return {"found": False, UNKNOWN: True}
         session = next((each for each in found if each.link is not None), found[0])
         link = session.link
         clock = self._parts.clock

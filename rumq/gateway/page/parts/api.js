@@ -30,6 +30,11 @@ export const unlessForbidden = (answer) => answer.catch((fault) => {
   if (fault.status !== 403) throw fault;
   return { forbidden: fault.message };
 });
+// The answer, or `nothing` where what is asked for does not exist
+export const unlessMissing = (answer, nothing) => answer.catch((fault) => {
+  if (fault.status !== 404) throw fault;
+  return nothing;
+});
 // POST /api/v1/actions/NAME
 export const act = (name, body = {}) => ask("POST", address(`actions/${name}`), body);
 // POST /api/v1/NAME

@@ -1,5 +1,5 @@
 // One session in detail, with what an operator can do about it.
-import { get } from "../parts/api.js";
+import { get, unlessMissing } from "../parts/api.js";
 import { reasonOf } from "../parts/consumer.js";
 import { html, usePoll } from "../parts/dom.js";
 import { byteRate, bytes, count, duration, NONE, rate } from "../parts/format.js";
@@ -15,7 +15,7 @@ export const title = ({ id = "" }) => visible(id);
 const SECONDS = 3;
 
 export function view({ id = "" }) {
-  const { data, error, reload } = usePoll((signal) => get("client", { client: id }, signal), SECONDS, [id], { keep: false });
+  const { data, error, reload } = usePoll((signal) => unlessMissing(get("client", { client: id }, signal), { found: false }), SECONDS, [id], { keep: false });
   const row = data && data.client;
   const heading = html`<${Name} text=${id} none="(empty)"/>`;
   if (data && !data.found) {
