@@ -136,9 +136,6 @@ class Api:
         assert isinstance(found, a.Partitions)
         return as_json(streams_of(found.partitions))
 
-    async def users(self, request: Request, token: Token) -> Response:
-        return as_json(e.Users(users=list(self._context.users)))
-
     async def rules(self, request: Request, token: Token) -> Response:
         asked = parameters_of(request, e.Explain)
         if asked.action not in get_args(Action):

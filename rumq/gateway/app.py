@@ -20,6 +20,7 @@ from rumq.admin.operations import TABLE, Role
 from rumq.gateway.admission import Unauthorized, check_role
 from rumq.gateway.api import Api
 from rumq.gateway.context import Context
+from rumq.gateway.credential_endpoints import CredentialEndpoints
 from rumq.gateway.cross_origin import CrossOrigin
 from rumq.gateway.docs_page import HEADERS as DOCS_HEADERS
 from rumq.gateway.docs_page import docs_page
@@ -56,7 +57,7 @@ class App:
 
     def build(self) -> Starlette:
         api = self._api
-        parts = (api, self._records)
+        parts = (api, self._records, CredentialEndpoints(self._context))
         routes = []
         own = {endpoint.path for endpoint in ENDPOINTS}
         for operation in TABLE:

@@ -50,6 +50,60 @@ class Explain(q.Request, kw_only=True):
     client: Annotated[str, text("a client id")] = ""
 
 
+class TokenRow(msgspec.Struct, kw_only=True):
+    name: str
+    roles: list[Role]
+    user: Annotated[str, field("as whom it publishes and reads records; empty: nobody in particular")]
+    expires_us: Annotated[int | None, field("null: never", "µs since 1970")]
+    expired: Annotated[bool, field("it is not known any more; `revoke_token` removes it from the file")]
+
+
+class Tokens(Answer, kw_only=True):
+    """Secrets are nowhere kept: the file has hashes."""
+
+    tokens: list[TokenRow]
+
+
+class NewToken(q.Request, kw_only=True, forbid_unknown_fields=True):
+    name: Annotated[str, text("letters, digits, . _ and -", 64, 1)]
+    roles: Annotated[list[Role], field("those of the token of the request, or some of them")] = msgspec.field(
+        default_factory=lambda: ["read"]
+    )
+    user: Annotated[
+        str, text("as whom it publishes and reads records; empty: nobody in particular", 1024)
+    ] = ""
+    seconds: (
+        Annotated[int, number("until it expires; null: never", "seconds", 1, 10 * 366 * 86_400)] | None
+    ) = None
+
+
+class MadeToken(Answer, kw_only=True):
+    token: TokenRow
+    secret: Annotated[str, field("shown this once; the file keeps its hash")]
+
+
+class OneToken(q.Request, kw_only=True):
+    name: Annotated[str, text("of the token", 64, 1)]
+
+
+class NewUser(q.Request, kw_only=True, forbid_unknown_fields=True):
+    user: Annotated[str, text("name of the user; of one that there is, the password is changed", 1024, 1)]
+    password: Annotated[str | None, field("null: a random one is made, and shown this once")] = None
+
+
+class MadeUser(Answer, kw_only=True):
+    user: str
+    password: Annotated[str | None, field("that was made; null: it was given")]
+
+
+class OneUser(q.Request, kw_only=True):
+    user: Annotated[str, text("name of the user", 1024, 1)]
+
+
+class Revoked(Answer, kw_only=True):
+    revoked: Annotated[str, field("name of the token or user that is there no more")]
+
+
 class Users(Answer, kw_only=True):
     """Of the password file; tokens and certificates name others."""
 
@@ -176,7 +230,56 @@ ENDPOINTS = (
         PastRange,
     ),
     Endpoint("get", "/api/v1/me", "me", "what the token of the request may do", "any", Me, NO_TOPICS),
+    Endpoint(
+        "get",
+        "/api/v1/tokens",
+        "tokens",
+        "tokens of the gateway, without secrets",
+        "administer",
+        Tokens,
+        NO_TOPICS,
+    ),
+    Endpoint(
+        "post",
+        "/api/v1/tokens",
+        "make_token",
+        "make a token; its secret is shown once",
+        "administer",
+        MadeToken,
+        NO_TOPICS,
+        NewToken,
+    ),
+    Endpoint(
+        "delete",
+        "/api/v1/tokens",
+        "revoke_token",
+        "remove a token; what it holds open ends",
+        "administer",
+        Revoked,
+        NO_TOPICS,
+        OneToken,
+    ),
     Endpoint("get", "/api/v1/users", "users", "names of the password file", "administer", Users, NO_TOPICS),
+    Endpoint(
+        "post",
+        "/api/v1/users",
+        "make_user",
+        "add a user to the password file, or change a password",
+        "administer",
+        MadeUser,
+        NO_TOPICS,
+        NewUser,
+    ),
+    Endpoint(
+        "delete",
+        "/api/v1/users",
+        "revoke_user",
+        "remove a user from the password file",
+        "administer",
+        Revoked,
+        NO_TOPICS,
+        OneUser,
+    ),
     Endpoint(
         "get",
         "/api/v1/rules",

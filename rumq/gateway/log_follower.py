@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from math import inf
 
 import trio
 
@@ -39,12 +40,17 @@ class LogFollower:
             piece = await self._look(limit, bytes_max)
             self.cursor = text_of(piece.end)
             lost += piece.lost
-            left = until - trio.current_time()
+            left = min(until - trio.current_time(), self._seconds_valid())
             if piece.records or lost or left <= 0:
                 return piece._replace(lost=lost)
             if not piece.is_more:
                 with trio.move_on_after(left):
                     await moved.wait()
+
+    def _seconds_valid(self) -> float:
+        """Until the token expires."""
+        expires_us = self._token.expires_us
+        return (expires_us - self._context.now_us()) / 1e6 if expires_us else inf
 
     async def _look(self, limit: int, bytes_max: int) -> Piece:
         context, asked = self._context, self._asked

@@ -54,7 +54,7 @@ def description(version: str) -> Schema:
             )
         }  # fmt: skip
     for endpoint in ENDPOINTS:
-        paths[endpoint.path] = {endpoint.method: of_endpoint(endpoint, known, components)}
+        paths.setdefault(endpoint.path, {})[endpoint.method] = of_endpoint(endpoint, known, components)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -70,8 +70,17 @@ def description(version: str) -> Schema:
 
 
 def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema) -> Schema:
-    given = parameters(known[endpoint.request], components)
-    made = described(endpoint.name, endpoint.summary, endpoint.role, known[endpoint.answer], given, None)
+    is_post = endpoint.method == "post"
+    given = () if is_post else parameters(known[endpoint.request], components)
+    taken = body({JSON: known[endpoint.request]}) if is_post else None
+    made = described(endpoint.name, endpoint.summary, endpoint.role, known[endpoint.answer], given, taken)
+    if endpoint.name in ("make_token", "make_user"):
+        made["responses"]["201"] = answer("it was made", known[endpoint.answer])
+        made["responses"]["409"] = answer(
+            "it is there already, or the settings name no file for it", PROBLEM, PROBLEM_JSON
+        )
+    if endpoint.name == "revoke_user":
+        made["responses"]["409"] = answer("the settings name no password file", PROBLEM, PROBLEM_JSON)
     if endpoint.name == "publish":
         some = {
             "oneOf": [

@@ -43,6 +43,10 @@ class Unavailable(Exception):
     """503: the broker cannot answer now."""
 
 
+class Conflict(Exception):
+    """409: it is there already, or has no place."""
+
+
 class WrongKind(Exception):
     """415: the body is of a kind that is not understood."""
 
@@ -72,7 +76,7 @@ KINDS = {
         ),
         Kind(
             "conflict", 409, "Already there",
-            "What is to be made is there already, or has changed meanwhile.",
+            "What is to be made is there already, or the settings name no file to keep it in.",
         ),
         Kind(
             "too-large", 413, "Body too large",
@@ -111,7 +115,7 @@ KINDS = {
 OF_FAULTS: tuple[tuple[type[Exception], str], ...] = (
     (NotFound, "not-found"), (ValueError, "bad-request"), (Unauthorized, "unauthorized"), (Forbidden, "forbidden"),
     (TooLarge, "too-large"), (WrongKind, "unsupported-media-type"), (TooManyFollow, "too-many-followers"),
-    (Unavailable, "unavailable"),
+    (Conflict, "conflict"), (Unavailable, "unavailable"),
 )  # fmt: skip
 EXPECTED = tuple(kind for kind, _ in OF_FAULTS)
 

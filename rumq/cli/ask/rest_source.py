@@ -76,10 +76,11 @@ class RestSource:
         given = {name: value for name, value in msgspec.to_builtins(request).items() if value is not None}
         path = f"/api/v1/{question.path}"
         try:
-            if question.is_action:
+            if question.method == "post":
                 response = await self._client.post(path, json=given)
             else:
-                response = await self._client.get(path, params=as_parameters(given))
+                parameters = as_parameters(given)
+                response = await self._client.request(question.method.upper(), path, params=parameters)
         except httpx.HTTPError as fault:
             raise AskFailed(self._unreachable(fault)) from None
         if response.status_code != 200:
