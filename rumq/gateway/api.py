@@ -17,17 +17,13 @@ from rumq.admin.merging import streams_of
 from rumq.admin.operations import OPERATIONS, NotFound, Operation, Reader
 from rumq.auth.identity import Identity
 from rumq.auth.permit import Action
-from rumq.errors import ClientError, RumqError
-from rumq.errors import Refused as MqttRefused
+from rumq.errors import RumqError
 from rumq.gateway import endpoints as e
 from rumq.gateway.context import Context
 from rumq.gateway.event_feed import TooManyWait
 from rumq.gateway.history.series import SERIES
-from rumq.gateway.media_types import JSON, MSGPACK
-from rumq.gateway.messages import Published, RefusedMessage, decoded
 from rumq.gateway.openapi import ROWS_MAX
-from rumq.gateway.problems import Unavailable, WrongKind
-from rumq.gateway.request_body import body_of
+from rumq.gateway.problems import Unavailable
 from rumq.gateway.requests import as_json, fields_of, parameters_of, while_heard
 from rumq.gateway.shard_client import Away
 from rumq.gateway.tokens import Token
@@ -102,28 +98,6 @@ class Api:
         return as_json(
             e.History(start_us=found.start * 1_000_000, step_seconds=found.step, series=series, names=known)
         )
-
-    # Messages
-
-    async def publish(self, request: Request, token: Token) -> Response:
-        kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-        if kind not in (JSON, MSGPACK):
-            raise WrongKind(f"send {JSON} or {MSGPACK}")
-        body = await body_of(request, self._context.settings.body_bytes_max)
-        messages = decoded(body, is_msgpack=kind == MSGPACK)
-        try:
-            refused = await self._context.publishers.publish(token.user, messages)
-        except MqttRefused as fault:
-            raise Unavailable(str(fault)) from None
-        except (ClientError, OSError) as fault:
-            raise Unavailable(
-                f"the broker took the connection away: {fault}; what was sent may be published"
-            ) from None
-        rows = [
-            RefusedMessage(number=number, reason=int(reason), why=why or reason.text)
-            for number, (reason, why) in sorted(refused.items())
-        ]
-        return as_json(Published(accepted=len(messages) - len(rows), refused=rows), 422 if rows else 200)
 
     # What the settings say
 

@@ -33,6 +33,7 @@ from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.openapi import description, path_of
 from rumq.gateway.page_files import PageFiles
 from rumq.gateway.problems import DOCS, EXPECTED, problem, problem_of
+from rumq.gateway.publish_endpoint import PublishEndpoint
 from rumq.gateway.record_endpoints import RecordEndpoints
 from rumq.gateway.request_body import TooLarge
 from rumq.gateway.requests import address_of, as_json
@@ -57,7 +58,7 @@ class App:
 
     def build(self) -> Starlette:
         api = self._api
-        parts = (api, self._records, CredentialEndpoints(self._context))
+        parts = (api, self._records, PublishEndpoint(self._context), CredentialEndpoints(self._context))
         routes = []
         own = {endpoint.path for endpoint in ENDPOINTS}
         for operation in TABLE:

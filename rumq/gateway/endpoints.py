@@ -29,6 +29,12 @@ class Fetch(q.Request, kw_only=True):
     wait: Annotated[float, number("how long to wait for a record if there is none", "seconds", 0, 25)] = 0.0
 
 
+class Publish(q.Request, kw_only=True):
+    positions: Annotated[
+        bool, field("answer where each message lies in the log, which takes some 50 ms; false: without")
+    ] = True
+
+
 class Events(q.Events, kw_only=True):
     wait: Annotated[float, number("how long to wait for an event if there is none", "seconds", 0, 25)] = 0.0
 
@@ -192,6 +198,7 @@ ENDPOINTS = (
         "publish",
         Published,
         NO_TOPICS,
+        Publish,
     ),
     Endpoint(
         "get",

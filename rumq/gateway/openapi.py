@@ -9,7 +9,7 @@ import msgspec
 from rumq.admin.operations import TABLE, Operation
 from rumq.gateway.endpoints import ENDPOINTS, Endpoint
 from rumq.gateway.media_types import EVENTS, JSON, LINES, MSGPACK, PROBLEM_JSON
-from rumq.gateway.messages import Message
+from rumq.gateway.messages import Message, RefusedMessages
 from rumq.gateway.problems import Problem
 
 ROWS_MAX = 200  # of an answer over HTTP
@@ -36,7 +36,7 @@ def path_of(operation: Operation) -> str:
 
 def description(version: str) -> Schema:
     """The document, as plain data."""
-    types: list[Any] = [Problem, Message]
+    types: list[Any] = [Problem, Message, RefusedMessages]
     types += [each for operation in TABLE for each in (operation.request, operation.answer)]
     types += [each for endpoint in ENDPOINTS for each in (endpoint.request, endpoint.answer)]
     unique = list(dict.fromkeys(types))
@@ -70,7 +70,7 @@ def description(version: str) -> Schema:
 
 
 def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema) -> Schema:
-    is_post = endpoint.method == "post"
+    is_post = endpoint.method == "post" and endpoint.name != "publish"
     given = () if is_post else parameters(known[endpoint.request], components)
     taken = body({JSON: known[endpoint.request]}) if is_post else None
     made = described(endpoint.name, endpoint.summary, endpoint.role, known[endpoint.answer], given, taken)
@@ -89,7 +89,7 @@ def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema
             ]
         }
         made["requestBody"] = body({JSON: some, MSGPACK: {}})
-        made["responses"]["422"] = {**answer("some messages were refused", known[endpoint.answer])}
+        made["responses"]["422"] = answer("some messages were refused", known[RefusedMessages], PROBLEM_JSON)
         made["responses"]["415"] = answer("the body is neither JSON nor MessagePack", PROBLEM, PROBLEM_JSON)
     if endpoint.name in ("records", "value"):
         made["responses"]["200"]["content"] |= {MSGPACK: {}}

@@ -4,7 +4,7 @@ A type is the address of its paragraph on the gateway's own documentation page."
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from starlette.responses import Response
@@ -124,7 +124,7 @@ def address_of(kind: Kind) -> str:
     return f"{DOCS}#{kind.name}"
 
 
-def fields_of(name: str, detail: str) -> dict[str, object]:
+def fields_of(name: str, detail: str) -> dict[str, Any]:
     """Of a problem, for the constructor of `Problem` or of one with more fields."""
     kind = KINDS[name]
     return {"type": address_of(kind), "title": kind.title, "status": kind.status, "detail": detail}
@@ -139,7 +139,7 @@ def response_of(problem: Problem) -> Response:
 
 def problem(name: str, detail: str) -> Response:
     """The answer with a problem of `KINDS`."""
-    return response_of(msgspec.convert(fields_of(name, detail), Problem))
+    return response_of(Problem(**fields_of(name, detail)))
 
 
 def problem_of(fault: Exception) -> Response:

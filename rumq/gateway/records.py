@@ -83,6 +83,9 @@ class ServedRecords:
         self.views = PartitionViews(path)
         self._names: defaultdict[str, TopicNames] = defaultdict(TopicNames)  # by partition
 
+    def names_of(self, view: PartitionView) -> TopicNames:
+        return self._names[view.name]
+
     def fetch(
         self, topic_filter: str, start: str, cursor: str | None, limit: int, may_read: MayRead, now_us: int, *,
         is_binary: bool = False,

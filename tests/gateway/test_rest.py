@@ -60,7 +60,7 @@ def test_what_is_published_is_found_by_topic_offset_and_time(gateway: Gateway) -
             "properties": {"user_properties": [["k", "v"]]},
         },
     )
-    assert (answer.status, answer.json) == (200, {"accepted": 6, "refused": []})
+    assert answer.status == 200 and (answer.json["accepted"], answer.json["refused"]) == (6, [])
     wait_for(gateway, "fetch/%23", 6)
     found = gateway.get("records?topic=fetch/a&start=3")
     assert [(row["offset"], row["payload"]) for row in found["records"]] == [(3, "3"), (4, "4")]
@@ -128,6 +128,8 @@ def test_a_malformed_message_is_refused_before_anything_is_sent(
 def test_what_the_broker_refuses_is_told_by_number_and_the_rest_is_published(gateway: Gateway) -> None:
     answer = gateway.publish({"topic": "fine"}, {"topic": "$SYS/mine"}, {"topic": "fine"})
     assert answer.status == 422 and answer.json["accepted"] == 2
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert [each is None for each in answer.json["positions"]] == [False, True, False]
     assert [(row["number"], row["reason"]) for row in answer.json["refused"]] == [(1, 0x87)]
 
 
