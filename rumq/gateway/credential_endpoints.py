@@ -18,7 +18,7 @@ from rumq.auth.errors import SecretsError
 from rumq.auth.identity import Identity
 from rumq.auth.permit import ACTIONS
 from rumq.errors import RumqError
-from rumq.gateway import endpoints as e
+from rumq.gateway import credential_messages as m
 from rumq.gateway.admission import Forbidden
 from rumq.gateway.context import Context
 from rumq.gateway.credential_files import AlreadyThere, NoStore, NoSuchCredential
@@ -37,11 +37,11 @@ class CredentialEndpoints:
 
     async def tokens(self, request: Request, token: Token) -> Response:
         known = sorted(self._context.admission.tokens.values(), key=lambda each: each.name)
-        return as_json(e.Tokens(tokens=[self._row(each) for each in known]))
+        return as_json(m.Tokens(tokens=[self._row(each) for each in known]))
 
     async def make_token(self, request: Request, token: Token) -> Response:
         context = self._context
-        asked = await fields_of(request, e.NewToken, context.settings.body_bytes_max)
+        asked = await fields_of(request, m.NewToken, context.settings.body_bytes_max)
         if NAME.fullmatch(asked.name) is None:
             raise ValueError(
                 "a name has letters, digits, . _ and -, at most 64, and begins with a letter or digit"
@@ -65,36 +65,36 @@ class CredentialEndpoints:
             user=made.user,
             expires_us=expires_us,
         )
-        return as_json(e.MadeToken(token=self._row(made), secret=secret), CREATED)
+        return as_json(m.MadeToken(token=self._row(made), secret=secret), CREATED)
 
     async def revoke_token(self, request: Request, token: Token) -> Response:
-        asked = parameters_of(request, e.OneToken)
+        asked = parameters_of(request, m.OneToken)
         tokens = await self._changed(lambda: self._context.credentials.remove_token(asked.name))
         self._context.replace_tokens(tokens)
         self._audit("revoke_token", token, name=asked.name)
-        return as_json(e.Revoked(revoked=asked.name))
+        return as_json(m.Revoked(revoked=asked.name))
 
     async def users(self, request: Request, token: Token) -> Response:
-        return as_json(e.Users(users=list(self._context.users)))
+        return as_json(m.Users(users=list(self._context.users)))
 
     async def make_user(self, request: Request, token: Token) -> Response:
-        asked = await fields_of(request, e.NewUser, self._context.settings.body_bytes_max)
+        asked = await fields_of(request, m.NewUser, self._context.settings.body_bytes_max)
         self._check_reach(token, "a user of the password file")
         password = await self._changed(lambda: self._context.credentials.put_user(asked.user, asked.password))
         is_new = asked.user not in self._context.users
         await self._read_again()
         self._audit("make_user", token, user=asked.user, is_new=is_new)
-        return as_json(e.MadeUser(user=asked.user, password=password or None), CREATED if is_new else 200)
+        return as_json(m.MadeUser(user=asked.user, password=password or None), CREATED if is_new else 200)
 
     async def revoke_user(self, request: Request, token: Token) -> Response:
-        asked = parameters_of(request, e.OneUser)
+        asked = parameters_of(request, m.OneUser)
         await self._changed(lambda: self._context.credentials.remove_user(asked.user))
         await self._read_again()
         self._audit("revoke_user", token, user=asked.user)
-        return as_json(e.Revoked(revoked=asked.user))
+        return as_json(m.Revoked(revoked=asked.user))
 
-    def _row(self, token: Token) -> e.TokenRow:
-        return e.TokenRow(
+    def _row(self, token: Token) -> m.TokenRow:
+        return m.TokenRow(
             name=token.name, roles=sorted(token.roles), user=token.user, expires_us=token.expires_us or None,
             expired=token.is_expired(self._context.now_us()),
         )  # fmt: skip

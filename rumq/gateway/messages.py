@@ -41,7 +41,7 @@ class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         field(
             "text; base64 as `encoding` says; or any other JSON value, which is published as it is written"
         ),
-    ] = msgspec.Raw(b'""')
+    ] = msgspec.field(default_factory=lambda: msgspec.Raw(b'""'))
     encoding: Annotated[
         Literal["utf-8", "base64", "json"],
         field("of the payload; json: a text is published with its quotes, too"),

@@ -15,7 +15,7 @@ from rumq.auth.passwords import parse as parse_users
 from rumq.cli.ask.questions import question_of
 from rumq.cli.ask.rest_source import RestSource
 from rumq.cli.ask.source import AskFailed
-from rumq.gateway import endpoints as e
+from rumq.gateway import credential_messages as m
 from rumq.gateway.credential_files import CredentialFiles
 from rumq.gateway.tokens import Token, hash_of, parse
 from tests.gateway.in_process import NOW_US, InProcess
@@ -251,8 +251,8 @@ def test_rumqd_ask_lists_and_revokes_and_ends_with_1_for_a_token_that_there_is_n
 
     found = trio.run(ask, "tokens", q.Nothing())
     assert {each.name for each in found.tokens} == set(TOKENS)
-    assert trio.run(ask, "revoke_token", e.OneToken(name="reader")).revoked == "reader"
+    assert trio.run(ask, "revoke_token", m.OneToken(name="reader")).revoked == "reader"
     with pytest.raises(AskFailed, match="there is no token 'reader'"):
-        trio.run(ask, "revoke_token", e.OneToken(name="reader"))
+        trio.run(ask, "revoke_token", m.OneToken(name="reader"))
     with pytest.raises(AskFailed, match="there is no user 'x'"):
-        trio.run(ask, "revoke_user", e.OneUser(user="x"))
+        trio.run(ask, "revoke_user", m.OneUser(user="x"))
