@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from rumq.gateway.openapi import COMMON
 from rumq.gateway.problems import KINDS
 
 POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -19,7 +20,7 @@ HEADERS = {
 STYLE = "../../page/docs.css"
 SCHEMA = "#/components/schemas/"
 ACTIONS, REST = "/api/v1/actions/", "/api/v1/"
-GROUPS = ("Queries", "Actions", "Health")
+GROUPS = ("Queries", "Changes", "Actions", "Health")
 Schema = Mapping[str, Any]
 
 
@@ -32,7 +33,7 @@ def docs_page(document: Schema) -> str:
     ]
     by_group: dict[str, list[tuple[str, str, Schema]]] = {name: [] for name in GROUPS}
     for each in sorted(operations, key=lambda each: each[1]):
-        by_group[group_of(each[1])].append(each)
+        by_group[group_of(each[0], each[1])].append(each)
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>REST interface of rumq</title>',
@@ -49,7 +50,7 @@ def docs_page(document: Schema) -> str:
     for name, some in by_group.items():
         parts += [f"<h2>{text(name)}</h2>", *(operation_of(*each) for each in some)]
     parts += [
-        "<h2>Problems</h2><p>Every fault is an object of this type, as application/problem+json (RFC 9457):</p>"
+        "<h2>Problems</h2><p>Any request may be answered with one of these, as application/problem+json (RFC 9457):</p>"
     ]
     parts += [fields_table(document["components"]["schemas"]["Problem"]), *map(problem_of, KINDS)]
     parts += ["<h2>Types</h2>"]
@@ -57,10 +58,12 @@ def docs_page(document: Schema) -> str:
     return "".join([*parts, "</main></body></html>\n"])
 
 
-def group_of(path: str) -> str:
+def group_of(method: str, path: str) -> str:
     if path.startswith(ACTIONS):
         return "Actions"
-    return "Queries" if path.startswith(REST) else "Health"
+    if not path.startswith(REST):
+        return "Health"
+    return "Queries" if method == "get" else "Changes"
 
 
 def contents(name: str, ids: Iterable[str], prefix: str = "") -> str:
@@ -85,6 +88,8 @@ def operation_of(method: str, path: str, operation: Schema) -> str:
         parts.append(f"<h4>Body: {text(kind)}</h4><p>{kind_of(given.get('schema', {}))}</p>")
     parts.append("<h4>Answers</h4><table>")
     for status, answer in operation["responses"].items():
+        if answer["description"] == COMMON.get(status):
+            continue  # as of any request: under "Problems"
         kinds = ", ".join(
             f"{text(kind)} {kind_of(given['schema'])}" if given.get("schema") else text(kind)
             for kind, given in answer.get("content", {}).items()

@@ -19,6 +19,8 @@ from rumq.client.messages import Outgoing
 from rumq.gateway.record_rows import publish_of
 from rumq.gateway.records import ServedRecords
 
+# An idle broker marks what is committed within 50 ms; a copy may be some hundred ms behind, or not be there at all.
+SEARCH_SECONDS_MIN, SEARCH_SECONDS_MAX = 0.1, 1.0
 CLAIMS_MAX = 20_000  # records that are remembered as told; requests look back by some hundred ms
 Content = tuple[bytes, bytes, int, bool]  # topic, payload, QoS, retain
 

@@ -16,7 +16,7 @@ from rumq.gateway import endpoints as e
 from rumq.gateway.context import Context
 from rumq.gateway.media_types import JSON, MSGPACK, MSGPACK_TOO
 from rumq.gateway.messages import Published, RefusedMessage, RefusedMessages, decoded
-from rumq.gateway.positions import Position, PositionSearch
+from rumq.gateway.positions import SEARCH_SECONDS_MAX, SEARCH_SECONDS_MIN, Position, PositionSearch
 from rumq.gateway.problems import Unavailable, WrongKind, fields_of, response_of
 from rumq.gateway.publishers import Publisher
 from rumq.gateway.request_body import body_of
@@ -25,7 +25,6 @@ from rumq.gateway.tokens import Token
 
 Answered = TypeVar("Answered")
 SEARCHES_MAX = 2  # that read the log at once
-SEARCH_SECONDS_MAX = 1.0  # an idle broker marks what is committed within 50 ms; a copy may be behind
 LOOK_SECONDS = 0.02
 
 
@@ -85,13 +84,17 @@ class PublishEndpoint:
             self._context.records, begin, publisher.client_id, publisher.claims, messages, refused
         )
         try:
-            with trio.move_on_after(SEARCH_SECONDS_MAX):
+            with trio.move_on_after(publisher.search_seconds):
                 while not search.is_over:
                     await self._on_thread(search.look)
                     if not search.is_over:
                         await trio.sleep(LOOK_SECONDS)
         except Unavailable:
             pass  # the log cannot be read here; the broker has the messages
+        # Where messages are not found, as their partition has no copy here, later ones are not waited for so long.
+        publisher.search_seconds = (
+            SEARCH_SECONDS_MAX if search.is_over else max(SEARCH_SECONDS_MIN, publisher.search_seconds / 2)
+        )
         return [search.found.get(number) for number in range(len(messages))]
 
     async def _on_thread(self, call: Callable[[], Answered]) -> Answered:

@@ -19,7 +19,7 @@ from rumq.client.connector import connect_over
 from rumq.client.messages import Outgoing
 from rumq.errors import ClientError
 from rumq.gateway.broker_socket import open_broker
-from rumq.gateway.positions import Claims
+from rumq.gateway.positions import SEARCH_SECONDS_MAX, Claims
 from rumq.mqtt.reasons import Reason
 
 CONNECTIONS_MAX = 64
@@ -27,7 +27,9 @@ CONNECT_SECONDS_MAX = 5.0
 
 
 class Publisher:
-    """One connection. scope: ends it; failure: why it has ended"""
+    """One connection. scope: ends it; failure: why it has ended
+
+    claims, search_seconds: of the search for its messages in the log, and how long the next one may take"""
 
     def __init__(self) -> None:
         self.client: Client | None = None
@@ -36,6 +38,7 @@ class Publisher:
         self.ready = trio.Event()
         self.client_id = ""
         self.claims = Claims()
+        self.search_seconds = SEARCH_SECONDS_MAX
 
 
 class Publishers:

@@ -45,7 +45,11 @@ def test_a_token_may_what_its_roles_say(
 )
 def test_every_query_answers_as_described(gateway: Gateway, operation: object) -> None:
     name = operation.name  # type: ignore[attr-defined]
-    found = gateway.get({"client": "client?client=c", "subscribers": "subscribers?topic=a"}.get(name, name))
+    gateway.publish({"topic": "a"})  # its connection is a client
+    own = gateway.get("clients?client=rumq-gateway-*")["clients"][0]["client_id"]
+    found = gateway.get(
+        {"client": f"client?client={own}", "subscribers": "subscribers?topic=a"}.get(name, name)
+    )
     assert msgspec.to_builtins(msgspec.convert(found, operation.answer)) == found  # type: ignore[attr-defined]
 
 
@@ -139,7 +143,7 @@ def test_actions_are_audited_with_the_name_of_the_token(gateway: Gateway) -> Non
     assert (told["token"], told["what"]["name"], told["result"]["done"]) == ("ops", "bad", 1)
     assert [row["name"] for row in gateway.get("bans")["bans"]] == ["bad"]
     answer = gateway.ask("POST", "/api/v1/actions/reset", {"client": "x", "start": "nowhere"})
-    assert answer.status in (200, 400)
+    assert answer.status == 404
 
 
 def test_a_partition_is_sealed_over_rest(gateway: Gateway) -> None:
