@@ -58,7 +58,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     mqtt_connections_max: Annotated[
         int, number("clients of MQTT over WebSocket that have logged in; more are refused", "connections", 1, 1_000_000)
     ] = 250
-    followers_max: Annotated[
+    watchers_max: Annotated[
         int,
         number(
             "requests that follow the log, by waiting or as a stream of events; half of them of a network, half of a "

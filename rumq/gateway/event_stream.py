@@ -11,8 +11,8 @@ import trio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from rumq.gateway.log_follower import LogFollower
-from rumq.gateway.log_watch import TooManyFollow
+from rumq.gateway.log_watch import TooManyWatch
+from rumq.gateway.log_watcher import LogWatcher
 from rumq.gateway.media_types import EVENTS
 from rumq.gateway.records import Piece, text_of
 
@@ -22,20 +22,20 @@ PIECE_RECORDS_MAX, PIECE_BYTES_MAX = 200, 256 << 10
 
 
 class EventStream(Response):
-    """first: piece, which the follower has given already; place: of a follower, held while it runs
+    """first: piece, which the watcher has given already; place: of a watcher, held while it runs
 
     fault: the answer, or the last event's data, for an exception"""
 
     media_type = EVENTS
 
     def __init__(
-        self, follower: LogFollower, first: Piece, place: Callable[[], AbstractContextManager[None]],
+        self, watcher: LogWatcher, first: Piece, place: Callable[[], AbstractContextManager[None]],
         fault: Callable[[Exception], Response],
     ) -> None:  # fmt: skip
         super().__init__()
         del self.headers["content-length"]
         self.headers["x-accel-buffering"] = "no"  # a proxy is not to wait for more
-        self._follower, self._first, self._place, self._fault = follower, first, place, fault
+        self._watcher, self._first, self._place, self._fault = watcher, first, place, fault
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
@@ -50,7 +50,7 @@ class EventStream(Response):
                     nursery.start_soon(end_with, receive, nursery.cancel_scope)
                     await self._run(send)
                     nursery.cancel_scope.cancel()
-        except TooManyFollow as fault:  # the last place was taken since it was looked for
+        except TooManyWatch as fault:  # the last place was taken since it was looked for
             await self._fault(fault)(scope, receive, send)
 
     async def _run(self, send: Send) -> None:
@@ -60,9 +60,7 @@ class EventStream(Response):
         await said(RETRY + as_events(self._first))
         while True:
             try:
-                piece = await self._follower.next_piece(
-                    PIECE_RECORDS_MAX, PIECE_BYTES_MAX, KEEP_ALIVE_SECONDS
-                )
+                piece = await self._watcher.next_piece(PIECE_RECORDS_MAX, PIECE_BYTES_MAX, KEEP_ALIVE_SECONDS)
             except Exception as fault:
                 body = bytes(self._fault(fault).body)
                 await said(b"event: end\ndata: " + body + b"\n\n", more=False)

@@ -1,6 +1,6 @@
 """Tells those who follow the log that it has grown: one look at its files for all of them, and none without them.
 
-Followers are bounded: of all, of a network, and of a token. docs/gateway.md, "Following the log"."""
+Watchers are bounded: of all, of a network, and of a token. docs/gateway.md, "Following the log"."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LOOK_SECONDS = 0.1
 Ends = dict[str, int]
 
 
-class TooManyFollow(RumqError):
+class TooManyWatch(RumqError):
     """So many requests follow the log already."""
 
 
 class LogWatch:
-    """ends: of each partition the end of what may be read, called on a thread; count_max: followers at once, of which
+    """ends: of each partition the end of what may be read, called on a thread; count_max: watchers at once, of which
     half may be of one network (an IPv4 address, an IPv6 /64), and half of one token"""
 
     def __init__(
@@ -40,7 +40,7 @@ class LogWatch:
         return self._moved
 
     def wake(self) -> None:
-        """Have every follower look again: at the log, and at what it may read."""
+        """Have every watcher look again: at the log, and at what it may read."""
         self._moved.set()
         self._moved = trio.Event()
 
@@ -52,7 +52,7 @@ class LogWatch:
             try:
                 found: Ends | None = await self._on_thread(self._ends)
             except OSError:
-                found = None  # followers find out by reading
+                found = None  # watchers find out by reading
             if found is None or found != known:
                 known = found
                 self.wake()
@@ -60,14 +60,14 @@ class LogWatch:
 
     @contextmanager
     def place(self, network: str, token: str) -> Iterator[None]:
-        """Of one follower. raises: TooManyFollow"""
+        """Of one watcher. raises: TooManyWatch"""
         holders = (("network", network), ("token", token))
         if self.count >= self._count_max:
-            raise TooManyFollow(f"{self.count} requests follow the log already (gateway.followers_max)")
+            raise TooManyWatch(f"{self.count} requests follow the log already (gateway.watchers_max)")
         for kind, name in holders:
             if self._holders[kind, name] >= self._share:
-                raise TooManyFollow(
-                    f"{self._share} requests of this {kind} follow the log already, half of gateway.followers_max"
+                raise TooManyWatch(
+                    f"{self._share} requests of this {kind} follow the log already, half of gateway.watchers_max"
                 )
         self._holders.update(holders)
         self.count += 1

@@ -13,7 +13,7 @@ from rumq.admin.answers import Answer
 from rumq.admin.operations import NotFound
 from rumq.admin.units import field
 from rumq.gateway.admission import Forbidden, Unauthorized
-from rumq.gateway.log_watch import TooManyFollow
+from rumq.gateway.log_watch import TooManyWatch
 from rumq.gateway.media_types import PROBLEM_JSON
 from rumq.gateway.request_body import TooLarge
 
@@ -107,14 +107,14 @@ KINDS = {
             "The broker does not answer, or not in time; ask again.",
         ),
         Kind(
-            "too-many-followers", 503, "Too many followers",
-            "As many requests follow the log as gateway.followers_max permits.",
+            "too-many-watchers", 503, "Too many watchers",
+            "As many requests follow the log as gateway.watchers_max permits.",
         ),
     )
 }  # fmt: skip
 OF_FAULTS: tuple[tuple[type[Exception], str], ...] = (
     (NotFound, "not-found"), (ValueError, "bad-request"), (Unauthorized, "unauthorized"), (Forbidden, "forbidden"),
-    (TooLarge, "too-large"), (WrongKind, "unsupported-media-type"), (TooManyFollow, "too-many-followers"),
+    (TooLarge, "too-large"), (WrongKind, "unsupported-media-type"), (TooManyWatch, "too-many-watchers"),
     (Conflict, "conflict"), (Unavailable, "unavailable"),
 )  # fmt: skip
 EXPECTED = tuple(kind for kind, _ in OF_FAULTS)

@@ -15,7 +15,7 @@ from rumq.auth.quota_holder import holder_of
 from rumq.gateway import endpoints as e
 from rumq.gateway.context import Context
 from rumq.gateway.event_stream import PIECE_BYTES_MAX, PIECE_RECORDS_MAX, EventStream
-from rumq.gateway.log_follower import LogFollower
+from rumq.gateway.log_watcher import LogWatcher
 from rumq.gateway.media_types import EVENTS, JSON, LINES, MSGPACK
 from rumq.gateway.problems import Unavailable, problem_of
 from rumq.gateway.records import BYTES_MAX, Piece, Records, text_of
@@ -37,9 +37,9 @@ class RecordEndpoints:
         context.access_of(token).check(e.RECORDS, asked)
         if kind == EVENTS:
             return await self._stream(request, token, asked)
-        follower = LogFollower(context, token, asked, self._read, is_binary=kind == MSGPACK)
+        watcher = LogWatcher(context, token, asked, self._read, is_binary=kind == MSGPACK)
         wait = min(asked.wait, 0.8 * context.settings.request_seconds_max)
-        look = partial(follower.next_piece, asked.limit, BYTES_MAX, wait)
+        look = partial(watcher.next_piece, asked.limit, BYTES_MAX, wait)
         if not wait:
             piece = await look()
         else:
@@ -48,14 +48,14 @@ class RecordEndpoints:
         return as_records(piece, kind)
 
     async def _stream(self, request: Request, token: Token, asked: e.Fetch) -> Response:
-        """raises: TooManyFollow, ValueError, Unavailable, for which it is too late once the stream has begun"""
+        """raises: TooManyWatch, ValueError, Unavailable, for which it is too late once the stream has begun"""
         if seen := request.headers.get("last-event-id"):
             asked = msgspec.structs.replace(asked, cursor=seen)
         place = partial(self._context.followed.place, holder_of(address_of(request)), token.name)
-        follower = LogFollower(self._context, token, asked, self._read)
+        watcher = LogWatcher(self._context, token, asked, self._read)
         with place():
-            first = await follower.next_piece(PIECE_RECORDS_MAX, PIECE_BYTES_MAX, 0.0)
-        return EventStream(follower, first, place, problem_of)
+            first = await watcher.next_piece(PIECE_RECORDS_MAX, PIECE_BYTES_MAX, 0.0)
+        return EventStream(watcher, first, place, problem_of)
 
     async def value(self, request: Request, token: Token) -> Response:
         context, kind = self._context, wanted_kind(request)

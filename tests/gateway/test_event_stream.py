@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from rumq.gateway.admission import Unauthorized
 from rumq.gateway.event_stream import KEEP_ALIVE_SECONDS, EventStream, as_events
-from rumq.gateway.log_watch import TooManyFollow
+from rumq.gateway.log_watch import TooManyWatch
 from rumq.gateway.problems import problem_of
 from rumq.gateway.record_rows import Record
 from rumq.gateway.records import Cursor, Piece, cursor_of
@@ -74,7 +74,7 @@ def test_records_that_are_lost_are_told() -> None:
     assert (found[0]["event"], json.loads(found[0]["data"])) == ("lost", {"records": 4})
 
 
-class Follower:
+class Watcher:
     """Has nothing to tell. fails_after: pieces"""
 
     def __init__(self, fails_after: int = 10**9) -> None:
@@ -88,9 +88,7 @@ class Follower:
         return piece(begin={}, end={})
 
 
-def streamed(
-    follower: Follower, seconds: float, place: Any = nullcontext
-) -> tuple[list[dict[str, Any]], bool]:
+def streamed(watcher: Watcher, seconds: float, place: Any = nullcontext) -> tuple[list[dict[str, Any]], bool]:
     """What is sent while a client listens for so long, and whether the application ended by itself before."""
     sent: list[dict[str, Any]] = []
     ended: list[bool] = []
@@ -103,7 +101,7 @@ def streamed(
         sent.append(message)
 
     async def body() -> None:
-        stream = EventStream(follower, piece(begin={}, end={}), place, problem_of)  # type: ignore[arg-type]
+        stream = EventStream(watcher, piece(begin={}, end={}), place, problem_of)  # type: ignore[arg-type]
         await stream({"type": "http", "method": "GET"}, receive, send)
         ended.append(trio.current_time() - began < seconds)
 
@@ -118,7 +116,7 @@ def streamed(
 
 
 def test_a_silent_log_is_told_every_15_seconds_until_the_client_leaves() -> None:
-    sent, is_ended = streamed(Follower(), 4 * KEEP_ALIVE_SECONDS + 1)
+    sent, is_ended = streamed(Watcher(), 4 * KEEP_ALIVE_SECONDS + 1)
     assert not is_ended
     assert dict(sent[0]["headers"])[b"content-type"].startswith(b"text/event-stream")
     assert b"content-length" not in dict(sent[0]["headers"])
@@ -128,7 +126,7 @@ def test_a_silent_log_is_told_every_15_seconds_until_the_client_leaves() -> None
 
 
 def test_the_last_event_says_why_a_stream_ends() -> None:
-    sent, is_ended = streamed(Follower(fails_after=2), 1000)
+    sent, is_ended = streamed(Watcher(fails_after=2), 1000)
     assert is_ended and not sent[-1]["more_body"]
     (last,) = parsed(sent[-1]["body"])
     assert last["event"] == "end" and json.loads(last["data"])["status"] == 401
@@ -136,9 +134,9 @@ def test_the_last_event_says_why_a_stream_ends() -> None:
 
 def test_a_stream_without_a_place_is_refused_by_its_status() -> None:
     def full() -> Any:
-        raise TooManyFollow("2 requests follow the log already")
+        raise TooManyWatch("2 requests follow the log already")
 
-    sent, _ = streamed(Follower(), 1000, full)
+    sent, _ = streamed(Watcher(), 1000, full)
     assert sent[0]["status"] == 503
 
 

@@ -18,7 +18,7 @@ from tests.gateway.conftest import RULES, Gateway, started
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     path: Path = tmp_path_factory.mktemp("following")
     (path / "rules.toml").write_text(RULES)
-    made = started(path, f"gateway.rules_file={path}/rules.toml", "gateway.followers_max=4", shards=2)
+    made = started(path, f"gateway.rules_file={path}/rules.toml", "gateway.watchers_max=4", shards=2)
     yield made
     made.broker.end()
 
@@ -150,13 +150,13 @@ def test_a_stream_gives_what_the_rules_let_its_user_read(gateway: Gateway) -> No
         assert stream.status == 403 and stream.body()["title"] == "Not permitted"
 
 
-def test_followers_of_a_token_are_bounded(gateway: Gateway) -> None:
+def test_watchers_of_a_token_are_bounded(gateway: Gateway) -> None:
     with Stream(gateway, "topic=open/%23&start=latest") as first:
         first.opened()
         with Stream(gateway, "topic=open/%23&start=latest") as second:
             second.opened()
             with Stream(gateway, "topic=open/%23&start=latest") as third:
-                assert third.status == 503 and "gateway.followers_max" in third.body()["detail"]
+                assert third.status == 503 and "gateway.watchers_max" in third.body()["detail"]
             waiting = gateway.ask("GET", "/api/v1/records?topic=open/%23&start=latest&wait=5")
             assert waiting.status == 503 and waiting.headers["retry-after"]
             assert gateway.ask("GET", "/api/v1/records?topic=open/%23").status == 200

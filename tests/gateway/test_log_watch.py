@@ -4,7 +4,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from rumq.gateway.log_watch import LOOK_SECONDS, LogWatch, TooManyFollow
+from rumq.gateway.log_watch import LOOK_SECONDS, LogWatch, TooManyWatch
 
 
 class Log:
@@ -46,7 +46,7 @@ def test_nobody_looks_at_the_log_unless_somebody_follows_it() -> None:
     played(body)
 
 
-def test_a_thousand_followers_cost_what_one_does_and_all_are_told_at_once() -> None:
+def test_a_thousand_watchers_cost_what_one_does_and_all_are_told_at_once() -> None:
     async def body(watch: LogWatch, log: Log) -> None:
         woken = []
 
@@ -69,7 +69,7 @@ def test_a_thousand_followers_cost_what_one_does_and_all_are_told_at_once() -> N
     played(body, 2000)
 
 
-def test_a_log_that_cannot_be_read_wakes_its_followers_who_find_out_why() -> None:
+def test_a_log_that_cannot_be_read_wakes_its_watchers_who_find_out_why() -> None:
     async def body(watch: LogWatch, log: Log) -> None:
         with watch.place("10.0.0.1", "a"):
             await trio.sleep(5 * LOOK_SECONDS)
@@ -98,17 +98,17 @@ def test_growth_between_asking_and_waiting_is_not_missed() -> None:
     [
         ([("10.0.0.1", "a"), ("10.0.0.1", "b")], "of this network"),
         ([("10.0.0.2", "c"), ("10.0.0.3", "c")], "of this token"),
-        ([("10.0.0.2", "a"), ("10.0.0.3", "b"), ("10.0.0.4", "d"), ("10.0.0.5", "e")], "followers_max"),
+        ([("10.0.0.2", "a"), ("10.0.0.3", "b"), ("10.0.0.4", "d"), ("10.0.0.5", "e")], "watchers_max"),
     ],
 )
-def test_followers_are_bounded_in_all_and_by_network_and_token(
+def test_watchers_are_bounded_in_all_and_by_network_and_token(
     others: list[tuple[str, str]], words: str
 ) -> None:
     async def body(watch: LogWatch, log: Log) -> None:
         places = [watch.place(*each) for each in others]
         for each in places:
             each.__enter__()
-        with pytest.raises(TooManyFollow, match=words), watch.place("10.0.0.1", "c"):
+        with pytest.raises(TooManyWatch, match=words), watch.place("10.0.0.1", "c"):
             pass
         assert watch.count == len(others), "who is refused takes no place"
         for each in places:

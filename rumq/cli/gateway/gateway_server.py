@@ -186,7 +186,7 @@ def context_of(settings: Settings) -> Context:
     return Context(
         settings.gateway, shards, Publishers(path, node),
         Relays(path, limits, admission, hosts, tell, time.monotonic), records,
-        LogWatch(records.views.ends, settings.gateway.followers_max), admission, hosts, policy.rules,
+        LogWatch(records.views.ends, settings.gateway.watchers_max), admission, hosts, policy.rules,
         users_of(settings), credentials, EventFeed(shards.ask, RING), figures,
         Sampler(whole.figures, data, tell, time.time), tell, time.monotonic, lambda: time.time_ns() // 1000,
     )  # fmt: skip

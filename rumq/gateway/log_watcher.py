@@ -19,7 +19,7 @@ from rumq.gateway.tokens import Token
 Read = Callable[[Callable[[], Piece]], Awaitable[Piece]]
 
 
-class LogFollower:
+class LogWatcher:
     """asked: `cursor`, or else `start`, is where it begins; read: calls on a thread"""
 
     def __init__(
