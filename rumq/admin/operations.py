@@ -19,6 +19,7 @@ Raw = dict[str, Any]
 
 
 READER = "reader"
+UNKNOWN = "unknown"  # in the reply of a shard that has nothing of the name that was asked for
 
 
 class Reader(msgspec.Struct, kw_only=True):
@@ -222,6 +223,10 @@ OPERATIONS = {operation.name: operation for operation in TABLE}
 
 class RequestRefused(RumqError):
     """The broker refuses a request, and says why."""
+
+
+class NotFound(RequestRefused):
+    """What a request names does not exist."""
 
 
 def request_of(question: Raw) -> tuple[Operation, q.Request]:

@@ -4,17 +4,23 @@ tokens, rules and users in place."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import trio
+
+from rumq.auth.files import read_secrets
 from rumq.auth.identity import Identity
+from rumq.auth.passwords import parse as parse_users
 from rumq.auth.rules import Rules
 from rumq.config.gateway import Gateway
 from rumq.gateway.admission import Admission
+from rumq.gateway.credential_files import CredentialFiles
 from rumq.gateway.endpoints import EffectiveSetting
 from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.host_names import HostNames
+from rumq.gateway.log_watch import LogWatch
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
 from rumq.gateway.relay.relays import Relays
@@ -24,6 +30,8 @@ from rumq.gateway.span_export import SpanCounts
 from rumq.gateway.tokens import Token
 from rumq.gateway.topic_access import TopicAccess
 from rumq.session.state.histogram import Histogram
+
+EXPIRY_SECONDS = 1.0  # connections of a token that expires end so much later at most
 
 
 @dataclass(slots=True)
@@ -39,10 +47,12 @@ class Context:
     publishers: Publishers
     relays: Relays
     records: ServedRecords
+    followed: LogWatch
     admission: Admission
     hosts: HostNames
     rules: Rules | None
     users: Sequence[str]
+    credentials: CredentialFiles
     events: EventFeed
     figures: ScrapedFigures
     history: Sampler
@@ -55,6 +65,32 @@ class Context:
     effective_settings: Callable[[], list[EffectiveSetting]] = list
     spans: SpanCounts = field(default_factory=SpanCounts)
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
+
+    def read_users(self) -> list[str]:
+        """Of the password file as it is now. raises: SecretsError"""
+        path = self.credentials.password_path
+        return sorted(parse_users(read_secrets(path, strict=False), path)) if path else []
+
+    def replace_tokens(self, tokens: Mapping[str, Token]) -> None:
+        """Requests and connections that last, of tokens that are gone or other ones, end."""
+        self.admission.tokens = tokens
+        self.recheck()
+
+    def recheck(self) -> None:
+        """Rights have changed, or a token has expired: whoever is connected is looked at again."""
+        now_us = self.now_us()
+        live = {sha256: each for sha256, each in self.admission.tokens.items() if not each.is_expired(now_us)}
+        self.relays.recheck(live)
+        self.followed.wake()
+
+    async def end_expired(self) -> None:
+        """End what tokens hold when they expire, until cancelled."""
+        while True:
+            before_us = self.now_us()
+            await trio.sleep(EXPIRY_SECONDS)
+            now_us = self.now_us()
+            if any(before_us < each.expires_us <= now_us for each in self.admission.tokens.values()):
+                self.recheck()
 
     def access_of(self, token: Token) -> TopicAccess:
         """Of which topics the token may be told."""

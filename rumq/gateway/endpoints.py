@@ -12,8 +12,20 @@ from rumq.admin.answers import Events as EventsAnswer
 from rumq.admin.operations import OPERATIONS, Role
 from rumq.admin.topic_names import NO_TOPICS, Place, Tells
 from rumq.admin.units import field, number, text
+from rumq.gateway.credential_messages import (
+    MadeToken,
+    MadeUser,
+    NewToken,
+    NewUser,
+    OneToken,
+    OneUser,
+    Revoked,
+    Tokens,
+    Users,
+)
 from rumq.gateway.messages import Published
-from rumq.gateway.records import Record, Records
+from rumq.gateway.record_rows import Record
+from rumq.gateway.records import Records
 
 Topic = Annotated[str, text("a topic name", 65_535, 1)]
 
@@ -31,6 +43,13 @@ class Fetch(q.Request, kw_only=True):
             "only records whose payload has this text, in UTF-8; 200,000 records are looked at: go on with `cursor`"
         ),
     ] = None
+    wait: Annotated[float, number("how long to wait for a record if there is none", "seconds", 0, 25)] = 0.0
+
+
+class Publish(q.Request, kw_only=True):
+    positions: Annotated[
+        bool, field("answer where each message lies in the log, which takes some 50 ms; false: without")
+    ] = True
 
 
 class Events(q.Events, kw_only=True):
@@ -94,12 +113,6 @@ class EffectiveSettingsAnswer(Answer, kw_only=True):
     settings: list[EffectiveSetting]
 
 
-class Users(Answer, kw_only=True):
-    """Of the password file; tokens and certificates name others."""
-
-    users: list[str]
-
-
 class RuleReason(msgspec.Struct, kw_only=True):
     """A rule that speaks of it; one that denies takes precedence over those that allow."""
 
@@ -153,10 +166,6 @@ class Health(Answer, kw_only=True):
     why: str = ""
 
 
-class Fault(Answer, kw_only=True):
-    error: str
-
-
 # What the topic of a request allows; rows that are no such topics are not read at all.
 RECORDS = Tells((Place("records.topic"),), Place("topic", "filter"), payloads=True)
 VALUE = Tells((Place("record.topic"),), Place("topic"), payloads=True)
@@ -196,6 +205,7 @@ ENDPOINTS = (
         "publish",
         Published,
         NO_TOPICS,
+        Publish,
     ),
     Endpoint(
         "get",
@@ -243,7 +253,56 @@ ENDPOINTS = (
         EffectiveSettingsAnswer,
         NO_TOPICS,
     ),
+    Endpoint(
+        "get",
+        "/api/v1/tokens",
+        "tokens",
+        "tokens of the gateway, without secrets",
+        "administer",
+        Tokens,
+        NO_TOPICS,
+    ),
+    Endpoint(
+        "post",
+        "/api/v1/tokens",
+        "make_token",
+        "make a token; its secret is shown once",
+        "administer",
+        MadeToken,
+        NO_TOPICS,
+        NewToken,
+    ),
+    Endpoint(
+        "delete",
+        "/api/v1/tokens",
+        "revoke_token",
+        "remove a token; what it holds open ends",
+        "administer",
+        Revoked,
+        NO_TOPICS,
+        OneToken,
+    ),
     Endpoint("get", "/api/v1/users", "users", "names of the password file", "administer", Users, NO_TOPICS),
+    Endpoint(
+        "post",
+        "/api/v1/users",
+        "make_user",
+        "add a user to the password file, or change a password",
+        "administer",
+        MadeUser,
+        NO_TOPICS,
+        NewUser,
+    ),
+    Endpoint(
+        "delete",
+        "/api/v1/users",
+        "revoke_user",
+        "remove a user from the password file",
+        "administer",
+        Revoked,
+        NO_TOPICS,
+        OneUser,
+    ),
     Endpoint(
         "get",
         "/api/v1/rules",

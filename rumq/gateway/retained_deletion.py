@@ -38,7 +38,7 @@ async def clear(asked: Clear, user: str, find: Find, publishers: Publishers) -> 
             found.next = None
             return found
         deletions = [Outgoing(topic, b"", 1, True, Properties()) for topic in topics]
-        refused = await publishers.publish(user, deletions)
+        refused, _ = await publishers.publish(user, deletions)
         found.done += len(topics) - len(refused)
         found.refused += len(refused)
         for number, (reason, why) in sorted(refused.items()):

@@ -19,7 +19,14 @@ from rumq.cli.broker.setting_changes import differences, need_restart
 from rumq.cli.gateway.effective_settings import EffectiveSettings
 from rumq.cli.setting_flags import loaded_settings
 from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
-from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of, trace_headers
+from rumq.cli.wiring.gateway_settings import (
+    check_gateway,
+    check_tokens,
+    tls_of,
+    tokens_of,
+    tokens_path,
+    trace_headers,
+)
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.config import Settings
 from rumq.config.gateway import Gateway
@@ -29,11 +36,13 @@ from rumq.gateway.admission import Admission
 from rumq.gateway.app import App
 from rumq.gateway.cluster_client import ClusterClient
 from rumq.gateway.context import Context
+from rumq.gateway.credential_files import CredentialFiles
 from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.event_socket import receive_events
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.host_names import HostNames
 from rumq.gateway.http_server import HEALTH_MAX, HttpServer
+from rumq.gateway.log_watch import LogWatch
 from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
@@ -41,6 +50,7 @@ from rumq.gateway.relay.relays import WAITING_MAX, Limits, Relays
 from rumq.gateway.scraped_figures import ScrapedFigures
 from rumq.gateway.shard_client import ShardClient
 from rumq.gateway.span_export import SpanExporter
+from rumq.gateway.tokens import Token
 from rumq.net.fd_limit import raise_limit, room_for_connections
 from rumq.net.listener import open_sockets
 from rumq.settings.load import Loaded
@@ -109,6 +119,8 @@ async def run(args: argparse.Namespace, effective: EffectiveSettings, context: C
             await nursery.start(context.publishers.run)
             nursery.start_soon(server.serve, listeners)
             nursery.start_soon(context.history.run)
+            nursery.start_soon(context.followed.run)
+            nursery.start_soon(context.end_expired)
             nursery.start_soon(receive_events, settings.data.dir, context.events.take)
             nursery.start_soon(exporter.run)
             if args.for_broker:
@@ -156,10 +168,10 @@ def reload(
     except RumqError as fault:
         tell("settings.refused", why=str(fault))
         return
-    context.admission.tokens, context.rules, context.users = fresh.admission.tokens, fresh.rules, fresh.users
+    context.rules, context.users, context.credentials = fresh.rules, fresh.users, fresh.credentials
+    context.replace_tokens(fresh.admission.tokens)
     before = effective.started.settings
     effective.reread(loaded, need_restart(before, settings, list(differences(before, settings))))
-    context.relays.recheck(context.admission.tokens)
     exporter.configure(settings.trace, headers)
     tell("gateway.reloaded", tokens=len(context.admission.tokens), rules=context.rules is not None)
 
@@ -178,12 +190,18 @@ def context_of(settings: Settings) -> Context:
         settings.gateway.mqtt_connections_max, settings.mqtt.connect_bytes_max, settings.mqtt.packet_bytes_max
     )
     hosts = HostNames(settings.gateway, is_loopback=is_loopback(settings.gateway.host))
+    records = ServedRecords(data)
+
+    def check(token: Token) -> None:
+        check_tokens(settings, [token])
+
+    credentials = CredentialFiles(tokens_path(settings), settings.auth.password_file, check)
     return Context(
         settings.gateway, shards, Publishers(path, node),
-        Relays(path, limits, admission, hosts, tell, time.monotonic), ServedRecords(data), admission, hosts,
-        policy.rules, users_of(settings),
-        EventFeed(shards.ask, RING), figures, Sampler(whole.figures, data, tell, time.time), tell, time.monotonic,
-        lambda: time.time_ns() // 1000,
+        Relays(path, limits, admission, hosts, tell, time.monotonic), records,
+        LogWatch(records.views.ends, settings.gateway.watchers_max), admission, hosts, policy.rules,
+        users_of(settings), credentials, EventFeed(shards.ask, RING), figures,
+        Sampler(whole.figures, data, tell, time.time), tell, time.monotonic, lambda: time.time_ns() // 1000,
     )  # fmt: skip
 
 

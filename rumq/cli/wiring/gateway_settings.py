@@ -11,6 +11,7 @@ from rumq.auth.errors import SecretsError
 from rumq.auth.files import read_secrets
 from rumq.config import Settings
 from rumq.errors import ConfigError, Fault
+from rumq.gateway.cross_origin import origin_problem
 from rumq.gateway.tokens import Token, parse
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
@@ -20,6 +21,9 @@ def check_gateway(settings: Settings) -> None:
     """raises: ConfigError for settings that the gateway could not start with"""
     tokens_of(settings)
     trace_headers(settings)
+    for origin in settings.gateway.cors_origins:
+        if why := origin_problem(origin):
+            raise ConfigError(Fault("", "gateway.cors_origins", f'"{origin}"', why))
     if settings.gateway.tls_certificate:
         tls_of(settings)
 

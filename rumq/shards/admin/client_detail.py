@@ -16,6 +16,7 @@ from router.subscriber import Subscriber
 from router.subscription import Subscription
 from rumq.admin import requests as q
 from rumq.admin import rows as r
+from rumq.admin.operations import UNKNOWN
 from rumq.mqtt.packets import Will
 from rumq.mqtt.topics import matches
 from rumq.session.connection.packet_order import State
@@ -40,7 +41,7 @@ class ClientDetail:
         """Of several owners' sessions with this client id the first that is connected."""
         session = first_session_of(self._parts, asked.client)
         if session is None:
-            return {"found": False}
+            return {"found": False, UNKNOWN: True}
         link = session.link
         clock = self._parts.clock
         buckets = link.buckets if isinstance(link, Connected) else ()

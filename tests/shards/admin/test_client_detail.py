@@ -2,6 +2,7 @@
 
 import pytest
 
+from rumq.admin.operations import NotFound
 from rumq.session.flow_control.rate_limits import Bucket, Rate
 from rumq.shards.admin import client_detail
 from rumq.shards.admin.client_detail import ROWS_MAX, bucket_row, sessions_of
@@ -94,7 +95,8 @@ def test_a_client_in_detail_has_subscriptions_places_and_what_is_in_flight(shard
     away = ask(shard, "client", client="c")
     assert not away.client.connected and away.expires_seconds == 1_000_000
     assert away.subscriptions[0].behind_records == 1
-    assert not ask(shard, "client", client="nobody").found
+    with pytest.raises(NotFound, match="no client 'nobody'"):
+        ask(shard, "client", client="nobody")
 
 
 def test_what_holds_a_session_is_told(shard: Shard) -> None:

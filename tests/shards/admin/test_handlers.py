@@ -4,9 +4,10 @@ import pytest
 
 from rumq.admin.operations import OPERATIONS
 from rumq.auth.rules import parse
+from rumq.mqtt.reasons import Reason
 from rumq.session.connection import listener_policy
 from tests.faults.shard import Client, Shard
-from tests.shards.admin.world import ask, publish
+from tests.shards.admin.world import ask, login, publish
 
 OWN = {"status", "clients", "topics", "ledger", "disconnect", "drop"}  # of `AdminQueries` itself
 NEEDS = {
@@ -25,6 +26,7 @@ def test_the_table_and_the_handlers_agree(shard: Shard) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(OPERATIONS) - SIGNALS))
 def test_the_answer_of_a_shard_has_the_type_of_the_table(shard: Shard, name: str) -> None:
+    assert login(shard, "c") == Reason.SUCCESS  # of whom some ask
     assert isinstance(ask(shard, name, **NEEDS.get(name, {})), OPERATIONS[name].answer)
 
 

@@ -1,5 +1,5 @@
 // One session in detail, with what an operator can do about it.
-import { get } from "../parts/api.js";
+import { get, unlessMissing } from "../parts/api.js";
 import { reasonOf } from "../parts/consumer.js";
 import { html, usePoll } from "../parts/dom.js";
 import { byteRate, bytes, count, duration, NONE, plural, rate } from "../parts/format.js";
@@ -16,7 +16,7 @@ const SECONDS = 3;
 const COUNT_SECONDS = 15; // the log is read for it
 
 export function view({ id = "" }) {
-  const { data, error, reload } = usePoll((signal) => get("client", { client: id }, signal), SECONDS, [id], { keep: false });
+  const { data, error, reload } = usePoll((signal) => unlessMissing(get("client", { client: id }, signal), { found: false }), SECONDS, [id], { keep: false });
   const row = data && data.client;
   const isBehind = Boolean(row && row.behind_records);
   const { data: counted } = usePoll((signal) => (isBehind ? get("waiting", { client: id }, signal) : Promise.resolve(null)), COUNT_SECONDS, [id, isBehind], { keep: false });

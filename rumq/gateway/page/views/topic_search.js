@@ -30,7 +30,7 @@ export function Found({ topic, text }) {
     setState({ rows: before, cursor: from, busy: true, error: null, isOver: false });
     try {
       const answer = await get("records", { topic, contains: text, cursor: from, limit: ROWS }, mine.signal);
-      const isOver = answer.cursor === null || (answer.cursor === from && !answer.records.length);
+      const isOver = !answer.more;
       if (!mine.signal.aborted) setState({ rows: [...before, ...answer.records], cursor: answer.cursor, busy: false, error: null, isOver });
     } catch (error) {
       if (!mine.signal.aborted) setState({ rows: before, cursor: from, busy: false, error, isOver: false });
