@@ -58,6 +58,11 @@ class HttpServer:
         self._busy: NetworkShares[Served] = NetworkShares(busy, max(1, busy // 2), self._end)
         self._health: NetworkShares[Served] = NetworkShares(HEALTH_MAX, HEALTH_MAX // 2, self._end)
 
+    def use(self, context: ssl.SSLContext | None) -> None:
+        """Renewed certificates, for new connections. An open port goes on with or without TLS as it has begun."""
+        if self._tls is not None and context is not None:
+            self._tls = context
+
     @property
     def count(self) -> int:
         """Connections, without clients of MQTT."""

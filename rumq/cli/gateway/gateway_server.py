@@ -16,6 +16,7 @@ from commitlog import RealFiles
 from rumq.auth.files import read_secrets
 from rumq.auth.passwords import parse as parse_users
 from rumq.cli.setting_flags import loaded_settings
+from rumq.cli.wiring.certificate_watch import CertificateWatch
 from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
 from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of, trace_headers
 from rumq.cli.wiring.listener_policies import ListenerPolicies
@@ -95,6 +96,10 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
     context.connections = lambda: (server.count, server.shed)
     listeners = await bind(settings)
     exporter = exporter_of(settings, context)
+    certificates = CertificateWatch(
+        "gateway", lambda: [settings.gateway.tls_certificate, settings.gateway.tls_key],
+        lambda: server.use(tls_of(settings)), tell,
+    )  # fmt: skip
     async with trio.open_nursery() as nursery:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
@@ -103,11 +108,14 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
             nursery.start_soon(context.history.run)
             nursery.start_soon(receive_events, settings.data.dir, context.events.take)
             nursery.start_soon(exporter.run)
+            nursery.start_soon(certificates.run)
             if args.for_broker:
                 nursery.start_soon(end_with, parent, nursery.cancel_scope)
             async for number in signals:
                 if number == signal.SIGHUP:
                     reload(args, context, exporter)
+                    if settings.gateway.tls_certificate:
+                        certificates.read_again()
                 elif number == signal.SIGTERM or not args.for_broker:
                     break  # a terminal sends SIGINT to the broker too, which stops us
         nursery.cancel_scope.cancel()

@@ -6,10 +6,11 @@ import socket
 from typing import Protocol
 
 from rumq.cli.broker.client_connections import connections_max, welcome
+from rumq.cli.wiring.certificate_watch import CertificateWatch
 from rumq.cli.wiring.limits import limit_pending_logins
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import Doorways, ListenerChange, ListeningSocket
-from rumq.cli.wiring.transports import reload_tls, transports_of
+from rumq.cli.wiring.transports import reload_tls, renew_tls, tls_paths, transports_of
 from rumq.config import Settings
 from rumq.mqtt.reasons import Reason
 from rumq.net.listener import Listener
@@ -18,6 +19,7 @@ from rumq.net.transports import ConnectionSetup, Transports
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.state.session import Session
 from rumq.shards.assembly import Shard
+from rumq.shards.stats.event_log import tell
 
 SESSIONS_A_TURN = 128
 REMOVED = "this listener was removed"
@@ -91,6 +93,14 @@ class ShardListeners:
         )  # fmt: skip
 
     # Reload
+
+    def certificate_watch(self) -> CertificateWatch:
+        """Looks whether files of certificates have changed, without a reload."""
+        return CertificateWatch("listeners", lambda: tls_paths(self._settings), self._renew_tls, tell)
+
+    def _renew_tls(self) -> None:
+        """raises: ConfigError, with nothing changed"""
+        renew_tls(self._settings, [self._transports[number] for number in self.policies])
 
     def prepare(self, old: Settings, wanted: Settings) -> ListenerChange:
         """raises: ConfigError, with nothing changed"""

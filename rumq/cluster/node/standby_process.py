@@ -48,7 +48,8 @@ class Standing(NamedTuple):
     disk: that of the copy, None if nobody looks after it
     scrub: called every now and then: a piece of the copies is read again; raises LogError for damage
     fits: whether these are the partitions of the cluster that a view shows
-    greetings_max: connections at once that have not greeted; it leaves descriptors to the log and to what is dialled"""
+    greetings_max: connections at once that have not greeted; it leaves descriptors to the log and to what is dialled
+    look_after: called every now and then: `tls` may have new certificates behind it"""
 
     node: str
     shard: int
@@ -60,6 +61,7 @@ class Standing(NamedTuple):
     scrub: Callable[[], None] = lambda: None
     fits: Callable[[View], bool] = lambda view: True
     greetings_max: int = GREETINGS_MAX
+    look_after: Callable[[], None] = lambda: None
 
 
 class TakenOffice(NamedTuple):
@@ -131,6 +133,7 @@ class StandbyProcess:
                 self._has_work, self._has_news = self._copies.work(), False  # behind the acknowledgements
                 self._work_at = now + WORK_SECONDS
             self._standing.scrub()
+            self._standing.look_after()
             self._report(time.monotonic())
             if now >= self._give_back_at:
                 self._give_back_at = now + GIVE_BACK_SECONDS

@@ -13,6 +13,7 @@ LEVELS = {
     "auth.failed": "error",
     "broker.failed": "error",
     "broker.turn_slow": "warning",
+    "certificate.refused": "error",
     "client.crashed": "error",
     "clock.jumped": "warning",
     "client.refused": "warning",
