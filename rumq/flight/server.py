@@ -78,7 +78,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
     def __init__(
         self, location: str, log: ServedLog, authorization: CallAuthorization, *, event: Event,
         certificates: list[tuple[bytes, bytes]] | None = None, authority: bytes | None = None,
-        reads_max: int = READS_MAX, now: Callable[[], float] = time.monotonic, reads: ReadSlots | None = None,
+        reads: ReadSlots | None = None,
     ) -> None:  # fmt: skip
         """location: grpc://host:port or grpc+tls://, port 0 for any free one (see `port`)
         certificates: (chain, key), PEM; authority: of clients' certificates, PEM: each must present one
@@ -87,7 +87,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
         raises: OSError, pa.ArrowException if it cannot listen
         """
         self._log, self._authorization, self._event = log, authorization, event
-        self._reads = reads or ReadSlots(reads_max, now=now)
+        self._reads = reads or ReadSlots(READS_MAX, now=time.monotonic)
         self._closing = False
         self._ending: threading.Thread | None = None
         super().__init__(

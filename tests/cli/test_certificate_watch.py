@@ -11,9 +11,9 @@ import pytest
 import trio
 import trio.testing
 
+from rumq.cli.listeners import certificate_watch
+from rumq.cli.listeners.certificate_watch import LOOK_SECONDS, CertificateWatch
 from rumq.cli.node.node_certificates import link_tls, node_tls, watched_link_tls, watched_node_tls
-from rumq.cli.wiring import certificate_watch
-from rumq.cli.wiring.certificate_watch import LOOK_SECONDS, CertificateWatch
 from rumq.cluster.node.frame_link import LinkTls
 from rumq.config import Settings
 from rumq.errors import RumqError

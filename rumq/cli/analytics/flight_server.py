@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commitlog import RealFiles
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.setting_flags import loaded_settings
-from rumq.cli.wiring.certificate_watch import CertificateWatch
 from rumq.cli.wiring.listener_policies import ListenerPolicies, as_listener
 from rumq.cli.wiring.listening_sockets import warn_if_exposed
 from rumq.cli.wiring.sidecars import check_flight
@@ -179,9 +179,8 @@ class FlightServers:
     def close(self, seconds_max: float) -> bool:
         """End running calls with a retryable error; False if some are still running after this time."""
         until = time.monotonic() + seconds_max
-        return all(
-            [each.close(max(0.0, until - time.monotonic())) for each in (self._server, *self._retired)]
-        )
+        ended = [each.close(max(0.0, until - time.monotonic())) for each in (self._server, *self._retired)]
+        return all(ended)
 
 
 def certificates(flight: Flight) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from rumq.cli.broker.process_tuning import freeze, keep_memory, yield_soon
 from rumq.cli.broker.reload import Reload
 from rumq.cli.broker.shard_store import Place, note_inventory, open_shard_store
 from rumq.cli.broker.shutdown import stop
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.listeners.offered_sockets import LISTENER, OfferedSockets
 from rumq.cli.listeners.shard_listeners import ShardListeners
-from rumq.cli.wiring.certificate_watch import CertificateWatch
 from rumq.cli.wiring.disk_bounds import reserve
 from rumq.cli.wiring.limits import limits
 from rumq.cli.wiring.sidecars import leader_sidecars, sidecars

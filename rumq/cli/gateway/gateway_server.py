@@ -15,8 +15,8 @@ import trio
 from commitlog import RealFiles
 from rumq.auth.files import read_secrets
 from rumq.auth.passwords import parse as parse_users
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.setting_flags import loaded_settings
-from rumq.cli.wiring.certificate_watch import CertificateWatch
 from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
 from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of, trace_headers
 from rumq.cli.wiring.listener_policies import ListenerPolicies

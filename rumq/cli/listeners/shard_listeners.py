@@ -6,7 +6,7 @@ import socket
 from typing import Protocol
 
 from rumq.cli.broker.client_connections import connections_max, welcome
-from rumq.cli.wiring.certificate_watch import CertificateWatch
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.wiring.limits import limit_pending_logins
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import Doorways, ListenerChange, ListeningSocket

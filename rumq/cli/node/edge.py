@@ -15,8 +15,8 @@ import trio
 from rumq.cli.broker.client_connections import connections_max
 from rumq.cli.broker.process_tuning import freeze, keep_memory
 from rumq.cli.broker.setting_changes import listeners_in_force
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.node.node_certificates import node_tls, watched_node_tls
-from rumq.cli.wiring.certificate_watch import CertificateWatch
 from rumq.cli.wiring.limits import limit_pending_logins, limits
 from rumq.cli.wiring.listener_changes import paired, with_listeners
 from rumq.cli.wiring.listener_policies import ListenerPolicies

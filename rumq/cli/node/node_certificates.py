@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from cryptography import x509
 
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.node.secret_files import check_secret_files
-from rumq.cli.wiring.certificate_watch import CertificateWatch
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.links.node_names import SCHEME, NodeNames, node_uri
 from rumq.cluster.node.frame_link import LinkTls
