@@ -40,7 +40,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/net": (
         {
             "msgspec", "wsproto", "cython", "rumq.mqtt", "rumq.session", "rumq.errors", "rumq.auth.quota_holder",
-            "rumq.auth.fair_queue",
+            "rumq.auth.fair_queue", "rumq.auth.connection_rate",
         },
         set(),
     ),

@@ -132,6 +132,20 @@ LABELLED = (
         ("listener",),
     ),
     Metric(
+        "rumq_listener_delayed_total",
+        "counter",
+        "listener_delayed",
+        "new connections that waited, for they were over connections_per_second_max, by listener",
+        ("listener",),
+    ),
+    Metric(
+        "rumq_listener_refused_total",
+        "counter",
+        "listener_refused",
+        "new connections that were refused, for too many waited, by listener",
+        ("listener",),
+    ),
+    Metric(
         "rumq_messages_undelivered_total",
         "counter",
         "undelivered",

@@ -12,6 +12,7 @@ from functools import partial
 
 import trio
 
+from rumq.auth.connection_rate import ConnectionRate
 from rumq.cli.broker.client_connections import connections_max
 from rumq.cli.broker.process_tuning import freeze, keep_memory
 from rumq.cli.broker.setting_changes import listeners_in_force
@@ -30,7 +31,7 @@ from rumq.config import Settings
 from rumq.errors import RumqError
 from rumq.events import RING
 from rumq.net.lingering_close import LingeringClose
-from rumq.net.listener import Listener
+from rumq.net.listener import Listener, NewConnection, listener_rate
 from rumq.net.pump import Pump
 from rumq.net.relay import RELAY_BYTES
 from rumq.net.transport_handshake import TransportHandshakes
@@ -98,6 +99,7 @@ class EdgeProcess:
         self._settings, self._place, self._edge, self._read = settings, place, edge, read
         self._policies, self._transports = policies, transports
         self._listeners: list[Listener] = []
+        self._rates: list[ConnectionRate[NewConnection]] = []
         listeners = CertificateWatch("listeners", lambda: tls_paths(self._settings), self._renew_tls, tell)
         self._certificates = [listeners] if certificates is None else [listeners, certificates]
         # Whoever leads, this node serves its copies, and answers for the cluster.
@@ -140,10 +142,23 @@ class EdgeProcess:
                 welcome=lambda connection: edge.welcome(connection, policy),
             )  # fmt: skip
 
+        self._rates = [listener_rate(policy, 0, event) for policy in self._policies]
+        self._set_rates()
         return [
-            Listener(sock, setup(number), connections_max=bounds[number], event=event, later=later)
+            Listener(
+                sock,
+                setup(number),
+                connections_max=bounds[number],
+                event=event,
+                later=later,
+                rate=self._rates[number],
+            )
             for number, sock in self._place.doorways
         ]
+
+    def _set_rates(self) -> None:
+        for rate, listener in zip(self._rates, self._settings.listeners, strict=True):
+            rate.set(listener.connections_per_second_max)
 
     def _reload(self) -> None:
         """Apply what concerns connections before their login; the leaders tell what has changed."""
@@ -162,6 +177,7 @@ class EdgeProcess:
         for before, after in both:
             self._policies[before].become(made[after])
         self._settings = with_listeners(wanted, listeners_in_force(self._settings, wanted))
+        self._set_rates()
         self._sidecars.reload()
         listeners, *between_nodes = self._certificates
         listeners.note()

@@ -98,6 +98,8 @@ class Figures:
             listeners=self._listeners,
             listener_received=self._by_listener(lambda policy: policy.bytes_in),
             listener_sent=self._by_listener(lambda policy: policy.bytes_out),
+            listener_delayed=self._by_listener(lambda policy: policy.arrivals.delayed),
+            listener_refused=self._by_listener(lambda policy: policy.arrivals.refused),
             undelivered={why: p.counted.drop_counters.total(why) for why in REASONS},
             histograms={
                 name: HistogramFigures(counts=list(each.counts), seconds=each.seconds)

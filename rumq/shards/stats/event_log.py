@@ -52,6 +52,7 @@ LEVELS = {
     "listener.open": "warning",
     "connection.shed": "warning",
     "listener.overloaded": "warning",
+    "listener.rate_reached": "warning",
     "flight.died": "error",
     "flight.failed": "error",
     "flight.refused": "warning",
