@@ -36,8 +36,12 @@ class ShardFigures(Struct, kw_only=True):
     listeners: Annotated[dict[str, int], field("clients by listener", "clients")]
     listener_received: Annotated[dict[str, int], field("read from its clients, by listener", "bytes")]
     listener_sent: Annotated[dict[str, int], field("sent to its clients, by listener", "bytes")]
-    listener_delayed: Annotated[dict[str, int], field("over its rate: had to wait, by listener", "connections")] = {}
-    listener_refused: Annotated[dict[str, int], field("over its rate: refused, by listener", "connections")] = {}
+    listener_delayed: Annotated[
+        dict[str, int], field("over its rate: had to wait, by listener", "connections")
+    ] = {}
+    listener_refused: Annotated[
+        dict[str, int], field("over its rate: refused, by listener", "connections")
+    ] = {}
     undelivered: Annotated[dict[str, int], field("by reason", "messages")]
     histograms: dict[str, HistogramFigures]
     partitions: list[PartitionRow]

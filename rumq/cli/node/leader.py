@@ -33,6 +33,7 @@ from rumq.cluster.connections.server_reference import maybe_reference
 from rumq.cluster.control.records import ShardRecord, View
 from rumq.cluster.links.client_moves import MOVED
 from rumq.cluster.links.frames import encoded
+from rumq.cluster.node.copy_inquiries import KIND as COPY
 from rumq.cluster.replication.quorum import members_of, noted
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
@@ -166,6 +167,10 @@ class Leader:
             {
                 "edge": self._relays.take,
                 "replica": partial(self._replication.askers.take, shard.pump), "ask": self._take_operator,
+                COPY: AdminCallers(
+                    shard.pump, self._cluster.inquiries.answer(shard.timers.later), self._epoch, shard.timers,
+                    shard.events.failed,
+                ).take,
                 "admin": AdminCallers(
                     shard.pump, shard.admin.answer, self._epoch, shard.timers, shard.events.failed
                 ).take,

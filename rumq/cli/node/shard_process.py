@@ -25,6 +25,7 @@ from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting_queue import GREETINGS_MAX
 from rumq.cluster.node.beats import OpeningBeats
 from rumq.cluster.node.copy_disk import CopyDisk
+from rumq.cluster.node.copy_inquiries import CopyInquiries
 from rumq.cluster.node.copy_scrubber import CopyScrubber, put_aside
 from rumq.cluster.node.frame_link import LinkTls
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
@@ -57,6 +58,7 @@ def run_shard(node: Node) -> int:
         note_doubt(copies, state, shard)
         doors = FdPassing(node.doors, shard, lambda seconds, call: None)  # what waits goes with the next call
         links = link_tls(node.settings)
+        inquiries = CopyInquiries(RealFiles(), place.data, [each.key for each in copies_of(place)])
         standing = Standing(
             node.identity.id, shard, f"{place.data}/{SOCKET_NAME}", node.addresses.sockets[shard],
             GivenBack(doors, place.count).give_back,
@@ -66,6 +68,7 @@ def run_shard(node: Node) -> int:
             partial(fits, place.streams),
             greetings_max(len(copies_of(place))),
             look_after(node, links),
+            inquiries,
         )  # fmt: skip
         standby = StandbyProcess(standing, copies, state, tell)
         warm_up()
@@ -78,7 +81,7 @@ def run_shard(node: Node) -> int:
     stopping.release()
     tell("cluster.leads", shard=shard, epoch=office.lead.epoch)
     beats = OpeningBeats(office.lead.epoch, office.links)
-    cluster = ClusterPlace(node.identity.id, office, beats, node.addresses.sockets[shard], state)
+    cluster = ClusterPlace(node.identity.id, office, beats, node.addresses.sockets[shard], state, inquiries)
     # Clients come by way of the edge.
     leading = replace(place, doors=node.doors, doorways=replace(place.doorways, sockets=[]), cluster=cluster)
     return serve_shard(node.settings, leading, node.read)

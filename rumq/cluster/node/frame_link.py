@@ -131,6 +131,11 @@ class FrameLink:
             self._outbox.append(memoryview(part).cast("B"))
             self._waiting += len(part)
 
+    def send_bytes(self, data: bytes) -> None:
+        """Queue bytes that are no frame, behind the last one."""
+        self._outbox.append(memoryview(data))
+        self._waiting += len(data)
+
     def flush(self) -> None:
         """Send what the socket takes."""
         if self.closed:
