@@ -42,6 +42,13 @@ class ShardFigures(Struct, kw_only=True):
     listener_refused: Annotated[
         dict[str, int], field("over its rate: refused, by listener", "connections")
     ] = {}
+    refused: Annotated[
+        dict[str, int], field("not admitted, or closed for a fault, by reason", "clients")
+    ] = {}
+    groups: Annotated[
+        dict[str, int], field("records behind, of the shared groups that are farthest behind")
+    ] = {}
+    build: Annotated[dict[str, int], field("1, by version")] = {}
     undelivered: Annotated[dict[str, int], field("by reason", "messages")]
     histograms: dict[str, HistogramFigures]
     partitions: list[PartitionRow]

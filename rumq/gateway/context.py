@@ -11,6 +11,7 @@ from rumq.auth.identity import Identity
 from rumq.auth.rules import Rules
 from rumq.config.gateway import Gateway
 from rumq.gateway.admission import Admission
+from rumq.gateway.certificate_expiry import CertificateExpiry
 from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.host_names import HostNames
@@ -51,6 +52,7 @@ class Context:
         default_factory=lambda: defaultdict(Histogram)
     )
     spans: SpanCounts = field(default_factory=SpanCounts)
+    certificates: CertificateExpiry = field(default_factory=lambda: CertificateExpiry(dict))
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
     def access_of(self, token: Token) -> TopicAccess:

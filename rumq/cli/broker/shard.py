@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -155,33 +155,42 @@ class ShardProcess:
     async def run(self, settings_reload: Reload) -> None:
         """Serve until a stop signal."""
         shard, index = self._shard, self._place.index
-        async with trio.open_nursery() as services:
-            with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-                if hung_up():
-                    self._reload(settings_reload)  # before clients come
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
-                name = "ask.sock" if index == 0 else f"ask-{index}.sock"
-                # Before it is said to be ready, for then it can be asked.
-                await services.start(serve, self._place.data, shard.admin.answer, name, shard.events.failed)
-                if shard.fd_passing is None and shard.replication is None:
-                    self._begin()
-                else:
-                    services.start_soon(self._join)
-                for each in self._certificates:
-                    services.start_soon(each.run)
-                async for number in signals:
-                    if number != signal.SIGHUP:
-                        self._tell_stop(number)
-                        break
-                    if self._is_only_one:
-                        notify(reloading())
-                    if self._reload(settings_reload):
-                        self._sidecars.reload()
-                    self._announce(HAS_RELOADED)
-            services.cancel_scope.cancel()
-        if self._leader is not None:
-            await self._leave_cluster(self._leader)
-        await stop(shard, self._listeners.open)
+        async with trio.open_nursery() as answering:
+            async with trio.open_nursery() as services:
+                with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+                    if hung_up():
+                        self._reload(settings_reload)  # before clients come
+                    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+                    name = "ask.sock" if index == 0 else f"ask-{index}.sock"
+                    # Before it is said to be ready, for then it can be asked; and as long as it stops.
+                    await answering.start(
+                        serve, self._place.data, shard.admin.answer, name, shard.events.failed
+                    )
+                    await self._serve(settings_reload, services, signals)
+                services.cancel_scope.cancel()
+            if self._leader is not None:
+                await self._leave_cluster(self._leader)
+            await stop(shard, self._listeners.open)
+            answering.cancel_scope.cancel()
+
+    async def _serve(
+        self, settings_reload: Reload, services: trio.Nursery, signals: AsyncIterator[int]
+    ) -> None:
+        if self._shard.fd_passing is None and self._shard.replication is None:
+            self._begin()
+        else:
+            services.start_soon(self._join)
+        for each in self._certificates:
+            services.start_soon(each.run)
+        async for number in signals:
+            if number != signal.SIGHUP:
+                self._tell_stop(number)
+                return
+            if self._is_only_one:
+                notify(reloading())
+            if self._reload(settings_reload):
+                self._sidecars.reload()
+            self._announce(HAS_RELOADED)
 
     def _reload(self, settings_reload: Reload) -> bool:
         if self._shard.fd_passing is not None:

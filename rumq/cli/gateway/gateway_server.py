@@ -18,7 +18,7 @@ from rumq.auth.passwords import parse as parse_users
 from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.setting_flags import loaded_settings
 from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
-from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of, trace_headers
+from rumq.cli.wiring.gateway_settings import certificates_of, check_gateway, tls_of, tokens_of, trace_headers
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.config import Settings
 from rumq.config.gateway import Gateway
@@ -26,6 +26,7 @@ from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import RING, setup_events
 from rumq.gateway.admission import Admission
 from rumq.gateway.app import App
+from rumq.gateway.certificate_expiry import CertificateExpiry
 from rumq.gateway.cluster_client import ClusterClient
 from rumq.gateway.context import Context
 from rumq.gateway.event_feed import EventFeed
@@ -96,6 +97,7 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
     context.connections = lambda: (server.count, server.shed)
     listeners = await bind(settings)
     exporter = exporter_of(settings, context)
+    context.certificates = CertificateExpiry(lambda: certificates_of(settings))
     certificates = CertificateWatch(
         "gateway", lambda: [settings.gateway.tls_certificate, settings.gateway.tls_key],
         lambda: server.use(tls_of(settings)), tell,
@@ -109,6 +111,7 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
             nursery.start_soon(receive_events, settings.data.dir, context.events.take)
             nursery.start_soon(exporter.run)
             nursery.start_soon(certificates.run)
+            nursery.start_soon(context.certificates.run)
             if args.for_broker:
                 nursery.start_soon(end_with, parent, nursery.cancel_scope)
             async for number in signals:
