@@ -191,7 +191,7 @@ def check_devices(names: list[str]) -> None:
 
     for name in names:
         problem = user_problem(name)
-        if problem is None and (set(name) & set("+#/") or name.startswith("$") or name == ADMIN):
+        if not problem and (set(name) & set("+#/") or name.startswith("$") or name == ADMIN):
             problem = f"expected a name without +, # and /, that does not begin with $ and is not {ADMIN}"
         if problem:
             raise RumqError(
