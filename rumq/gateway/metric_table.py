@@ -55,10 +55,7 @@ COUNTERS = (
         "rumq_log_written_bytes_total", "counter", "log_written_bytes", "bytes handed to the log's writers"
     ),
     Metric(
-        "rumq_bus_sent_bytes_total",
-        "counter",
-        "bus_sent_bytes",
-        "bytes sent to other shards over the bus",
+        "rumq_bus_sent_bytes_total", "counter", "bus_sent_bytes", "bytes sent to other shards over the bus"
     ),
     Metric(
         "rumq_copy_read_bytes_total",
