@@ -52,7 +52,7 @@ COUNTERS = (
     Metric("rumq_shard_taken_over_total", "counter", "taken_over", "messages from clients of other shards"),
     Metric("rumq_turns_total", "counter", "turns", "turns of the shard's loop"),
     Metric(
-        "rumq_log_written_bytes_total", "counter", "log_written_bytes", "bytes handed to the log's writers"
+        "rumq_log_written_bytes_total", "counter", "log_written_bytes", "bytes given to the log's writers"
     ),
     Metric(
         "rumq_bus_sent_bytes_total", "counter", "bus_sent_bytes", "bytes sent to other shards over the bus"
@@ -107,7 +107,7 @@ GAUGES = (
         "rumq_consumer_lag_seconds_max",
         "gauge",
         "lag_seconds_max",
-        "age of the oldest record that a session has not read, in partitions of the shard, every 10 s",
+        "age of the oldest record here that a session has not read",
     ),
     Metric("rumq_disk_free_bytes", "gauge", "disk_free_bytes", "free on the file system of the log"),
     Metric("rumq_disk_bytes", "gauge", "disk_bytes", "size of that file system"),
@@ -121,7 +121,7 @@ GAUGES = (
         "rumq_disk_full_seconds",
         "gauge",
         "disk_full_seconds",
-        "until then at the rate of the last ten minutes, of all files there; never: a year",
+        "at the rate of ten minutes; never: a year",
     ),
     Metric(
         "rumq_stop_phase",
