@@ -117,12 +117,7 @@ GAUGES = (
         "disk_wanted_bytes",
         "free space below which segments are removed, or publishers refused",
     ),
-    Metric(
-        "rumq_disk_full_seconds",
-        "gauge",
-        "disk_full_seconds",
-        "at the rate of ten minutes; never: a year",
-    ),
+    Metric("rumq_disk_full_seconds", "gauge", "disk_full_seconds", "until it is full; never: a year"),
     Metric(
         "rumq_stop_phase",
         "gauge",
