@@ -65,6 +65,13 @@ class Gateway(Struct, frozen=True, kw_only=True):
             "token; more are refused", "requests", 1, 100_000
         ),
     ] = 200
+    connections_per_second_max: Annotated[
+        int,
+        number(
+            "new connections; more wait a moment, each address (IPv6: /64) in turn, or are refused; 0: any",
+            "connections/s", 0, 10**6
+        ),
+    ] = 1000
     idle_seconds_max: Annotated[
         float, number("a connection without a request is closed after so long", "seconds", 0.1, 3_600)
     ] = 60.0

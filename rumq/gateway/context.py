@@ -15,6 +15,7 @@ from rumq.auth.passwords import parse as parse_users
 from rumq.auth.rules import Rules
 from rumq.config.gateway import Gateway
 from rumq.gateway.admission import Admission
+from rumq.gateway.certificate_expiry import CertificateExpiry
 from rumq.gateway.credential_files import CredentialFiles
 from rumq.gateway.endpoints import EffectiveSetting
 from rumq.gateway.event_feed import EventFeed
@@ -64,6 +65,7 @@ class Context:
     )
     effective_settings: Callable[[], list[EffectiveSetting]] = list
     spans: SpanCounts = field(default_factory=SpanCounts)
+    certificates: CertificateExpiry = field(default_factory=lambda: CertificateExpiry(dict))
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
     def read_users(self) -> list[str]:

@@ -17,9 +17,11 @@ from rumq.auth.files import read_secrets
 from rumq.auth.passwords import parse as parse_users
 from rumq.cli.broker.setting_changes import differences, need_restart
 from rumq.cli.gateway.effective_settings import EffectiveSettings
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.setting_flags import loaded_settings
 from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
 from rumq.cli.wiring.gateway_settings import (
+    certificates_of,
     check_gateway,
     check_tokens,
     tls_of,
@@ -34,6 +36,7 @@ from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import RING, setup_events
 from rumq.gateway.admission import Admission
 from rumq.gateway.app import App
+from rumq.gateway.certificate_expiry import CertificateExpiry
 from rumq.gateway.cluster_client import ClusterClient
 from rumq.gateway.context import Context
 from rumq.gateway.credential_files import CredentialFiles
@@ -113,6 +116,11 @@ async def run(args: argparse.Namespace, effective: EffectiveSettings, context: C
     context.connections = lambda: (server.count, server.shed)
     listeners = await bind(settings)
     exporter = exporter_of(settings, context)
+    context.certificates = CertificateExpiry(lambda: certificates_of(settings))
+    certificates = CertificateWatch(
+        "gateway", lambda: [settings.gateway.tls_certificate, settings.gateway.tls_key],
+        lambda: server.use(tls_of(settings)), tell,
+    )  # fmt: skip
     async with trio.open_nursery() as nursery:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
@@ -123,11 +131,15 @@ async def run(args: argparse.Namespace, effective: EffectiveSettings, context: C
             nursery.start_soon(context.end_expired)
             nursery.start_soon(receive_events, settings.data.dir, context.events.take)
             nursery.start_soon(exporter.run)
+            nursery.start_soon(certificates.run)
+            nursery.start_soon(context.certificates.run)
             if args.for_broker:
                 nursery.start_soon(end_with, parent, nursery.cancel_scope)
             async for number in signals:
                 if number == signal.SIGHUP:
                     reload(args, effective, context, exporter)
+                    if settings.gateway.tls_certificate:
+                        certificates.read_again()
                 elif number == signal.SIGTERM or not args.for_broker:
                     break  # a terminal sends SIGINT to the broker too, which stops us
         nursery.cancel_scope.cancel()

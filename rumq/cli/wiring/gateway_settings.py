@@ -116,3 +116,13 @@ def tls_of(settings: Settings) -> ssl.SSLContext | None:
             Fault("", "gateway.tls_certificate", f'"{gateway.tls_certificate}"', f"cannot be used: {fault}")
         ) from None
     return context
+
+
+def certificates_of(settings: Settings) -> dict[tuple[str, str], str]:
+    """Files of all certificates of this node, by whose they are and the path."""
+    named = [("listeners", each.tls_certificate) for each in settings.listeners]
+    named += [
+        ("nodes", settings.cluster.tls_certificate), ("gateway", settings.gateway.tls_certificate),
+        ("flight", settings.flight.tls_certificate if settings.flight.port else ""),
+    ]  # fmt: skip
+    return {(of, path): path for of, path in named if path}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from commitlog import Store
@@ -17,6 +17,7 @@ from rumq.session.state.registry import Registry
 from rumq.shards.delivery.lost_ranges import Budget
 from rumq.shards.orders.access_gate import AccessGate
 from rumq.shards.retention.bounds import RetentionBounds
+from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.segment_removal import SegmentRemover
 from rumq.shards.stats.consumer_lag import ConsumerLag
@@ -61,6 +62,8 @@ class AdminParts:
     reads: ReadGate
     term: Callable[[], TermRow] | None = None
     copy_bytes: Callable[[], int] = lambda: 0  # read from this node's copies of other shards' partitions
+    disk: Callable[[], DiskStatistics] | None = None
+    refused: Mapping[str, int] = field(default_factory=dict)  # clients, by reason
 
     @property
     def index(self) -> int:

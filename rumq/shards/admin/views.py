@@ -38,7 +38,8 @@ class Views:
         p = self._parts
         own = p.store.own
         return r.ShardRow(
-            shard=p.index, pid=os.getpid(), ready=p.lifecycle.is_restored, accepting=self.is_accepting(),
+            shard=p.index, pid=os.getpid(), ready=p.lifecycle.is_restored and not p.lifecycle.stop_phase,
+            accepting=self.is_accepting(),
             draining=p.gate.is_draining, uptime_seconds=round(p.clock.monotonic - self._started, 1),
             memory_bytes=memory_bytes(), connected=connected, sessions=len(p.registry), retained=len(p.router.retained),
             topics=sum(len(each.topic_names) for each in own), log_bytes=sum(each.segments.bytes for each in own),
