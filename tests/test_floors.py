@@ -104,10 +104,17 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         WORLD - {"ssl", "threading", "time"},
     ),
+    "rumq/records": (
+        {
+            "duckdb", "pandas", "polars", "pyarrow", "rumq.flight.client", "rumq.flight.copies_client",
+            "rumq.flight.schema", "rumq.flight.tickets", "rumq.lake", "rumq.table",
+        },
+        WORLD - {"time"},
+    ),
     "rumq/spark": (
         {
-            "numpy", "pandas", "py4j", "pyarrow", "pyspark", "trio", "rumq.client", "rumq.errors", "rumq.flight.client",
-            "rumq.flight.copies_client", "rumq.flight.tickets", "rumq.lake", "rumq.mqtt", "rumq.table", "rumq.version",
+            "numpy", "pandas", "py4j", "pyarrow", "pyspark", "trio", "rumq.client", "rumq.errors", "rumq.lake",
+            "rumq.mqtt", "rumq.records", "rumq.table", "rumq.version",
         },
         set(),
     ),
@@ -214,6 +221,8 @@ def test_every_folder_of_rumq_is_a_floor_of_the_table_or_heavy() -> None:
         ("rumq/table", "from time import time_ns"),
         ("rumq/table/arrow", "from rumq.table.options import Options"),
         ("rumq/flight", "from rumq.spark.source.schema import schema_of"),
+        ("rumq/records", "from pyspark.sql import DataFrame"),
+        ("rumq/records", "from rumq.spark.source import schema"),
         ("rumq/spark", "from rumq.cli.main import main"),
         ("rumq/spark", "from rumq.flight.server import LogServer"),
         ("rumq/spark", "import commitlog"),

@@ -60,8 +60,19 @@ class DataLoss(RumqError):
         return (
             f"rumq: records {self.first} to {self.next_lsn - 1} of {self.partition} cannot be read: {self.why}. "
             "Keep records longer (retention_bytes_max, retention_seconds_max), start later, or skip them: "
-            ".option('failOnDataLoss', 'false')"
+            ".option('failOnDataLoss', 'false'), or of rumq.read fail_on_data_loss=False"
         )
+
+
+class UnknownTopic(RumqError, ValueError):
+    """A topic without wildcards that no partition knows. hint: what to write instead, if anything is like it"""
+
+    def __init__(self, topic: str, hint: str) -> None:
+        super().__init__(topic, hint)
+        self.topic, self.hint = topic, hint
+
+    def __str__(self) -> str:
+        return f"rumq: nothing was ever published to topic {self.topic!r}: {self.hint}"
 
 
 class OtherLog(RumqError):
@@ -100,12 +111,13 @@ class WrongWorker(RumqError):
     def __str__(self) -> str:
         return (
             f"rumq: Spark's workers run {self.worker}, the driver runs {self.driver}: set PYSPARK_PYTHON to one "
-            "Python with rumq before the session starts, or use rumq.spark.session()"
+            "Python with rumq before the session starts, or use rumq.spark.session(); executors of a cluster get one "
+            "as an archive or an image (docs/spark-cluster.md)"
         )
 
 
 class NoColumn(RumqError, ValueError):
-    """An unknown column of a job. hint: the nearest name, or all columns."""
+    """An unknown column of a job or of `rumq.read`. hint: the nearest name, or all columns."""
 
     def __init__(self, column: str, hint: str) -> None:
         super().__init__(column, hint)

@@ -70,7 +70,7 @@ class Options:
     end: Bound = field(default_factory=lambda: Bound("latest"))
     when_none: str = "latest"  # for a starting time after the last record
     fail_on_data_loss: bool = True
-    partitions_min: int = 0  # 0: as many as the driver has cores
+    partitions_min: int = 0  # 0: one per core
     records_max: int = 2_000_000
     properties: str = "array"
     style: str = "rumq"
@@ -80,6 +80,9 @@ class Options:
     trigger_bytes_max: int = 0  # 0: no bound
     flight_location: FlightLocation | None = None  # the broker to read from, instead of path
     lake: str = ""  # "": the one in the log's export marker, if any; "none": no lake
+    cores: int = (
+        0  # that tasks are planned for, which is no option of a query; 0: those of the planner's machine
+    )
 
 
 def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = False) -> Options:

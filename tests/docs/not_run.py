@@ -18,6 +18,7 @@ VENV = "makes an environment; tests/packaging/test_wheel.py installs a wheel int
 DEBIAN = "builds a package; tests/packaging/test_debian.py does and installs it, as a long test"
 SYSTEMD = "needs systemd; tests/packaging/test_service.py runs the unit by a stand-in"
 DESK = "for a desk with a browser; tests/interop/test_browser.py opens the page, tests/spark runs the jobs"
+SPARK_CLUSTER = "a cluster of Spark; tests/spark/runtime/test_standalone.py makes one, as a long test"
 NETWORK = "asks package registries or the network"
 
 # (page, beginning of the block's first line; empty: every block of the page, reason)
@@ -41,6 +42,10 @@ NOT_RUN: list[tuple[str, str, str | Elsewhere]] = [
     ("docs/security.md", "pip install pip-audit", NETWORK),
     ("docs/security.md", "python -m tests.fuzz", LONG),
     ("docs/spark.md", "", Elsewhere("tests/spark/test_docs.py")),
+    ("docs/spark-cluster.md", "import ", SPARK_CLUSTER),
+    ("docs/spark-cluster.md", "spark = ", SPARK_CLUSTER),
+    ("docs/spark-cluster.md", "python3 -m venv", VENV),
+    ("docs/spark-cluster.md", "docker", DOCKER),
     ("docs/tutorial.md", "python3 -m venv", VENV),
     ("examples/README.md", "", DESK),
 ]

@@ -36,7 +36,7 @@ OTHERS = {
     "mkdir", "mkdocs", "mosquitto_pub", "mosquitto_sub", "mv", "openssl", "perl", "pgrep", "pip", "printf",
     "prometheus", "promtool", "python3", "read", "rm", "scp", "sed", "set", "sha256sum", "sleep", "sort", "source",
     "ssh", "sudo", "systemctl", "systemd-analyze", "systemd-sysusers", "systemd-tmpfiles", "tail", "tee", "tar",
-    "test", "touch", "tr", "true", "until", "wait", "wc",
+    "test", "touch", "tr", "true", "until", "venv-pack", "wait", "wc",
 }  # fmt: skip
 ASSIGNED = re.compile(r"^\w+=")
 BEFORE = {"sudo", "exec", "do", "then", "else", "until", "while", "if", "!", "time"}

@@ -133,6 +133,11 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
     go.add_argument("--name", default=name, help=f"query name, for lag and Spark's UI [{name}]")
     go.add_argument("--lag", metavar="URL", help="publish the query's lag there, retained: mqtt://host:1883")
     go.add_argument("--master", default="local[*]", help="Spark master [local[*], the cores of this machine]")
+    go.add_argument(
+        "--environment",
+        metavar="FILE",
+        help="archive of the Python of a cluster's executors (docs/spark-cluster.md)",
+    )
     return parser.parse_args(arguments)
 
 
@@ -140,9 +145,9 @@ def check_options(args: argparse.Namespace) -> None:
     """raises: BadOption, UnknownOption, and the connection error of an unreachable broker"""
     import time
 
+    from rumq.records.log_partitions import readable_partitions
     from rumq.spark.sink.broker_check import reach
     from rumq.spark.sink.sink_options import parse_sink_options
-    from rumq.spark.source.log_partitions import readable_partitions
     from rumq.table.options import parse, seconds
 
     if args.checkpoint and not (args.once or args.every):
@@ -217,6 +222,7 @@ def run_job(job: ModuleType, args: argparse.Namespace) -> int:
     spark = session(
         args.name,
         args.master,
+        environment=args.environment,
         lag=args.lag,
         spark_ui_enabled="false",
         spark_log_level="OFF",  # this command prints the fault as one sentence

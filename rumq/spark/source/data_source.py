@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
+from rumq.records.log_partitions import readable_partitions
 from rumq.spark.sink.sink_options import parse_sink_options
 from rumq.spark.source.filter_pushdown import push
 from rumq.spark.source.full_read import full_read_notice
-from rumq.spark.source.log_partitions import readable_partitions
 from rumq.spark.source.ranges import Range, RangeReader, ranges
 from rumq.spark.source.schema import schema_of
 from rumq.table.errors import BadOption
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 
 
 class RumqDataSource(DataSource):
-    """One row per message."""
+    """One row per message. parallelism: tasks of a batch, 0 for the cores of the planner's machine"""
+
+    parallelism = 0
 
     @classmethod
     def name(cls) -> str:
@@ -61,7 +64,14 @@ class RumqDataSource(DataSource):
         return RumqStreamWriter(parse_sink_options(self.options), schema)
 
     def _parsed(self, *, streaming: bool | None = False) -> Options:
-        return parse(self.options, now_us=time.time_ns() // 1000, streaming=streaming)
+        found = parse(self.options, now_us=time.time_ns() // 1000, streaming=streaming)
+        return replace(found, cores=self.parallelism)
+
+
+def with_parallelism(cores: int) -> type[RumqDataSource]:
+    """The source of a session whose cluster has so many cores. Spark plans in a process of its own, which gets this
+    class by value, and knows nothing else of the session."""
+    return type("RumqDataSourceOfSession", (RumqDataSource,), {"parallelism": cores})
 
 
 class FilterPushdown:

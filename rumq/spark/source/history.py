@@ -9,8 +9,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
-from datetime import date
+from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -21,15 +20,15 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 from rumq.lake.folder import Folder, absolute
 from rumq.lake.lake_reader import files_within, lost_within, may_have
 from rumq.lake.manifest import File
+from rumq.records.log_source import Bound, bound, joined
 from rumq.spark.source.schema import columns_of, schema_of
 from rumq.spark.source.topic_predicates import mqtt_filter_to_predicate
-from rumq.table.errors import BadOption, DataLoss
+from rumq.table.errors import DataLoss
 from rumq.table.options import Options, parse
 from rumq.table.partition_ranges import NO_LAKE, PartitionRange, partition_ranges
 from rumq.table.plan import Span, ending, starting
 from rumq.table.topic_ranges import topic_ranges
 
-Bound = str | int | date | Mapping[str, int]
 GLOB = re.compile(r"([\\{}\[\]*?])")
 
 
@@ -73,27 +72,6 @@ def read(
         frames.append(native(spark, paths, schema, everything, options, condition))
     frames += [from_log(spark, spans, schema, given) for spans in split.log]
     return reduce(lambda a, b: a.union(b), frames) if frames else spark.createDataFrame([], schema)
-
-
-def bound(which: str, value: Bound | None) -> dict[str, str]:
-    """The option for this position. which: "starting" or "ending" """
-    if value is None:
-        return {}
-    if isinstance(value, Mapping):
-        return {f"{which}Offsets": json.dumps(dict(value))}
-    if isinstance(value, date):
-        return {f"{which}Timestamp": value.isoformat()}
-    word = str(value)
-    kind = "Offsets" if word in ("earliest", "latest") or word.startswith("tail:") else "Timestamp"
-    return {f"{which}{kind}": word}
-
-
-def joined(topics: str | Sequence[str]) -> str:
-    if isinstance(topics, str):
-        return topics
-    if found := [each for each in topics if "," in each]:
-        raise BadOption("topics", found[0], "filters without a comma: choose those rows with where()")
-    return ",".join(topics)
 
 
 def field_of(schema: StructType, name: str) -> StructField:

@@ -14,16 +14,14 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from rumq.records.range_batches import range_batches
 from rumq.spark.source.schema import columns_of
 from rumq.spark.source.worker_setup import set_up_worker
-from rumq.table.errors import BadOption, WrongWorker
-from rumq.table.lake_fallback import LakeFallback
+from rumq.table.errors import WrongWorker
 from rumq.table.options import Options
-from rumq.table.partition_ranges import lakes_by_partition, maybe_view
+from rumq.table.partition_ranges import lakes_by_partition
 from rumq.table.plan import Span, cut
 from rumq.table.pushed_filters import PushedFilters
-from rumq.table.scan import scan, topic_matcher
-from rumq.table.topic_ranges import topic_ranges
 from rumq.version import VERSION
 
 
@@ -47,7 +45,7 @@ class Range(InputPartition):
 
 def ranges(found: list[Span], options: Options) -> list[Range]:
     """At least one task, because Spark turns an empty list into a None task."""
-    cores = len(os.sched_getaffinity(0))
+    cores = options.cores or len(os.sched_getaffinity(0))
     tasks = cut(found, options.partitions_min, options.records_max, cores)
     of = lakes_by_partition(options) if tasks and options.flight_location is None else {}
     return [
@@ -73,27 +71,8 @@ class RangeReader:
         if partition.start >= partition.end:
             return
         set_up_worker()
-        options = self._options
-        name, start, end = partition.partition, partition.start, partition.end
+        span = Span(partition.partition, partition.start, partition.end)
         schema = to_arrow_schema(self._schema, timezone="UTC")
-        if options.flight_location is not None:
-            from rumq.spark.source.flight_log import remote_batches
-
-            yield from remote_batches(
-                options, name, start, end, self._schema.names, schema, self._pushed_filters
-            )
-            return
-        pushed_filters = self._pushed_filters
-        wants, fallback = pushed_filters.wants(topic_matcher(options.filters, options.pattern)), None
-        if partition.lake:
-            ranges = pushed_filters.ranges(topic_ranges(options.filters))
-            fallback = LakeFallback(
-                partition.lake, name, self._columns, schema, wants, ranges, pushed_filters.times
-            )
-        view = maybe_view(options.path, name)
-        if view is None and fallback is None:
-            raise BadOption("path", options.path, f"one that every worker can read: {name} is not there")
-        yield from scan(
-            view, start, end, self._columns, schema, wants=wants, fail_on_data_loss=options.fail_on_data_loss,
-            fallback=fallback, times=pushed_filters.times,
-        )  # fmt: skip
+        yield from range_batches(
+            self._options, span, partition.lake, self._columns, schema, self._pushed_filters
+        )

@@ -18,8 +18,8 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from rumq.spark.source.log_identity import check_same_log, segments_at
-from rumq.spark.source.log_partitions import readable_partitions
+from rumq.records.log_identity import check_same_log, segments_at
+from rumq.records.log_partitions import readable_partitions
 from rumq.spark.source.ranges import RangeReader, ranges
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import Options
@@ -33,7 +33,7 @@ Offsets = dict[str, Any]  # as JSON in the checkpoint: v, lsn (by partition), se
 
 
 def as_offsets(lsns: Lsns, segments: Mapping[str, str] | None = None) -> Offsets:
-    """segments: see rumq.spark.source.log_identity; older versions do not write them, and ignore them"""
+    """segments: see rumq.records.log_identity; older versions do not write them, and ignore them"""
     offsets: Offsets = {"v": OFFSETS_VERSION, "lsn": dict(sorted(lsns.items()))}
     if segments:
         offsets["segments"] = dict(sorted(segments.items()))

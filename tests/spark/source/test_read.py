@@ -2,11 +2,20 @@
 
 import shutil
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
+
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+from rumq.flight.served_log import ServedLog
+from rumq.flight.tickets import Ticket
+from rumq.spark.source.data_source import RumqDataSource
+from rumq.table.arrow.columns import Columns
 from tests.commitlog.records import NOW
 
 pytestmark = pytest.mark.spark
@@ -51,15 +60,49 @@ def test_an_expression_needs_no_topic_among_the_columns(spark: Any, place: Place
     assert spark.read.format("rumq").schema("lsn bigint").options(**options).load().count() == 200
 
 
-def test_a_narrow_schema_reads_those_columns(spark: Any, place: Place, data: str) -> None:
-    rows = (
-        spark.read.format("rumq")
-        .schema("payload binary, topic string")
-        .options(**place(data))
-        .load()
-        .collect()
+def test_a_narrow_schema_reads_those_columns(
+    spark: Any, place: Place, data: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark gives each row the names of the schema, whatever the source has read: only the values show it."""
+    asked = record_asked_columns(monkeypatch)
+    named = place(data)
+    frame = (
+        spark.read.format("rumq").schema("payload binary, topic string, lsn bigint").options(**named).load()
     )
-    assert len(rows) == 300 and set(rows[0].asDict()) == {"payload", "topic"}
+    rows = [(bytes(row.payload), row.topic, row.lsn) for row in frame.collect()]
+    assert sorted(rows, key=itemgetter(2)) == [(b"%d" % n, f"plant/{n % 3}/temp", n) for n in range(300)]
+    # Workers are other processes; the server is in this one.
+    assert set(asked) == (set() if "path" in named else {("payload", "topic", "lsn")})
+
+
+def test_a_narrow_schema_makes_no_other_columns(
+    place: Place, data: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Likewise in this process, for files: columns that nobody asked for are not even made from the log."""
+    made: list[str] = []
+    array = Columns.array
+    monkeypatch.setattr(Columns, "array", lambda self, name: made.append(name) or array(self, name))
+    schema = StructType([StructField("payload", BinaryType()), StructField("topic", StringType())])
+    reader = RumqDataSource(place(data)).reader(schema)
+    (part,) = reader.partitions()
+    batches = list(reader.read(part))
+    assert [value for batch in batches for value in batch.column("payload").to_pylist()] == [
+        b"%d" % n for n in range(300)
+    ]
+    assert set(made) == {"payload", "topic"}
+
+
+def record_asked_columns(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The columns of each ticket that a server in this process gets."""
+    asked: list[tuple[str, ...]] = []
+    batches = ServedLog.batches
+
+    def noted(log: ServedLog, ticket: Ticket, caller: Any) -> Any:
+        asked.append(ticket.columns)
+        return batches(log, ticket, caller)
+
+    monkeypatch.setattr(ServedLog, "batches", noted)
+    return asked
 
 
 def test_the_names_and_types_of_the_kafka_source(spark: Any, place: Place, data: str) -> None:

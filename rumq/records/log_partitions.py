@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rumq.spark.source.flight_log import remote_partitions
+from rumq.records.flight_log import remote_partitions
 from rumq.table.options import Options
 from rumq.table.partition_ranges import ReadablePartition, chosen, partition_ranges
 

@@ -6,7 +6,7 @@ before a fork."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,11 +53,12 @@ def remote_partitions(location: FlightLocation) -> dict[str, RemotePartition]:
 
 
 def remote_batches(
-    options: Options, partition: str, start: int, end: int, names: Sequence[str], schema: pa.Schema,
-    pushed_filters: PushedFilters,
-) -> Iterator[pa.RecordBatch]:  # fmt: skip
-    """A range, as `rumq.table.scan.scan` returns it from files. names: of the columns, in the order of the schema"""
+    options: Options, partition: str, start: int, end: int, schema: pa.Schema, pushed_filters: PushedFilters
+) -> Iterator[pa.RecordBatch]:
+    """A range, as `rumq.table.scan.scan` returns it from files."""
     from rumq.flight.tickets import Ticket
+
+    names = schema.names
 
     assert options.flight_location is not None
     # The regular expression is applied here: on the server a slow one could block all clients.
@@ -94,7 +95,7 @@ def matching(batch: pa.RecordBatch, wants: Callable[[str], bool]) -> pa.RecordBa
 
 
 def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same rows with Spark's names for inner fields, without a copy."""
+    """The same rows with the schema's names for inner fields (Spark has its own), without a copy."""
     import pyarrow as pa
 
     arrays = [batch.column(name).cast(schema.field(name).type) for name in schema.names]

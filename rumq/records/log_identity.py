@@ -22,7 +22,7 @@ def segments_at(options: Options, found: Sequence[ReadablePartition], lsns: Lsns
     cost: one request if a broker serves the log"""
     asked = {view.name: lsns[view.name] for view in found if lsns.get(view.name, 0) > 0}
     if options.flight_location is not None:
-        from rumq.spark.source.flight_log import flight_client
+        from rumq.records.flight_log import flight_client
 
         names = flight_client(options.flight_location).segments(asked) if asked else {}
     else:
