@@ -29,13 +29,14 @@ AT_ONCE_MAX = 4  # tests start brokers and clients: a group uses more than one c
 
 # Seconds of each group on two cores, to start the longest first: wrong ones cost time, nothing else.
 SECONDS = {
-    "spark": 300, "cli": 180, "attacks": 150, "limits": 150, "faults": 120, "cluster": 700,
-    "docs": 150, "page": 95, "gateway": 95,
+    "cluster/live": 480, "spark": 420, "cli": 360, "attacks": 150, "limits": 150, "docs": 150, "cluster": 130,
+    "faults": 120, "page": 95, "gateway": 95,
     "conformance, not compiled": 90, "types": 80, "net and interop": 60, "mosquitto": 55, "session": 50,
     "simulation": 50, "conformance, two shards": 40, "lake": 35,
 }  # fmt: skip
 SECONDS_OF_OTHERS = 20
 TOGETHER = {"net and interop": ("net", "interop")}  # both install MQTT.js into tests/interop/node_modules
+APART = ("cluster/live",)  # of the rest of its folder: it waits for real clusters, the rest computes
 ALONE = ("isolation",)
 
 
@@ -66,7 +67,9 @@ def groups() -> Iterator[Group]:
     for name, joined in TOGETHER.items():
         yield Group(name, [[*PYTEST, *(f"tests/{folder}" for folder in joined)]])
         names -= set(joined)
-    yield from (Group(name, [[*PYTEST, f"tests/{name}"]]) for name in sorted(names))
+    for name in [*sorted(names), *APART]:
+        without = [f"--ignore=tests/{part}" for part in APART if part.startswith(f"{name}/")]
+        yield Group(name, [[*PYTEST, f"tests/{name}", *without]])
     yield Group(
         "tests/*.py", [[*PYTEST, *(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/test_*.py"))]]
     )

@@ -16,7 +16,7 @@ from tests.cluster.live.moving_clients import Crowd
 from tests.net.authorities import Authorities
 from tests.net.conftest import authorities as authorities
 
-MOVES, MOVES_TLS = 9, 5
+MOVES, MOVES_TLS = 6, 3  # each of three shards twice, and once
 MOVES_LONG = int(os.environ.get("RUMQ_MOVES", "100"))
 SETTLE_SECONDS = 20.0
 # Events that say why a client noticed something.

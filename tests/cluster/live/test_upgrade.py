@@ -42,7 +42,9 @@ def unpack(folder: Path) -> None:
         archive.extractall(folder, filter="data")
     compiled = [path for package in PACKAGES for path in (ROOT / package).rglob("*.so")]
     declared = [path for package in PACKAGES for path in (ROOT / package).rglob("*.pxd")]
-    sources = [*(path.with_name(path.name.partition(".")[0] + ".py") for path in compiled), *declared]
+    written = (path.with_name(path.name.partition(".")[0] + ".py") for path in compiled)
+    # What Cython's modules share has no source of its own.
+    sources = [*(path for path in written if path.exists()), *declared]
     if all(is_same(path, folder / path.relative_to(ROOT)) for path in sources):
         for path in compiled:
             (folder / path.relative_to(ROOT)).write_bytes(path.read_bytes())
