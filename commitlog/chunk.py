@@ -64,6 +64,7 @@ class Chunk:
         self.sources = sources
         self.routes: tuple[int, list[int], memoryview | None] | None = None
         self.blobs: dict[Any, Any] | None = None
+        self.publishers: dict[int, bytes] | None = None
         self.traces: Any = None
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.kernel_forms import forms
 
 ROW_V5 = 16
-NAMES = [b"", b"device-1", b"", b"device-3"]
+NAMES = {1: b"device-1", 3: b"device-3"}
 
 
 @pytest.fixture(params=forms("rumq.mqtt.kernels.fanout"))
@@ -33,7 +33,7 @@ def chunk(*publishers: int, properties: bytes = b"\0") -> tuple[bytes, bytes]:
 
 def built(
     kernel: Any,
-    publishers: list[bytes] | None,
+    publishers: dict[int, bytes] | None,
     *numbers: int,
     v5: bool = True,
     located: bytes = b"",

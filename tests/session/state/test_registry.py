@@ -1,5 +1,6 @@
 """Sessions are resumed, taken over, ended and expired, and wills wait for them. MQTT 5.0, 3.1.2 and 4.1."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -25,9 +26,13 @@ class Commands(list[Any]):
 class World:
     def __init__(self) -> None:
         self.commands, self.wills = Commands(), list[str]()
+        self.released: list[Sequence[int]] = []
         self.journal = JournalRecorder()
         self.registry = Registry(
-            self.commands, lambda session, will, current: self.wills.append(will.topic), self.journal
+            self.commands,
+            lambda session, will, current: self.wills.append(will.topic),
+            self.journal,
+            self.released.append,
         )
 
     def session(self, *, expiry: int = 0, will_delay: int | None = None) -> Session:
