@@ -29,8 +29,9 @@ SEALS_BETWEEN = 16  # a start scans at most so many segments, beside those that 
 
 
 class Snapshot(NamedTuple):
-    """Every topic used below `lsn`, in the order of their numbers, and its next offset; publishers: client ids of numbers
-    below `publishers_end`, as far as they are still known."""
+    """Every topic used below `lsn`, in the order of their numbers, and its next offset.
+
+    publishers: client ids of numbers below `publishers_end`, as far as they are still known"""
 
     lsn: int
     topics: list[bytes]

@@ -1,8 +1,8 @@
 """The client ids of a partition's publishers, by number, as many as are needed in memory.
 
-A number is given once and never to another client id, so each segment's rows and names are true for ever. Which of them are
-in memory is bounded: those in use, those of records in memory, and the last KEPT_MAX others. A client id that has been
-dropped gets another number when it publishes again; the names of older records are read with them (`commitlog.cold_reads`).
+A number is given once and never to another client id, so each segment's rows and names are true for ever. In memory are
+those in use, those of records in memory, and the last KEPT_MAX others. A client id that has been dropped gets another
+number when it publishes again; the names of older records are read with them (`commitlog.cold_reads`).
 Knows no file and no client."""
 
 from __future__ import annotations

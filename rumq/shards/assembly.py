@@ -217,7 +217,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     wills = WillPublisher(events, context.policies, store, turn.batches, topics, budget.charge_will)
     recorder = JournalRecorder()
     registry = Registry(
-        commands, lambda *will: events.alone("will", lambda: wills.publish_will(*will)), recorder, store.release_publishers
+        commands, lambda *w: events.alone("will", lambda: wills.publish_will(*w)), recorder, store.release_publishers
     )  # fmt: skip
     sessions = registry.sessions
     journal = JournalWriter(

@@ -1,5 +1,5 @@
-"""The attack: a client subscribes and unsubscribes in a loop. Every topic that is known is matched again with its next message,
-and who publishes, and everybody behind it in the partition, waited for it.
+"""The attack: a client subscribes and unsubscribes in a loop. Every topic that is known is matched again with its next
+message, and who publishes, and everybody behind it in the partition, waited for it.
 
 Visits of the filter index are counted, not time."""
 

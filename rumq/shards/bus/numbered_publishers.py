@@ -1,7 +1,8 @@
 """The numbers that a shard gives to those who publish from it to one partition of another shard.
 
-They are the link's alone, not the log's: a number that nobody holds any more is given to another client id, once the owner has
-committed the last record with it. So there are as many as sessions, and KEPT_MAX. Knows no partition and no message."""
+They are the link's alone, not the log's: a number that nobody holds any more is given to another client id, once the
+owner has committed the last record with it. So there are as many as sessions, and KEPT_MAX. Knows no partition and no
+message."""
 
 from __future__ import annotations
 

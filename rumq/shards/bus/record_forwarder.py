@@ -31,8 +31,8 @@ VIEWS_MAX = 12  # a socket takes 64 buffers at once
 class SentNames:
     """Client ids of publisher numbers, sent to a shard whose subscribers ask for publishers, ahead of their records.
 
-    A number is one client id's for ever. The other shard keeps the last 2 * SENT_MAX that it was sent; which ones it has is
-    known here of SENT_MAX, then all are sent anew as they are needed."""
+    A number is one client id's for ever. The other shard keeps the last 2 * SENT_MAX that it was sent; which ones it
+    has is known here of SENT_MAX, then all are sent anew as they are needed."""
 
     def __init__(self, link: BusLink, partitions: Sequence[PartitionWriter]) -> None:
         self._link = link
@@ -204,6 +204,6 @@ class RemoteSubscriber:
         link.say(m.Wanted(message.request))
 
     def introduce(self, index: int, rows: Raw, own: dict[int, bytes] | None = None) -> None:
-        """Name the publishers of some rows, if the other shard asks for them: before the records. own: of their chunk"""
+        """Name the publishers of some rows to a shard that asks for them, before the records. own: their chunk's"""
         if self._names is not None:
             self._names.introduce(index, publishers_in(rows), own)

@@ -53,6 +53,11 @@ def wire_form(
     )
 
 
+def tells_publisher(group: Group) -> bool:
+    """Whether somebody in the group asked who published."""
+    return any(form.tells_publisher for form in group.forms)
+
+
 class FanOutCache:
     """Builds and keeps blobs. feeds: by partition"""
 
@@ -67,7 +72,7 @@ class FanOutCache:
 
     def forms(self, group: Group, partition: int, v5: bool, chunk: Chunk) -> list[fanout.Form]:
         """The group's forms as the kernel takes them."""
-        if chunk.publishers is not None and any([form.tells_publisher for form in group.forms]):
+        if chunk.publishers is not None and tells_publisher(group):
             names = chunk.publishers
             return [wire_form(form, v5, self._place(group, partition), names) for form in group.forms]
         cache: list[list[fanout.Form]] | None = group.cache  # type: ignore[assignment]

@@ -66,8 +66,8 @@ class NewTopicBudget:
     def change_filters(self, client: ClientInfo) -> float:
         """A client is about to subscribe or unsubscribe, and topics that are known will be matched again.
 
-        What that costs until somebody else changes filters is charged to this one's holder, at most a second's visits for
-        each change: a loop of them is slowed down, and one change keeps nobody waiting, however many topics there are.
+        What that costs until somebody else changes filters is charged to this one's holder, at most a second's visits
+        for each change: a loop is slowed down, and one change keeps nobody waiting, however many topics there are.
 
         returns: how many seconds it has to wait before it asks again; 0.0: it may"""
         now, rate = self._clock.monotonic, self._limits().new_topic_visits_per_second_max

@@ -4,7 +4,15 @@ from commitlog.dictionary import maybe_snapshot
 from commitlog.replica.inventory import inventory
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import (
-    DIRECTORY, Seen, append, everything, index, opened, same_publishers, some_records, write,
+    DIRECTORY,
+    Seen,
+    append,
+    everything,
+    index,
+    opened,
+    same_publishers,
+    some_records,
+    write,
 )  # fmt: skip
 from tests.commitlog.replica.copying import SEGMENT_BYTES, align, copy_all, mirror_of, recovered, states
 from tests.commitlog.test_log_agrees_with_a_list import PowerLost, chooser, power_for

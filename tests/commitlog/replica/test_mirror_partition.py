@@ -10,7 +10,14 @@ from commitlog.replica.mirror_partition import MirrorPartition
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.verify import verify
 from tests.commitlog.records import (
-    DIRECTORY, append, everything, mark, opened, same_publishers, some_records, write,
+    DIRECTORY,
+    append,
+    everything,
+    mark,
+    opened,
+    same_publishers,
+    some_records,
+    write,
 )  # fmt: skip
 from tests.commitlog.records import index as index_leader
 from tests.commitlog.replica.copying import (
