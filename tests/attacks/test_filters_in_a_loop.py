@@ -35,24 +35,29 @@ def shard() -> Iterator[Turned]:
 def elsewhere(shard: Turned, client_id: str) -> Connection:
     """A client of another address than the others."""
     made = Connection(shard, client_id)
-    made.link.client.address = "198.51.100.7"
+    made.peer = "198.51.100.7:1883"
     return made
 
 
-def loop(shard: Turned, client: Connection, topic: str, filters: list[str], turns: int) -> int:
-    """So many turns in which a topic gets a message, and a client changes a filter if it is read. returns: visits"""
+def loop(shard: Turned, client: Connection, topic: str, filters: list[str], turns: int) -> tuple[int, int]:
+    """So many turns in which a topic gets a message, and a client changes a filter if it is read.
+
+    returns: visits, and in how many turns the client was not read"""
     publisher = elsewhere(shard, "publisher")
     publisher.say(wire.publish(topic, b"first"))
-    before = visits(shard)
-    for turn in range(turns):
-        if not client.is_held:
-            asked = filters[turn // 2 % len(filters)]
-            client.send(wire.unsubscribe(1, [asked]) if turn % 2 else wire.subscribe(1, [(asked, 0)]))
+    before, changes, held = visits(shard), 0, 0
+    for _ in range(turns):
+        if client.is_held:
+            held += 1
+        else:
+            asked = filters[changes // 2 % len(filters)]
+            client.send(wire.unsubscribe(1, [asked]) if changes % 2 else wire.subscribe(1, [(asked, 0)]))
+            changes += 1
         publisher.send(wire.publish(topic, b"x"))
         shard.turn()
         shard.monotonic += TURN_SECONDS
     assert not publisher.is_held, "who publishes to a topic that is known pays nothing"
-    return visits(shard) - before
+    return visits(shard) - before, held
 
 
 @pytest.mark.parametrize(
@@ -63,9 +68,9 @@ def test_a_loop_of_subscriptions_makes_no_more_work_than_its_holder_has_paid_for
 ) -> None:
     topic = new_topics(1, LEVELS)[0]
     greedy, turns = Connection(shard, "greedy"), 600
-    spent = loop(shard, greedy, topic, [topic if f == "TOPIC" else f for f in filters], turns)
+    spent, held = loop(shard, greedy, topic, [topic if f == "TOPIC" else f for f in filters], turns)
     seconds = turns * TURN_SECONDS + BURST_SECONDS
-    assert greedy.is_held or greedy.closed
+    assert held > turns // 3
     assert RATE * seconds / 3 < spent <= RATE * seconds + 4_000
     other = elsewhere(shard, "other")
     other.send(wire.subscribe(1, [("other/#", 0)]))
@@ -76,7 +81,8 @@ def test_a_loop_of_subscriptions_makes_no_more_work_than_its_holder_has_paid_for
 def test_who_waits_is_served_once_it_has_paid(shard: Turned) -> None:
     greedy = Connection(shard, "greedy")
     loop(shard, greedy, new_topics(1, LEVELS)[0], ["#"], 600)
-    assert greedy.is_held
+    while not greedy.is_held:
+        loop(shard, greedy, new_topics(1, LEVELS)[0], ["#"], 1)
     greedy.take()
     greedy.send(wire.publish("behind/it", b"x"))
     for _ in range(20):

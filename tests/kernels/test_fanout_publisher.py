@@ -104,10 +104,10 @@ def test_it_counts_against_the_largest_packet(kernel: Any) -> None:
 
 
 def test_names_that_come_later_are_seen(kernel: Any) -> None:
-    names = [b""]
+    names: dict[int, bytes] = {}
     form = kernel.Form(0, 0, False, b"", b"", names)
     assert not form.plain() and kernel.Form(0, 0, False, b"", b"", None).plain()
-    names.append(b"new")
+    names[1] = b"new"
     rows, frames = chunk(1)
     blob, _ = kernel.build(rows, frames, 0, 1, 5, 0, [form], None, None, True, 0, 0, 0, None, 0, 1 << 40)
     assert bytes(blob.data) == frame(told(b"new"))

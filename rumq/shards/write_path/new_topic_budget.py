@@ -85,7 +85,7 @@ class NewTopicBudget:
         """A will is about to create a topic: it does not wait, but the next new topics of its owner do."""
         now, limits, groups = self._clock.monotonic, self._limits(), self._groups
         left = groups.visits_left
-        groups.match_ahead(name.decode(), may_wait=False)
+        groups.match_ahead(name.decode())  # what a turn has left for it; its route takes the rest
         spent = left - groups.visits_left
         self._visits.spend(holder, max(0, spent - FREE_VISITS), limits.new_topic_visits_per_second_max, now)
         self._topics.spend(client_id, 1, limits.new_topics_per_second_max, now)

@@ -184,3 +184,20 @@ def test_every_filter_is_looked_at() -> None:
     subscriber = Subscriber("pump", None)
     subscriber.main_subscriptions = {"a": Subscription("a")}
     assert subscriber.plain_filters() == ["a"]
+
+
+def test_the_publisher_numbers_of_a_session_are_released_when_it_ends_and_not_before() -> None:
+    world = World()
+    short, lasting = world.session(), Session("other", None, personal=False)
+    assert short.publishers is None
+    short.own_publishers(3)[1] = 7
+    world.registry.end(short)
+    world.registry.end(short)
+    assert world.released == [[0, 7, 0]] and short.publishers is None
+    lasting.expiry_seconds = 10
+    lasting.own_publishers(3)[2] = 9
+    world.registry.sessions[lasting.key] = lasting
+    world.registry.leave(lasting, with_will=False, now=0.0)
+    assert len(world.released) == 1, "its QoS 2 messages are known by the number"
+    world.registry.expire(11.0)
+    assert world.released[1:] == [[0, 0, 9]]
