@@ -45,8 +45,8 @@ class Chunk:
     """
 
     __slots__ = (
-        "base_lsn", "base_ts", "blobs", "count", "flags", "frames", "next_lsn", "routes", "rows", "sources", "tags",
-        "traces",
+        "base_lsn", "base_ts", "blobs", "count", "flags", "frames", "next_lsn", "publishers", "routes", "rows",
+        "sources", "tags", "traces",
     )  # fmt: skip
 
     def __init__(

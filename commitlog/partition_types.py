@@ -67,8 +67,9 @@ class PartitionReader(Protocol):
     generation: int
     stream: str
     topic_names: list[bytes]
-    publisher_names: NamesOfPublishers
 
+    @property
+    def publisher_names(self) -> NamesOfPublishers: ...
     @property
     def topic_ids(self) -> NumberIndex: ...
     @property

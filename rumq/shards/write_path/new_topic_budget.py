@@ -28,6 +28,7 @@ class NewTopicBudget:
         """limits: those of the broker now"""
         self._groups, self._clock, self._limits = groups, clock, limits
         self._topics, self._visits = TokenBuckets(), TokenBuckets()
+        self._changes = TokenBuckets()  # of visits too: who creates topics may subscribe meanwhile
         self._tried: dict[str, None] = {}
         self._changer = ""  # the holder that has changed filters last
         self._allowance = 0.0  # visits that may still be charged to it for that
@@ -73,10 +74,10 @@ class NewTopicBudget:
         now, rate = self._clock.monotonic, self._limits().new_topic_visits_per_second_max
         spent = min(float(self._groups.rematch_visits), self._allowance)
         self._groups.rematch_visits = 0
-        self._visits.spend(self._changer, spent, rate, now)
+        self._changes.spend(self._changer, spent, rate, now)
         self._allowance -= spent
         holder = _holder_of(client)
-        wait = self._visits.wait(holder, now)
+        wait = self._changes.wait(holder, now)
         if not wait:
             self._changer, self._allowance = holder, float(rate)
         return wait

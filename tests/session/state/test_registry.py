@@ -188,7 +188,8 @@ def test_every_filter_is_looked_at() -> None:
 
 def test_the_publisher_numbers_of_a_session_are_released_when_it_ends_and_not_before() -> None:
     world = World()
-    short, lasting = world.session(), Session("other", None, personal=False)
+    short = world.session()
+    lasting, _ = world.registry.open("other", None, personal=False, clean_start=False)
     assert short.publishers is None
     short.own_publishers(3)[1] = 7
     world.registry.end(short)
@@ -196,7 +197,6 @@ def test_the_publisher_numbers_of_a_session_are_released_when_it_ends_and_not_be
     assert world.released == [[0, 7, 0]] and short.publishers is None
     lasting.expiry_seconds = 10
     lasting.own_publishers(3)[2] = 9
-    world.registry.sessions[lasting.key] = lasting
     world.registry.leave(lasting, with_will=False, now=0.0)
     assert len(world.released) == 1, "its QoS 2 messages are known by the number"
     world.registry.expire(11.0)
