@@ -53,7 +53,7 @@ class AckSource(Protocol):
 class NamesOfPublishers(Protocol):
     """Client ids by publisher number."""
 
-    def get(self, number: int, default: bytes = b"", /) -> bytes: ...
+    def get(self, number: int, default: bytes, /) -> bytes: ...
 
 
 class PartitionReader(Protocol):

@@ -50,8 +50,6 @@ class PublisherNames:
         """The client id; `default` where it is not in memory, or was never given."""
         return self._names.get(number, default)
 
-    __getitem__ = get
-
     def hold(self, name: bytes) -> int:
         """The number of a client id, from 1, which stays its own until it is released; added if it has none."""
         number = self._numbers.get(name)

@@ -8,7 +8,7 @@ from typing import Protocol
 class PublisherNames(Protocol):
     """Client ids by publisher number: of a partition, or of one chunk."""
 
-    def get(self, number: int, /) -> bytes | None: ...
+    def get(self, number: int, default: bytes, /) -> bytes: ...
 
 
 def pair(name: bytes, value: bytes) -> bytes:
@@ -48,5 +48,5 @@ def location(located: bytes, topic_offset: int, lsn: int, ts_us: int) -> bytes:
 
 def published_by(publishers: PublisherNames, number: int) -> bytes:
     """The user property that tells a subscriber who published; empty where the log does not name a publisher."""
-    name = publishers.get(number)
+    name = publishers.get(number, b"")
     return pair(b"rumq-publisher", name) if name else b""

@@ -52,7 +52,10 @@ def wait_to_change(responder: RequestResponder, first_byte: int, body: bytes, se
         if seconds := broker.change_filters(responder.client):
             wait_to_change(responder, first_byte, body, seconds)
         else:
-            responder.resume(lambda: serve_now(responder, first_byte, body) and None)
+            responder.resume(finish)
+
+    def finish() -> None:
+        serve_now(responder, first_byte, body)
 
     broker.later(min(seconds, CHANGE_SECONDS_MAX), partial(run_confined, responder, again))
 
