@@ -50,6 +50,10 @@ class PublisherNames:
         """The client id; `default` where it is not in memory, or was never given."""
         return self._names.get(number, default)
 
+    def __getitem__(self, number: int) -> bytes:
+        """As `get`, for who writes the records: those in memory have theirs."""
+        return self._names.get(number, b"")
+
     def hold(self, name: bytes) -> int:
         """The number of a client id, from 1, which stays its own until it is released; added if it has none."""
         number = self._numbers.get(name)
