@@ -72,21 +72,16 @@ class RetainedView:
             if old is not None and self.replaced_bytes_max:
                 if partition not in self._replaced:
                     self._replaced[partition] = Replaced()
-                self._replaced[partition].add(
-                    chunk.base_lsn + row, chunk.base_ts, name, old, self.replaced_bytes_max
-                )
+                self._replaced[partition].add(chunk.base_lsn + row, name, old, self.replaced_bytes_max)
 
-    def replaced(
-        self, topic_filter: str, below: list[int], sent: list[int], since_us: int = 0
-    ) -> list[Retained]:
+    def replaced(self, topic_filter: str, below: list[int], sent: list[int]) -> list[Retained]:
         """What a filter matches of the messages that were the retained ones at these lsns of each partition, and have
-        been replaced or removed since, by records that are not sent yet, and not before a time. Cost: what has been
-        replaced since."""
+        been replaced or removed since, by records that are not sent yet. Cost: what has been replaced since."""
         wanted = topic_filter.encode()
         return [
             message
             for partition, replaced in self._replaced.items()
-            for message in replaced.find(wanted, below[partition], sent[partition], since_us)
+            for message in replaced.find(wanted, below[partition], sent[partition])
         ]
 
     def put(self, message: Retained) -> None:
@@ -152,23 +147,21 @@ class Replaced:
     """Retained messages of one partition that others have replaced lately, in the order in which they did."""
 
     def __init__(self) -> None:
-        self._entries: deque[tuple[int, int, bytes, bytes]] = (
-            deque()
-        )  # by which lsn, when, topic, the message
+        self._entries: deque[tuple[int, bytes, bytes]] = deque()  # by which lsn, topic, the message
         self._bytes = 0
 
-    def add(self, lsn: int, ts_us: int, name: bytes, raw: bytes, bytes_max: int) -> None:
+    def add(self, lsn: int, name: bytes, raw: bytes, bytes_max: int) -> None:
         """A message was replaced by the record with `lsn`. The oldest go beyond so many bytes."""
-        self._entries.append((lsn, ts_us, name, raw))
+        self._entries.append((lsn, name, raw))
         self._bytes += len(raw)
         while self._bytes > bytes_max:
-            self._bytes -= len(self._entries.popleft()[3])
+            self._bytes -= len(self._entries.popleft()[2])
 
-    def find(self, topic_filter: bytes, below: int, sent: int = 0, since_us: int = 0) -> list[Retained]:
-        """Those that were retained just below an lsn. sent, since_us: what replaced them is not below it, or before"""
+    def find(self, topic_filter: bytes, below: int, sent: int = 0) -> list[Retained]:
+        """Those that were retained just below an lsn. sent: what replaced them is not below it"""
         found: list[Retained] = []
-        for lsn, ts_us, name, raw in reversed(self._entries):
-            if lsn < max(below, sent) or ts_us < since_us:
+        for lsn, name, raw in reversed(self._entries):
+            if lsn < max(below, sent):
                 break
             message = unpacked(name, raw)
             if message.lsn < below and filters.matches(topic_filter, name):

@@ -78,7 +78,7 @@ def build_bus(
     interest = Interest(others, router, placement, timers, groups)
     home = SharedGroupHome(router, commands, timers, barrier, interest)
     feeds = RemoteFeeds(router, sessions)
-    queries = QueryServer(store, router, reader, timers, clock, search_start, leave_behind, reads=reads)
+    queries = QueryServer(store, router, reader, timers, search_start, leave_behind, reads=reads)
     restarts = RestartQueries(store, reader, timers, placement, guard, urgent)
     here = ThisShard(index, incarnation, own, router.feeds, admission, quota)
     for shard in range(count):

@@ -133,6 +133,10 @@ class Interest:
             self._timers.next_turn(self._ask_where_they_stand)
         self._meeting.append(then)
 
+    def is_away(self, index: int) -> bool:
+        """Whether a shard has been away for so long that nobody waits for it."""
+        return self._away.get(index, 0) >= LOOKS
+
     def _ask_where_they_stand(self) -> None:
         calls, self._meeting = self._meeting, []
 
@@ -141,7 +145,7 @@ class Interest:
                 call()
 
         # One that has been away for long holds up nobody again, unlike for a filter that is new to it.
-        away = {index for index, looks in self._away.items() if looks >= LOOKS}
+        away = {index for index in self._others if self.is_away(index)}
         if away.issuperset(self._others):
             met()
         else:

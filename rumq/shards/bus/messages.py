@@ -262,11 +262,14 @@ class FindStart(Message, frozen=True, tag="find"):
 
 
 class FindRetained(Message, frozen=True, tag="retained?"):
-    """Find the messages of a filter that are retained now; answered with `Found`. below: partition -> lsn"""
+    """Find the messages of a filter that are retained now; answered with `Found`. below: partition -> lsn
+
+    is_met: the asker has heard where the shard stands since its client asked; else `below` may be old"""
 
     request: int
     topic_filter: str
     below: dict[int, int]
+    is_met: bool = True
 
 
 class RetainedItem(msgspec.Struct, frozen=True, array_like=True):

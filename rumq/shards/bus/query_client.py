@@ -41,10 +41,13 @@ class QueryClient:
         self._others[partition.owner].ask(lambda request: m.ReadFrom(request, index, lsn), answered)
 
     def find_retained(self, effect: FindRetained) -> None:
-        for other in self._others.values():
+        for index, other in self._others.items():
             below = {p.index: effect.below[p.index] for p in other.partitions}
             if below:
-                question = partial(m.FindRetained, topic_filter=effect.subscription.topic_filter, below=below)
+                question = partial(
+                    m.FindRetained, topic_filter=effect.subscription.topic_filter, below=below,
+                    is_met=not self._interest.is_away(index),
+                )  # fmt: skip
                 other.ask(question, partial(self._retained_found, effect))
 
     def _retained_found(self, effect: FindRetained, answer: m.Found, _: memoryview) -> None:

@@ -20,12 +20,11 @@ from router.retained import Retained
 from router.shard import Shard
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink, Raw
-from rumq.shards.turn.ports import Call, Clock, FaultGuard, Placement, ReadPool, Timers
+from rumq.shards.turn.ports import Call, FaultGuard, Placement, ReadPool, Timers
 from rumq.shards.turn.read_gate import ReadGate
 
 READ_BYTES = 1 << 18
 RETAINED_A_PIECE = 256
-REPLACED_US = 1_000_000  # an asker that is not away has heard of what is older
 BUSY_SECONDS = 0.002  # the bus is full: look again after that
 UNCOMMITTED_SECONDS = 0.005  # likewise, records are not committed yet
 T = TypeVar("T")
@@ -51,12 +50,12 @@ class Asker(NamedTuple):
 
 class QueryServer:
     def __init__(
-        self, store: Store, router: Shard, reader: ReadPool, timers: Timers, clock: Clock,
+        self, store: Store, router: Shard, reader: ReadPool, timers: Timers,
         search_start: SearchStart, leave_behind: Callable[[int, int, Callable[[], None]], None], *, reads: ReadGate,
     ) -> None:  # fmt: skip
         """search_start: of this shard's partitions; leave_behind: counts what readers here lose of a partition below an
         lsn, then calls back; reads: where questions wait until this shard may answer them"""
-        self._reads, self._clock = reads, clock
+        self._reads = reads
         self._store, self._router, self._reader, self._timers = store, router, reader, timers
         self._search_start, self._leave_behind = search_start, leave_behind
 
@@ -132,11 +131,12 @@ class QueryServer:
         below = [question.below.get(feed.index, 0) for feed in self._router.feeds]
         view = self._router.view_of(question.topic_filter)
         # The asker may stand behind us: what has replaced these is to come to it, as live messages. Those that are on
-        # their way come first, and what they have replaced must not come behind them. Where the asker was away for
-        # longer, the live ones are all that it gets: a message with RETAIN is what was acknowledged last.
-        sent = [asker.names.sent(feed.index) for feed in self._router.feeds]
-        since = self._clock.now_us - REPLACED_US
-        messages = view.replaced(question.topic_filter, below, sent, since)
+        # their way come first, and what they have replaced must not come behind them. Where the asker was away, the
+        # live ones are all that it gets: a message with RETAIN is none that was replaced before its client asked.
+        messages = []
+        if question.is_met:
+            sent = [asker.names.sent(feed.index) for feed in self._router.feeds]
+            messages = view.replaced(question.topic_filter, below, sent)
         search = view.search(question.topic_filter, below)
 
         def go_on() -> None:

@@ -24,7 +24,10 @@ class Client:
         self.hand, self.others = Hand(), {1: Other(1), 2: Other(2)}
         self.partition = SimpleNamespace(index=5, owner=1, first_lsn=0, name_topics=lambda names: None)
         feeds: Any = SimpleNamespace(partition=lambda index: self.partition, drop_cached=lambda: None)
-        interest: Any = SimpleNamespace(confirm=lambda filters, then, marks: True)
+        self.away: set[int] = set()  # shards that nobody waits for
+        interest: Any = SimpleNamespace(
+            confirm=lambda filters, then, marks: True, is_away=lambda index: index in self.away
+        )
         self.client = QueryClient(self.others, feeds, self.hand, interest)
 
 
@@ -41,6 +44,17 @@ def test_chunks_are_read_from_the_owner_and_a_fault_is_an_error(asked: Client) -
     ((chunks, fault),) = found
     assert chunks == [Gap(7, 9, "damaged")] and isinstance(fault, OSError)
     assert asked.partition.first_lsn == 3 and not asked.others[2].asked
+
+
+def test_owners_that_were_away_are_told_that_this_shard_stands_where_it_stood(asked: Client) -> None:
+    for index, other in asked.others.items():
+        other.partitions = [SimpleNamespace(index=index)]
+    asked.away = {2}
+    subscription: Any = SimpleNamespace(topic_filter="a/+")
+    effect: Any = SimpleNamespace(reader=None, subscription=subscription, below={1: 7, 2: 9})
+    asked.client.find_retained(effect)
+    assert asked.others[1].answer(m.Found(1, {}, [])) == m.FindRetained(1, "a/+", {1: 7})
+    assert asked.others[2].answer(m.Found(1, {}, [])) == m.FindRetained(1, "a/+", {2: 9}, is_met=False)
 
 
 def test_a_replay_starts_once_all_owners_and_this_shard_have_searched(asked: Client) -> None:
