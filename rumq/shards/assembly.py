@@ -213,12 +213,11 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
 
     # Sessions and their journal
     topics = TopicRegistry(store, events)
-    budget = NewTopicBudget(router.groups, clock, lambda: broker.limits)
-    wills = WillPublisher(events, context.policies, store, turn.batches, topics, budget.charge_will)
+    wills = WillPublisher(events, context.policies, store, turn.batches, topics)
     recorder = JournalRecorder()
     registry = Registry(
-        commands, lambda *w: events.alone("will", lambda: wills.publish_will(*w)), recorder, store.release_publishers
-    )  # fmt: skip
+        commands, lambda *will: events.alone("will", lambda: wills.publish_will(*will)), recorder
+    )
     sessions = registry.sessions
     journal = JournalWriter(
         store.internal, store.partitions, recorder, router, sessions.get, clock, lifecycle, lambda: orders.in_force(),
@@ -350,6 +349,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     auth_pool = AuthPool(pump.watch, timers.later, lambda: clock.monotonic)
     access_gate = AccessGate(clock)
     logins = Logins(auth_pool, pump, placement, clock, events, access_gate)
+    budget = NewTopicBudget(router.groups, clock, lambda: broker.limits)
     gate = PublishGate(store, turn.batches, topics, admission, retained_quota, backpressure, budget)
     records = ClientRecords(
         registry, recorder, 1 << len(store.partitions), KeepAliveMonitor(), drop_counters, totals

@@ -133,8 +133,7 @@ def supply(client: Client, wire: Wire) -> None:
         assert session is not None
         if wire.publishers is None:
             wire.publishers = session.own_publishers(len(broker.batches))
-        if not wire.publishers[wire.partition]:  # its will may have given it one
-            wire.publishers[wire.partition] = broker.publisher_number(wire.partition, session.client_id)
+        wire.publishers[wire.partition] = broker.publisher_number(wire.partition, session.client_id)
     elif stop == ingest.FULL:
         broker.batches[wire.partition].grow(wire.frame_bytes)
     else:
