@@ -17,13 +17,16 @@ LONG = "runs for minutes to hours; tests/faults and tests/simulation run short f
 VENV = "makes an environment; tests/packaging/test_wheel.py installs a wheel into one, as a long test"
 DEBIAN = "builds a package; tests/packaging/test_debian.py does and installs it, as a long test"
 SYSTEMD = "needs systemd; tests/packaging/test_service.py runs the unit by a stand-in"
-DESK = "for a desk with a browser; tests/interop/test_browser.py opens the page, tests/spark runs the jobs"
 SPARK_CLUSTER = "a cluster of Spark; tests/spark/runtime/test_standalone.py makes one, as a long test"
+DESK = (
+    "for a desk with a browser; tests/interop/test_browser.py opens the page, tests/spark runs the jobs, "
+    "tests/docs/test_examples.py the programs, as long tests"
+)
 NETWORK = "asks package registries or the network"
 
 # (page, beginning of the block's first line; empty: every block of the page, reason)
 NOT_RUN: list[tuple[str, str, str | Elsewhere]] = [
-    ("README.md", "./run", SELF),
+    ("README.md", "./run", Elsewhere("tests/docs/test_examples.py")),
     ("CONTRIBUTING.md", "", SELF),
     ("bench/README.md", "", PEERS),
     ("docs/cluster.md", "", MACHINES),
