@@ -130,9 +130,9 @@ class Office:
             return
         mine = (self._state.opened, sum(self._logs.ends().values()))
         order = self.members.voters
-        better = [
+        better = [  # an answer may be late, of one that has no vote any more
             peer for peer, answer in self._polled.items()
-            if not answer.hears_leader and (
+            if peer in order and not answer.hears_leader and (
                 (answer.opened, answer.records) > mine
                 or ((answer.opened, answer.records) == mine and order.index(peer) < order.index(self._node))
             )

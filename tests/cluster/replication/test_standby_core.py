@@ -364,6 +364,16 @@ def test_r2_members_that_a_peer_has_noted_since_are_asked_instead_of_the_records
     assert asked == {"d", "e"}
 
 
+def test_c4_a_late_answer_of_one_that_has_no_vote_any_more_ranks_nobody() -> None:
+    replica = Replica()
+    replica.core.tick(0.5)
+    replica.core.take_effects()
+    said = [
+        effect for peer in ("d", "b", "c") for effect in replica.answer(peer, m.Polled(False, 0, 0, 0), 0.5)
+    ]
+    assert [type(each) for each in said] == [fx.ClaimShard]
+
+
 def test_r11_a_copy_in_doubt_serves_nobody() -> None:
     replica = Replica()
     replica.hear(1, m.Promise(4))
