@@ -48,7 +48,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         # The driver is where router, sessions, the pump and the kernels that build bytes meet.
         {
             "trio", "router", "commitlog", "msgspec", "rumq.admin", "rumq.auth", "rumq.session", "rumq.net",
-            "rumq.mqtt", "rumq.tracing",
+            "rumq.mqtt", "rumq.tracing", "rumq.version",
             "rumq.event_ring", "rumq.events", "rumq.cluster.connections", "rumq.cluster.control.records",
             "rumq.cluster.links",
             "rumq.cluster.replication",

@@ -15,7 +15,8 @@ import msgspec
 from commitlog.replica.copy_digest import SegmentDigest
 from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME, NodeAnswer
 from rumq.cluster.control.records import View
-from rumq.cluster.node.copy_inquiries import KIND, CopyAnswer, CopyQuestion
+from rumq.cluster.links.greeting import COPY
+from rumq.cluster.node.copy_inquiries import CopyAnswer, CopyQuestion
 from rumq.errors import RumqError
 from rumq.shards.stats.admin_socket import reachable
 
@@ -177,7 +178,7 @@ def asker(data: str) -> Ask:
     """Asks by way of the node of a data directory on this machine."""
 
     def ask(node: str, shard: int, question: CopyQuestion) -> CopyAnswer:
-        line = msgspec.json.encode({"ask": KIND, "node": node, "shard": shard, "question": question})
+        line = msgspec.json.encode({"ask": COPY, "node": node, "shard": shard, "question": question})
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
                 sock.settimeout(SECONDS_MAX)

@@ -33,7 +33,7 @@ from rumq.cluster.connections.server_reference import maybe_reference
 from rumq.cluster.control.records import ShardRecord, View
 from rumq.cluster.links.client_moves import MOVED
 from rumq.cluster.links.frames import encoded
-from rumq.cluster.node.copy_inquiries import KIND as COPY
+from rumq.cluster.links.greeting import COPY
 from rumq.cluster.replication.quorum import members_of, noted
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason

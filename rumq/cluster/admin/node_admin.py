@@ -29,8 +29,8 @@ from rumq.cluster.agent.messages import Status
 from rumq.cluster.connections.leaders import Leader, maybe_leader
 from rumq.cluster.control.control_plane import Health
 from rumq.cluster.control.records import View
+from rumq.cluster.links.greeting import COPY
 from rumq.cluster.links.unix_address import Address
-from rumq.cluster.node.copy_inquiries import KIND as COPY
 from rumq.events import get_logger
 
 LINE_BYTES_MAX = 48 << 10  # it fits into a greeting

@@ -11,6 +11,7 @@ FEATURE_LEVEL = 1  # of formats and messages between nodes; raised when all node
 TO_A_STRANGER = (
     "refused: the log of the node that refuses has the reason"  # who is of no cluster of ours learns no id
 )
+COPY = "copy"  # a kind, below
 GATEWAY = -1  # in place of a listener's number: the client comes from that node's gateway
 
 

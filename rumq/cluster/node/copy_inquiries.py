@@ -14,7 +14,6 @@ from commitlog.errors import LogError
 from commitlog.files import Files
 from commitlog.replica.copy_digest import SegmentDigest, copy_digest, marked_view
 
-KIND = "copy"  # of a greeting
 WAITING_MAX = 4  # questions at once
 BYTES_MAX = 16 << 20  # that a question has read
 LOOK_SECONDS = 0.02

@@ -20,11 +20,10 @@ from rumq.cluster.agent.agent_socket import STARTING, AgentSocket
 from rumq.cluster.agent.messages import Claim, Claimed, Done, Order, Report, Seen
 from rumq.cluster.agent.report_filter import ReportFilter
 from rumq.cluster.control.records import NodeRecord, View
-from rumq.cluster.links.greeting import FEATURE_LEVEL, TO_A_STRANGER, Greeting, Refused, Taken
+from rumq.cluster.links.greeting import COPY, FEATURE_LEVEL, TO_A_STRANGER, Greeting, Refused, Taken
 from rumq.cluster.links.greeting_queue import GREETINGS_MAX
 from rumq.cluster.links.impostor_log import ImpostorLog
 from rumq.cluster.node.copy_disk import CopyDisk
-from rumq.cluster.node.copy_inquiries import KIND as COPY
 from rumq.cluster.node.copy_inquiries import CopyInquiries
 from rumq.cluster.node.frame_link import FrameLink, LinkTls
 from rumq.cluster.node.log_copies import NodeLogCopies
