@@ -86,12 +86,15 @@ class SharedGroupRules:
     ) -> None:
         """Remove a session. unacknowledged: (reader number, partition, lsn) of messages that go to another member"""
         member = share.members.pop(subscriber)
-        if member.given or member.before:
-            share.departed[member.reader] = member
         for number, index, lsn in unacknowledged:
             if number == member.reader.number:
                 share.returned.append((index, lsn, lsn + 1))
         member.reader.sink = None
+        # Assigned in this step: without a sink nothing of it is delivered.
+        share.returned.extend(member.given)
+        member.given = []
+        if member.before:
+            share.departed[member.reader] = member
         self._continue_or_end(share)
         self._report_weight(share)  # behind what comes back
 
@@ -101,6 +104,7 @@ class SharedGroupRules:
             return
         if share.returned and not share.is_here:
             self._delivery.effects.append(ShareBack(share.key, list(share.returned)))
+            share.returned.clear()  # what a former member returns later goes back alone: `blocked`
         del self.shares[share.key]
         self._close(share.reader)
 

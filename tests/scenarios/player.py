@@ -78,6 +78,7 @@ class Player:
         self.subscribers: dict[str, Subscriber] = {}
         self._teller = Teller(self.partitions, self.subscribers)
         self._committed = [0] * count
+        self._former: dict[tuple[str, str], Reader] = {}  # of members of a share that have left: name, filter
 
     def step(self, line: str) -> list[str]:
         """The effects of one step, in words."""
@@ -122,6 +123,8 @@ class Player:
         if verb == "ends":
             unacknowledged = [(s.members[who].reader.number, part, lsn) for s in who.shares.values()
                               for part, lsn, _ in places(rest)]  # fmt: skip
+            for asked, share in who.shares.items():
+                self._former[name, asked] = share.members[who].reader
             return c.End(who, unacknowledged)
         if verb == "is":
             return c.Ready(who)
@@ -133,6 +136,7 @@ class Player:
             start: Any = rest[2] if rest[2] != "offset" else ("offset", int(rest[3]))
             return c.Replay(who, f"$log/{rest[2]}/{rest[0]}", subscription(rest[0], ["qos", "1"]), start)
         if verb == "shares":
+            self._former.pop((name, f"$share/{rest[0]}/{rest[1]}"), None)
             return c.JoinShare(who, f"$share/{rest[0]}/{rest[1]}", subscription(rest[1], rest[2:]))
         if verb == "finds":
             lsns = {part: lsn for part, lsn, _ in places(rest)}
@@ -142,7 +146,8 @@ class Player:
             return c.StartFound(who.replays[rest[0]], lsns)
         assert verb == "takes", words
         ((part, lsn, _),) = places(rest)
-        return c.Blocked(self._reader(who, rest[-1]), part, lsn)
+        former = self._former.get((name, rest[-1]))
+        return c.Blocked(former or self._reader(who, rest[-1]), part, lsn)
 
     @staticmethod
     def _reader(who: Subscriber, asked: str) -> Reader:

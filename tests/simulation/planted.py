@@ -7,6 +7,9 @@ SEEDS = "tests/simulation/test_simulation.py::test_what_a_schedule_has_found_onc
 SCHEDULES = "tests/simulation/test_simulation.py::test_schedules_of_fixed_seeds_keep_every_promise"
 FOUND = "tests/simulation/test_found.py"
 LATE = "tests/simulation/test_late_shards.py"
+ENDS = (
+    "tests/scenarios/test_scenarios.py::test_the_router_says_what_the_transcript_says[share-elsewhere-ends]"
+)
 
 PLANTED = [
     # The bus
@@ -151,6 +154,20 @@ PLANTED = [
         "        self._continue_or_end(share)\n        self._report_weight(share)  # behind what comes back\n",
         "        self._report_weight(share)\n        self._continue_or_end(share)\n",
         f"{FOUND}::test_what_the_last_member_of_a_shard_has_not_acknowledged_goes_to_another",
+    ),
+    Planted(
+        "what has gone back to a home goes back again with what a former member refuses",
+        "router/shared_group_rules.py",
+        "            share.returned.clear()  # what a former member returns later goes back alone: `blocked`\n",
+        "",
+        ENDS,
+    ),
+    Planted(
+        "what a shard was assigned as its last member went comes back after it has left",
+        "router/shared_group_rules.py",
+        "        share.returned.extend(member.given)\n        member.given = []\n        if member.before:\n",
+        "        if member.given or member.before:\n",
+        ENDS,
     ),
     Planted(
         "a mark counts before the owner has said what it has", "rumq/shards/bus/publish_sender.py",

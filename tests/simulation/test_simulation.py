@@ -24,6 +24,7 @@ FOUND = (
     23_563,
     36_667,
     500_761,
+    11_062,
 )  # what they showed once has no other test, or needs three shards
 LONG = 20_000
 HAPPENS = (
