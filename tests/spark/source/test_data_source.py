@@ -73,5 +73,6 @@ def test_workers_whose_python_has_no_rumq_are_found_before_a_query(tmp_path: Pat
         rumq.spark.check_workers(session(str(bare)))
     with pytest.raises(WrongWorker, match="there is no such program"):
         rumq.spark.check_workers(session("python9"))
-    rumq.spark.check_workers(session(sys.executable))
-    rumq.spark.check_workers(session("python9", "spark://elsewhere:7077"))
+    rumq.spark.check_workers(
+        session(sys.executable)
+    )  # executors of a cluster: tests/spark/runtime/test_standalone.py
