@@ -4,29 +4,20 @@ Credentials of browsers (cookies, certificates) are never allowed: a page gives 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rumq.gateway.origins import ANY
 from rumq.gateway.problems import problem
 
-ANY = "*"
-ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 PATHS = "/api/"
 METHODS = "GET, POST, DELETE"
 ASKED_HEADERS = "authorization, content-type, last-event-id"
 TOLD_HEADERS = "rumq-cursor, rumq-lost, rumq-more, retry-after, www-authenticate"
 PREFLIGHT_SECONDS = "600"  # so long a browser need not ask again
-
-
-def origin_problem(origin: str) -> str:
-    """Why this is no origin as browsers send it; empty if it is."""
-    if origin == ANY or (ORIGIN.fullmatch(origin) and origin == origin.lower()):
-        return ""
-    return 'expected "*", or scheme, host and port in lower case as in "https://app.example:8443", without a path'
 
 
 class CrossOrigin:

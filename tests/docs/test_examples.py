@@ -1,4 +1,4 @@
-"""The examples that the README names do what they say: `./run`, and the two that pull the plug.
+"""The examples that README.md names do what they say: `./run`, and the two that pull the plug.
 
 `./run` gets an environment whose pip installs nothing; everything else is as a user has it."""
 

@@ -175,7 +175,7 @@ def test_a_session_is_dropped(page: Page, gateway: Gateway, connect: Connect) ->
     confirm(page.browser, "Drop session", "Drop the session")
     page.browser.sees(".toast", "1 session deleted")
     page.browser.sees(".empty", "no session with this client id")
-    assert not gateway.get("client?client=gone")["found"]
+    assert gateway.ask("GET", "/api/v1/client?client=gone").status == 404
 
 
 def test_a_client_is_banned_and_the_ban_is_lifted(page: Page, gateway: Gateway, connect: Connect) -> None:

@@ -11,7 +11,7 @@ from rumq.auth.errors import SecretsError
 from rumq.auth.files import read_secrets
 from rumq.config import Settings
 from rumq.errors import ConfigError, Fault
-from rumq.gateway.cross_origin import origin_problem
+from rumq.gateway.origins import origin_problem
 from rumq.gateway.tokens import Token, parse
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2

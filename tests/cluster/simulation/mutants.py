@@ -61,7 +61,7 @@ MUTANTS = [
                 "        lost = self._disk.note\n"
                 "        self._disk.note = self._note._replace(promised=max(lost.promised, self._note.opened))\n",
             )
-        ], first=2184,
+        ], first=3623,
     ),
     Mutant(
         "the longest log wins", "R3",

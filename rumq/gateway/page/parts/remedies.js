@@ -18,6 +18,8 @@ const CONNECTS = "Nothing, if it ends soon: it is tried again. Else look at the 
 // event -> [what to do, (fields) -> [text of the link, href] or nothing]
 const REMEDIES = {
   "kernels.plain": ["Install from a wheel, or with a C compiler: without compiled kernels the broker is several times slower."],
+  "certificate.refused": ["Put a certificate and the key that belongs to it into the files that it names: they are read again by themselves. Until then the old ones are used."],
+  "listener.rate_reached": ["Nothing, if a crowd of devices comes back. Else see who the address is and ban it, or raise listener.connections_per_second_max.", BANS],
   "settings.refused": ["Correct the setting that it names (rumqd check says all of them), and reload.", SHARDS],
   "orders.restored": ["Nothing, if these are still wanted. Else lift bans, end traces, end the drain.", BANS],
   "shard.detoured": [CONNECTS, CLUSTER],
