@@ -15,6 +15,7 @@ from tests.faults.shard import Client, Shard
 
 NEEDS: dict[str, dict[str, Any]] = {
     "client": {"client": "c"}, "disconnect": {"client": "c"}, "drop": {"client": "c"}, "subscribers": {"topic": "t"},
+    "waiting": {"client": "c"},
     "ban": {"kind": "client", "name": "c"}, "unban": {"kind": "client", "name": "c"},
     "reset": {"client": "c", "start": "earliest"}, "seal": {"stream": "main"},
     "trim": {"stream": "main", "below_lsn": 1},
