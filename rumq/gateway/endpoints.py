@@ -169,6 +169,7 @@ class Health(Answer, kw_only=True):
 # What the topic of a request allows; rows that are no such topics are not read at all.
 RECORDS = Tells((Place("records.topic"),), Place("topic", "filter"), payloads=True)
 VALUE = Tells((Place("record.topic"),), Place("topic"), payloads=True)
+CLEARED = Tells((Place("first_refused.topic"),), Place("topic", "filter"), payloads=True)
 
 
 class Endpoint(NamedTuple):
@@ -194,7 +195,7 @@ ENDPOINTS = (
         "delete retained messages by filter, as the token's user: what its rules let it read and publish retained",
         "administer",
         Cleared,
-        OPERATIONS["retained"].tells,
+        CLEARED,
         Clear,
     ),
     Endpoint(
