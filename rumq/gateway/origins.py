@@ -1,4 +1,4 @@
-"""Origins as browsers send them: RFC 6454, 6.2. Knows no request."""
+"""Origins as browsers send them: RFC 6454, 6.2."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The partitions of a data directory as views, made anew only where their files have changed. For any thread.
 
-Knows no topics and no clients: who follows the log costs a look at a few files, however many follow."""
+Who follows the log costs a look at a few files, however many follow."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Where messages lie that the gateway has published: found in the log's files, by the client id of its connection.
 
-An acknowledgement does not say it. Messages of equal content are alike; each record is told once (`Claims`). Knows no
-HTTP and no connection."""
+An acknowledgement does not say it. Messages of equal content are alike; each record is told once (`Claims`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Records of the log as REST shows them: the rows of a view that a filter, the rules and the clock let through.
 
-Topics are decided once each, and rows of other topics are not looked at one by one. Knows no cursors and no HTTP."""
+Topics are decided once each, and rows of other topics are not looked at one by one."""
 
 from __future__ import annotations
 
