@@ -40,7 +40,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/net": (
         {
             "msgspec", "wsproto", "cython", "rumq.mqtt", "rumq.session", "rumq.errors", "rumq.auth.quota_holder",
-            "rumq.auth.fair_queue",
+            "rumq.auth.fair_queue", "rumq.auth.connection_rate",
         },
         set(),
     ),
@@ -48,7 +48,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         # The driver is where router, sessions, the pump and the kernels that build bytes meet.
         {
             "trio", "router", "commitlog", "msgspec", "rumq.admin", "rumq.auth", "rumq.session", "rumq.net",
-            "rumq.mqtt", "rumq.tracing",
+            "rumq.mqtt", "rumq.tracing", "rumq.version",
             "rumq.event_ring", "rumq.events", "rumq.cluster.connections", "rumq.cluster.control.records",
             "rumq.cluster.links",
             "rumq.cluster.replication",
@@ -128,7 +128,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/client": ({"trio", "wsproto", "rumq.mqtt", "rumq.errors"}, set()),
     "rumq/gateway": (
         {
-            "commitlog", "h11", "msgspec", "opentelemetry", "prometheus_client", "rumq.admin", "rumq.auth",
+            "commitlog", "cryptography", "h11", "msgspec", "opentelemetry", "prometheus_client", "rumq.admin",
+            "rumq.auth",
             "rumq.client", "rumq.config.gateway", "rumq.config.trace", "rumq.errors", "rumq.event_ring", "rumq.mqtt",
             "rumq.session.protocol.replay_syntax", "rumq.session.state.histogram", "rumq.shards.stats.admin_socket",
             "rumq.tracing.spans", "rumq.version", "starlette", "trio", "wsproto",

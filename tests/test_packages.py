@@ -66,7 +66,7 @@ def names_in(wheel: Path) -> list[str]:
 
 
 def top_level(names: list[str]) -> set[str]:
-    return {name.split("/")[0] for name in names if not name.split("/")[0].endswith(".dist-info")}
+    return {name.split("/")[0] for name in names if not name.split("/")[0].endswith((".dist-info", ".data"))}
 
 
 def installed(wheel: Path, folder: Path) -> Path:

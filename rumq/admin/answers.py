@@ -81,6 +81,17 @@ class ClientDetail(ShardsAnswer, kw_only=True):
     expires_seconds: Annotated[
         float | None, field("until an absent session ends; null: it is here, or never", "seconds")
     ] = None
+    expiry_interval_seconds: Annotated[
+        int | None, field("how long its session outlives its connection; null: for ever", "seconds")
+    ] = None
+    security: Annotated[
+        str | None,
+        field(
+            "TLS version and cipher of its connection; empty: none; null: it is away, or another process has it"
+        ),
+    ] = None
+    certificate: Annotated[str | None, field("subject of its certificate; null: it has sent none")] = None
+    will: Annotated[list[r.WillRow], field("none or one")] = []
     paused: Annotated[bool, field("it is not read for now: a limit, or a request under way")] = False
     subscriptions: list[r.SubscriptionRow] = []
     in_flight: Annotated[list[r.InFlightRow], field("at most 200")] = []
@@ -88,6 +99,19 @@ class ClientDetail(ShardsAnswer, kw_only=True):
         list[r.BucketRow], field("of the client, its user and its listener, as far as set")
     ] = []
     undelivered: Annotated[list[r.UndeliveredRow], field("at most 200")] = []
+
+
+class Waiting(ShardsAnswer, kw_only=True):
+    """What a session is still to get, without what is in flight and without its shared groups."""
+
+    found: bool
+    messages: Annotated[
+        int, field("that wait for it: counted in the first 32 MiB that it has not read", "messages")
+    ] = 0
+    at_most: Annotated[
+        int, field("the same, and all records behind these 32 MiB; equal: everything was counted", "messages")
+    ] = 0
+    topics: Annotated[list[r.PendingRow], field("the 20 with the most")] = []
 
 
 class Topics(Page, kw_only=True):

@@ -36,6 +36,19 @@ class ShardFigures(Struct, kw_only=True):
     listeners: Annotated[dict[str, int], field("clients by listener", "clients")]
     listener_received: Annotated[dict[str, int], field("read from its clients, by listener", "bytes")]
     listener_sent: Annotated[dict[str, int], field("sent to its clients, by listener", "bytes")]
+    listener_delayed: Annotated[
+        dict[str, int], field("over its rate: had to wait, by listener", "connections")
+    ] = {}
+    listener_refused: Annotated[
+        dict[str, int], field("over its rate: refused, by listener", "connections")
+    ] = {}
+    refused: Annotated[
+        dict[str, int], field("not admitted, or closed for a fault, by reason", "clients")
+    ] = {}
+    groups: Annotated[
+        dict[str, int], field("records behind, of the shared groups that are farthest behind")
+    ] = {}
+    build: Annotated[dict[str, int], field("1, by version")] = {}
     undelivered: Annotated[dict[str, int], field("by reason", "messages")]
     histograms: dict[str, HistogramFigures]
     partitions: list[PartitionRow]

@@ -11,7 +11,7 @@ from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.cluster_rows import MissingShard
 from rumq.admin.event_cursor import events_joined
-from rumq.admin.operations import Operation, Raw, RequestRefused
+from rumq.admin.operations import UNKNOWN, NotFound, Operation, Raw, RequestRefused
 from rumq.admin.rows import PartitionRow, StreamRow
 
 NAMES = ("client_id", "topic", "level", "group")  # ordered from A on; numbers from the largest on
@@ -52,10 +52,13 @@ def merged(
 ) -> a.Answer:
     """missing: shards that have not answered
 
-    raises: RequestRefused with what a shard said; ValueError for an answer of another version"""
+    raises: RequestRefused with what a shard said, NotFound where all know nothing of it; ValueError for an answer of
+    another version"""
     for reply in replies:
         if "error" in reply:
             raise RequestRefused(str(reply["error"]))
+    if replies and not missing and all(reply.get(UNKNOWN, False) for reply in replies):
+        raise NotFound(nothing_of(request))
     if isinstance(request, q.Events):
         events = events_joined(request, replies)
         events.missing = list(missing)
@@ -64,7 +67,7 @@ def merged(
         replies = [same_levels_added(replies)]
     if operation.name == "groups":
         replies = [same_groups_added(replies)]
-    if operation.name == "client":
+    if operation.name in ("client", "waiting"):
         raw = next((reply for reply in replies if reply["found"]), replies[0])
     elif operation.name == "retained" and isinstance(request, q.Retained):
         raw = retained_page(request, replies)
@@ -79,6 +82,23 @@ def merged(
     if missing:
         raw["missing"] = msgspec.to_builtins(missing)
     return msgspec.convert(raw, operation.answer)
+
+
+def nothing_of(request: q.Request) -> str:
+    """What a request names, of which no shard has anything."""
+    match request:
+        case q.OneClient(client=client) | q.Reset(client=client):
+            return f"there is no client {client!r}: it has ended, or never was"
+        case q.Segments(stream=None, partition=partition):
+            return f"no stream has a partition {partition}"
+        case q.Segments(stream=stream, partition=None):
+            return f"there is no stream {stream!r}; `streams` lists them"
+        case (
+            q.Segments(stream=stream, partition=partition)
+            | q.OnePartition(stream=stream, partition=partition)
+        ):
+            return f"there is no partition {partition} of a stream {stream!r}; `partitions` lists them"
+    return "there is no such thing"
 
 
 def page(operation: Operation, request: q.Paged, replies: list[Raw]) -> Raw:

@@ -19,6 +19,7 @@ Raw = dict[str, Any]
 
 
 READER = "reader"
+UNKNOWN = "unknown"  # in the reply of a shard that has nothing of the name that was asked for
 
 
 class Reader(msgspec.Struct, kw_only=True):
@@ -59,6 +60,8 @@ OF_A_CLIENT = (
     Place("client.subscriptions", "filter"),
     Place("subscriptions.filter", "filter"),
     Place("undelivered.topic"),
+    Place("in_flight.topic"),
+    Place("will.topic"),
 )
 
 
@@ -207,12 +210,23 @@ TABLE = (
         Tells((Place("subscribers.filter", "filter"),), Place("topic")),
         rows="subscribers",
     ),
+    Operation(
+        "waiting",
+        q.OneClient,
+        a.Waiting,
+        "how many messages wait for a session, counted in the log",
+        Tells((Place("topics.topic"),)),
+    ),
 )
 OPERATIONS = {operation.name: operation for operation in TABLE}
 
 
 class RequestRefused(RumqError):
     """The broker refuses a request, and says why."""
+
+
+class NotFound(RequestRefused):
+    """What a request names does not exist."""
 
 
 def request_of(question: Raw) -> tuple[Operation, q.Request]:

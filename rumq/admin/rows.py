@@ -158,6 +158,16 @@ class SubscriberRow(Struct, kw_only=True):
     qos: int
 
 
+class WillRow(Struct, kw_only=True):
+    """What is published for a client that vanishes."""
+
+    topic: str
+    qos: int
+    retain: bool
+    bytes: Annotated[int, field("of its payload", "bytes")]
+    delay_seconds: Annotated[int, field("after the connection has ended", "seconds")] = 0
+
+
 class InFlightRow(Struct, kw_only=True):
     """A message that was sent and is not acknowledged."""
 
@@ -165,6 +175,7 @@ class InFlightRow(Struct, kw_only=True):
     waits_for: Annotated[str, field("PUBACK, PUBREC or PUBCOMP")]
     partition: Annotated[int, field("index of its partition")]
     lsn: Annotated[int, field("its record", "lsn")]
+    topic: Annotated[str | None, field("of the record; null: it is not in memory any more")] = None
 
 
 class BucketRow(Struct, kw_only=True):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rumq.auth.errors import SecretsError
@@ -54,6 +57,17 @@ def read_text(path: str) -> str:
         return raw.decode()
     except UnicodeDecodeError as fault:
         raise SecretsError(path, raw[: fault.start].count(b"\n") + 1, "is not UTF-8") from None
+
+
+@contextmanager
+def locked(path: str) -> Iterator[None]:
+    """While one process reads and replaces the file; others that ask for this wait. raises: OSError"""
+    handle = os.open(Path(path).resolve().parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def replace(path: str, text: str) -> None:

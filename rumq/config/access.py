@@ -42,6 +42,14 @@ class Listener(Struct, frozen=True, kw_only=True):
             "connections", 1, 10_000_000
         ),
     ] = 100_000
+    connections_per_second_max: Annotated[
+        int,
+        number(
+            "new connections, per shard; more wait a moment, each address (IPv6: /64) in turn, or are refused; 0: any; "
+            "not for Unix sockets",
+            "connections/s", 0, 10**6
+        ),
+    ] = 5000
     connect_seconds_max: Annotated[
         float, number("time limit for CONNECT on a new connection", "seconds", 0.1, 3600)
     ] = 10.0

@@ -38,6 +38,13 @@ class Gateway(Struct, frozen=True, kw_only=True):
             'host names without port, such as ["plant.example"]'
         ),
     ] = ()
+    cors_origins: Annotated[
+        tuple[str, ...],
+        listed(
+            'origins whose pages may ask REST from a browser (CORS); "*": all; empty: none but the gateway\'s own page',
+            'origins such as ["https://app.example:8443"]',
+        ),
+    ] = ()
     metrics: Annotated[
         Literal["token", "open"], choice('/metrics: "token": for tokens that may read; "open": for everybody')
     ] = "token"
@@ -51,6 +58,20 @@ class Gateway(Struct, frozen=True, kw_only=True):
     mqtt_connections_max: Annotated[
         int, number("clients of MQTT over WebSocket that have logged in; more are refused", "connections", 1, 1_000_000)
     ] = 250
+    watchers_max: Annotated[
+        int,
+        number(
+            "requests that follow the log, by waiting or as a stream of events; half of them of a network, half of a "
+            "token; more are refused", "requests", 1, 100_000
+        ),
+    ] = 200
+    connections_per_second_max: Annotated[
+        int,
+        number(
+            "new connections; more wait a moment, each address (IPv6: /64) in turn, or are refused; 0: any",
+            "connections/s", 0, 10**6
+        ),
+    ] = 1000
     idle_seconds_max: Annotated[
         float, number("a connection without a request is closed after so long", "seconds", 0.1, 3_600)
     ] = 60.0

@@ -78,16 +78,18 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
     def __init__(
         self, location: str, log: ServedLog, authorization: CallAuthorization, *, event: Event,
         certificates: list[tuple[bytes, bytes]] | None = None, authority: bytes | None = None,
-        reads_max: int = READS_MAX, now: Callable[[], float] = time.monotonic,
+        reads: ReadSlots | None = None,
     ) -> None:  # fmt: skip
         """location: grpc://host:port or grpc+tls://, port 0 for any free one (see `port`)
         certificates: (chain, key), PEM; authority: of clients' certificates, PEM: each must present one
+        reads: bounds of reads that it shares with another server
 
         raises: OSError, pa.ArrowException if it cannot listen
         """
         self._log, self._authorization, self._event = log, authorization, event
-        self._reads = ReadSlots(reads_max, now=now)
+        self._reads = reads or ReadSlots(READS_MAX, now=time.monotonic)
         self._closing = False
+        self._ending: threading.Thread | None = None
         super().__init__(
             location, auth_handler=Handshake(), middleware={"shown": AuthorizationHeaders(authorization, event)},
             tls_certificates=certificates, verify_client=authority is not None, root_certificates=authority,
@@ -96,10 +98,40 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
     def close(self, seconds_max: float) -> bool:
         """End running reads with a retryable error; False if some are still running after this time."""
         self._closing = True
-        ending = threading.Thread(target=self.shutdown, daemon=True)
-        ending.start()
+        ending = self._shut_down()
         ending.join(seconds_max)
         return not ending.is_alive()
+
+    def retire(self, seconds_max: float) -> None:
+        """Accept nothing more; running calls go on, and end with a retryable error after this time. Does not wait."""
+        ending = self._shut_down()
+
+        def bound() -> None:
+            ending.join(seconds_max)
+            self._closing = True
+
+        threading.Thread(target=bound, daemon=True).start()
+
+    def again(
+        self, location: str, *, certificates: list[tuple[bytes, bytes]] | None = None, authority: bytes | None = None
+    ) -> LogServer:  # fmt: skip
+        """Another server with what this one has, bounds of reads among it. raises: OSError, pa.ArrowException"""
+        return LogServer(
+            location, self._log, self._authorization, event=self._event,
+            certificates=certificates, authority=authority, reads=self._reads,
+        )  # fmt: skip
+
+    @property
+    def is_serving(self) -> bool:
+        """Some of its calls are still running."""
+        return self._ending is None or self._ending.is_alive()
+
+    def _shut_down(self) -> threading.Thread:
+        """It listens no more from a moment later on; the thread ends with the last call."""
+        if self._ending is None:
+            self._ending = threading.Thread(target=self.shutdown, daemon=True)
+            self._ending.start()
+        return self._ending
 
     # Called by Flight
 

@@ -6,8 +6,9 @@ address or an IPv6 /64: whoever has one address of a /64 has them all."""
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rumq.admin.operations import Role
@@ -35,8 +36,15 @@ class Forbidden(Exception):
 class Admission:
     """tokens: by hash, replaced by a reload; refused: requests so far"""
 
-    def __init__(self, tokens: Mapping[str, Token], seconds_max: float) -> None:
+    def __init__(
+        self,
+        tokens: Mapping[str, Token],
+        seconds_max: float,
+        now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+    ) -> None:
+        """now_us: µs since 1970, for tokens that expire"""
         self.tokens = tokens
+        self._now_us = now_us
         self._backoff = LoginBackoff(seconds_max=seconds_max)
         self.waiting: Counter[str] = Counter()  # refusals that are delayed, by network
         self.refused = 0
@@ -49,9 +57,21 @@ class Admission:
         if len(secret) <= SECRET_BYTES_MAX:
             token = self.tokens.get(hashlib.sha256(secret.strip().encode()).hexdigest())
             if token is not None:
+                self._check_expiry(token)
                 return token
         self.refused += 1
         raise Unauthorized("the token is not known", self._backoff.failed(holder_of(address), now))
+
+    def check(self, token: Token) -> None:
+        """For requests that last: whether the token is still what it was. raises: Unauthorized"""
+        if self.tokens.get(token.sha256) != token:
+            raise Unauthorized("the token was removed or changed")
+        self._check_expiry(token)
+
+    def _check_expiry(self, token: Token) -> None:
+        """raises: Unauthorized at once: who has the secret guesses nothing"""
+        if token.is_expired(self._now_us()):
+            raise Unauthorized(f"token {token.name} has expired: rumqd token add makes another one")
 
     @contextmanager
     def delayed(self, address: str) -> Iterator[None]:

@@ -1,22 +1,20 @@
-"""The answers of the REST interface: operations of the admin interface by their table, publish, records, users, rules.
+"""The answers of the REST interface: operations of the admin interface by their table, publish, users, rules.
 
-A fault of the request is 400 with a sentence; a shard that does not answer is 503. Every action is audited."""
+Faults are exceptions, which `rumq.gateway.problems` gives their status. Every action is audited."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import msgspec
-import trio
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.merging import streams_of
-from rumq.admin.operations import OPERATIONS, Operation, Raw, Reader
+from rumq.admin.operations import OPERATIONS, NotFound, Operation, Reader
 from rumq.auth.identity import Identity
 from rumq.auth.permit import Action
 from rumq.errors import ClientError, RumqError
@@ -25,29 +23,17 @@ from rumq.gateway import endpoints as e
 from rumq.gateway.context import Context
 from rumq.gateway.event_feed import TooManyWait
 from rumq.gateway.history.series import SERIES
-from rumq.gateway.messages import Published, RefusedMessage, decoded
-from rumq.gateway.openapi import JSON, LINES, MSGPACK, ROWS_MAX
-from rumq.gateway.request_body import body_of
+from rumq.gateway.openapi import ROWS_MAX
+from rumq.gateway.problems import Unavailable
+from rumq.gateway.requests import as_json, fields_of, parameters_of, while_heard
+from rumq.gateway.retained_deletion import clear
 from rumq.gateway.shard_client import Away
 from rumq.gateway.tokens import Token
-
-T = TypeVar("T", bound=q.Request)
-Answered = TypeVar("Answered")
-READS_MAX = 4  # requests that read the log at once
-
-
-class Unavailable(Exception):
-    """503: the broker cannot answer now."""
-
-
-class WrongKind(Exception):
-    """415: the body is of a kind that is not understood."""
 
 
 class Api:
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._reads = trio.CapacityLimiter(READS_MAX)
 
     # Operations of the admin interface
 
@@ -62,10 +48,7 @@ class Api:
         return as_json(found)
 
     async def act(self, operation: Operation, request: Request, token: Token) -> Response:
-        raw = msgspec.json.decode(await body_of(request, self._context.settings.body_bytes_max) or b"{}")
-        if not isinstance(raw, dict):
-            raise ValueError("the body is an object with the fields of the action")
-        asked = msgspec.convert(raw, operation.request)
+        asked = await fields_of(request, operation.request, self._context.settings.body_bytes_max)
         try:
             found = await self._ask(operation, asked)
         except Exception as fault:
@@ -79,14 +62,19 @@ class Api:
             return await self._context.shards.ask(operation, asked, reader)
         except Away as fault:
             raise Unavailable(str(fault)) from None
+        except NotFound:
+            raise
         except RumqError as fault:
             raise ValueError(str(fault)) from None
 
     def _audit(
         self, operation: Operation, asked: q.Request, token: Token, why: str, found: a.Answer | None = None
     ) -> None:
+        self._audited(operation.name, asked, token, why, found)
+
+    def _audited(self, name: str, asked: q.Request, token: Token, why: str, found: a.Answer | None) -> None:
         self._context.event(
-            "admin.action", action=operation.name, token=token.name, what=msgspec.to_builtins(asked), why=why,
+            "admin.action", action=name, token=token.name, what=msgspec.to_builtins(asked), why=why,
             result=msgspec.to_builtins(found) if found is not None else None,
         )  # fmt: skip
 
@@ -116,65 +104,34 @@ class Api:
             e.History(start_us=found.start * 1_000_000, step_seconds=found.step, series=series, names=known)
         )
 
-    # Messages
+    async def clear(self, request: Request, token: Token) -> Response:
+        """Delete retained messages: those that the token's user may read, as far as it may publish retained ones."""
+        asked = await fields_of(request, e.Clear, self._context.settings.body_bytes_max)
+        operation = OPERATIONS["retained"]
+        access = self._context.access_of(token)
 
-    async def publish(self, request: Request, token: Token) -> Response:
-        kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-        if kind not in (JSON, MSGPACK):
-            raise WrongKind(f"send {JSON} or {MSGPACK}")
-        body = await body_of(request, self._context.settings.body_bytes_max)
-        messages = decoded(body, is_msgpack=kind == MSGPACK)
+        async def find(page: q.Retained) -> a.Retained:
+            found = await self._ask(operation, page, access.maybe_reader(operation.tells))
+            access.leave_out(operation.tells, found)
+            assert isinstance(found, a.Retained)
+            return found
+
+        found, why = None, ""
         try:
-            refused = await self._context.publishers.publish(token.user, messages)
+            access.check(operation.tells, asked)
+            found = await clear(asked, token.user, find, self._context.publishers)
         except MqttRefused as fault:
-            raise Unavailable(str(fault)) from None
+            why = str(fault)
+            raise Unavailable(why) from None
         except (ClientError, OSError) as fault:
-            raise Unavailable(
-                f"the broker took the connection away: {fault}; what was sent may be published"
-            ) from None
-        rows = [
-            RefusedMessage(number=number, reason=int(reason), why=why or reason.text)
-            for number, (reason, why) in sorted(refused.items())
-        ]
-        return as_json(Published(accepted=len(messages) - len(rows), refused=rows), 422 if rows else 200)
-
-    async def records(self, request: Request, token: Token) -> Response:
-        context, kind = self._context, wanted_kind(request)
-        asked = parameters_of(request, e.Fetch)
-        access = context.access_of(token)
-        access.check(e.RECORDS, asked)
-
-        def read() -> Any:
-            return context.records.fetch(
-                asked.topic, asked.start, asked.cursor, asked.limit, access.may_read, context.now_us(),
-                is_binary=kind == MSGPACK,
-            )  # fmt: skip
-
-        found = await self._read(read)
-        if kind == LINES:
-            headers = {"rumq-cursor": found.cursor or "", "rumq-lost": str(found.lost)}
-            lines = b"".join(msgspec.json.encode(record) + b"\n" for record in found.records)
-            return Response(lines, headers=headers, media_type=LINES)
-        return as_kind(found, kind)
-
-    async def value(self, request: Request, token: Token) -> Response:
-        context, kind = self._context, wanted_kind(request)
-        asked = parameters_of(request, e.LastValue)
-        access = context.access_of(token)
-        access.check(e.VALUE, asked)
-
-        def read() -> Any:
-            return context.records.last(
-                asked.topic, access.may_read, context.now_us(), is_binary=kind == MSGPACK
-            )
-
-        return as_kind(e.Value(record=await self._read(read)), kind)
-
-    async def _read(self, read: Any) -> Any:
-        try:
-            return await trio.to_thread.run_sync(read, limiter=self._reads, abandon_on_cancel=True)
-        except OSError as fault:
-            raise Unavailable(f"the log cannot be read: {fault.strerror or fault}") from None
+            why = f"the broker took the connection away: {fault}; some may be deleted"
+            raise Unavailable(why) from None
+        except Exception as fault:
+            why = str(fault)
+            raise
+        finally:
+            self._audited("clear", asked, token, why, found)
+        return as_json(found)
 
     # What the settings say
 
@@ -187,8 +144,8 @@ class Api:
         assert isinstance(found, a.Partitions)
         return as_json(streams_of(found.partitions))
 
-    async def users(self, request: Request, token: Token) -> Response:
-        return as_json(e.Users(users=list(self._context.users)))
+    async def settings(self, request: Request, token: Token) -> Response:
+        return as_json(e.EffectiveSettingsAnswer(settings=self._context.effective_settings()))
 
     async def rules(self, request: Request, token: Token) -> Response:
         asked = parameters_of(request, e.Explain)
@@ -204,49 +161,3 @@ class Api:
         allowed = permit is None or permit.may(action, asked.topic)
         told = [e.RuleReason(rule=n, effect=effect, filter=written) for n, effect, written in reasons]
         return as_json(e.Rules(rules=True, allowed=allowed, reasons=told))
-
-
-async def while_heard(request: Request, answer: Callable[[], Awaitable[Answered]]) -> Answered:
-    """The answer, unless the client leaves before. raises: ClientDisconnect, and what the answer raises"""
-    found: list[Answered] = []
-    fault: Exception = ClientDisconnect()
-    async with trio.open_nursery() as nursery:
-
-        async def listen() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-            nursery.cancel_scope.cancel()
-
-        nursery.start_soon(listen)
-        try:
-            found.append(await answer())
-        except Exception as raised:  # not as a group of the nursery
-            fault = raised
-        nursery.cancel_scope.cancel()
-    if not found:
-        raise fault
-    return found[0]
-
-
-def parameters_of(request: Request, kind: type[T]) -> T:
-    """The query parameters of a request. raises: ValueError"""
-    given: Raw = dict(request.query_params)
-    known = {field.encode_name for field in msgspec.structs.fields(kind)}
-    if unknown := sorted(given.keys() - known):
-        raise ValueError(f"unknown parameter {unknown[0]!r}; known are {', '.join(sorted(known)) or 'none'}")
-    return msgspec.convert(given, kind, strict=False)
-
-
-def wanted_kind(request: Request) -> str:
-    accepted = request.headers.get("accept", "")
-    return next((kind for kind in (MSGPACK, LINES) if kind in accepted), JSON)
-
-
-def as_json(found: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(found), status, media_type=JSON)
-
-
-def as_kind(found: Any, kind: str) -> Response:
-    if kind == MSGPACK:
-        return Response(msgspec.msgpack.encode(found), media_type=MSGPACK)
-    return as_json(found)

@@ -1,4 +1,4 @@
-"""The application: routes by the tables, each with its token, role, time limit, and faults as answers in JSON."""
+"""The application: routes by the tables, each with its token, role, time limit, and faults as problems."""
 
 from __future__ import annotations
 
@@ -17,27 +17,33 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rumq.admin.operations import TABLE, Role
-from rumq.gateway.admission import Forbidden, Unauthorized, check_role
-from rumq.gateway.api import Api, Unavailable, WrongKind, as_json
+from rumq.gateway.admission import Unauthorized, check_role
+from rumq.gateway.api import Api
 from rumq.gateway.context import Context
-from rumq.gateway.endpoints import ENDPOINTS, Fault
+from rumq.gateway.credential_endpoints import CredentialEndpoints
+from rumq.gateway.cross_origin import CrossOrigin
+from rumq.gateway.docs_page import HEADERS as DOCS_HEADERS
+from rumq.gateway.docs_page import docs_page
+from rumq.gateway.endpoints import ENDPOINTS
 from rumq.gateway.exposition import CONTENT_TYPE
 from rumq.gateway.health import Health
+from rumq.gateway.media_types import JSON
 from rumq.gateway.metrics import Metrics
 from rumq.gateway.misuse_reports import MisuseReports
-from rumq.gateway.openapi import JSON, description, path_of
+from rumq.gateway.openapi import description, path_of
 from rumq.gateway.page_files import PageFiles
+from rumq.gateway.problems import DOCS, EXPECTED, problem, problem_of
+from rumq.gateway.publish_endpoint import PublishEndpoint
+from rumq.gateway.record_endpoints import RecordEndpoints
 from rumq.gateway.request_body import TooLarge
+from rumq.gateway.requests import address_of, as_json
 from rumq.gateway.tokens import Token
 from rumq.version import VERSION
 
 Answer = Callable[[Request, Token], Awaitable[Response]]
 Open = Callable[[Request], Awaitable[Response]]
-STATUS: dict[type[Exception], int] = {
-    ValueError: 400, Forbidden: 403, TooLarge: 413, WrongKind: 415, Unavailable: 503,
-}  # fmt: skip
 METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS")
-MISDIRECTED = 421
+OF_STATUS = {404: "not-found", 405: "method-not-allowed"}  # of requests that no route takes
 
 
 class App:
@@ -46,11 +52,13 @@ class App:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._reports = MisuseReports(context.event)
-        self._api, self._health, self._metrics = Api(context), Health(context), Metrics(context)
+        self._api, self._records = Api(context), RecordEndpoints(context)
+        self._health, self._metrics = Health(context), Metrics(context)
         self._page = PageFiles()
 
     def build(self) -> Starlette:
         api = self._api
+        parts = (api, self._records, PublishEndpoint(self._context), CredentialEndpoints(self._context))
         routes = []
         own = {endpoint.path for endpoint in ENDPOINTS}
         for operation in TABLE:
@@ -63,12 +71,16 @@ class App:
             if endpoint.role is None:
                 routes.append(self._open(endpoint.path, getattr(self._health, endpoint.name)))
             else:
-                answer = getattr(api, endpoint.name)
+                answer = getattr(next(each for each in parts if hasattr(each, endpoint.name)), endpoint.name)
                 routes.append(self._route(endpoint.path, answer, endpoint.role, endpoint.method.upper()))
-        document = as_json(description(VERSION)).body
+        described = description(VERSION)
+        document, docs = as_json(described).body, docs_page(described).encode()
 
         async def openapi(request: Request) -> Response:
             return Response(document, media_type=JSON)
+
+        async def documentation(request: Request) -> Response:
+            return Response(docs, headers=DOCS_HEADERS, media_type="text/html")
 
         async def metrics(request: Request, token: Token | None = None) -> Response:
             """token: None where metrics are open, for everybody; one client's are not: they say who is here"""
@@ -84,6 +96,7 @@ class App:
             return Response(text, media_type=CONTENT_TYPE)
 
         routes.append(self._open("/api/v1/openapi.json", openapi))
+        routes.append(self._open(DOCS, documentation))
         routes.append(self._open("/", self._page.index))
         routes.append(self._open("/favicon.ico", self._page.icon))
         routes.append(self._open("/page/{path:path}", self._page.file))
@@ -93,7 +106,10 @@ class App:
             routes.append(self._route("/metrics", metrics, "read", "GET"))
         return Starlette(
             routes=routes, exception_handlers={HTTPException: self._http_fault},
-            middleware=[Middleware(self._of_known_hosts)],
+            middleware=[
+                Middleware(self._of_known_hosts),
+                Middleware(CrossOrigin, origins=self._context.settings.cors_origins),
+            ],
         )  # fmt: skip
 
     def _of_known_hosts(self, app: ASGIApp) -> ASGIApp:
@@ -106,8 +122,9 @@ class App:
             if not why:
                 await app(scope, receive, send)
                 return
-            self._count(method_of(scope["method"]), "*", MISDIRECTED, self._context.now())
-            await as_json(Fault(error=why), MISDIRECTED)(scope, receive, send)
+            refusal = problem("misdirected", why)
+            self._count(method_of(scope["method"]), "*", refusal.status_code, self._context.now())
+            await refusal(scope, receive, send)
 
         return checked
 
@@ -151,28 +168,27 @@ class App:
         admission = self._context.admission
         if fault.seconds:
             if not admission.has_room(address):
-                return as_json(Fault(error="too many refusals wait already"), 429)
+                return problem("too-many-refusals", "too many refusals wait already")
             with admission.delayed(address):
                 await trio.sleep(fault.seconds)
-        response = as_json(Fault(error=fault.why), 401)
+        response = problem_of(fault)
         response.headers["www-authenticate"] = 'Bearer realm="rumq"'
         return response
 
     async def _guarded(self, answer: Callable[[], Awaitable[Response]], method: str, route: str) -> Response:
         """The answer within its time, or the fault as one; counts it."""
         began = self._context.now()
-        response = as_json(Fault(error="it took too long"), 503)
+        response = problem("unavailable", "it took too long")
         with trio.move_on_after(self._context.settings.request_seconds_max):
             try:
                 response = await answer()
             except ClientDisconnect:
                 response = Response(status_code=499)  # nobody reads it
-            except tuple(STATUS) as fault:
-                status = next(code for kind, code in STATUS.items() if isinstance(fault, kind))
-                response = as_json(Fault(error=str(fault)), status)
-            except Exception:  # ours
+            except EXPECTED as fault:
+                response = problem_of(fault)
+            except Exception as fault:  # ours
                 self._context.event("gateway.failed", exc_info=True)
-                response = as_json(Fault(error="the gateway failed to answer"), 500)
+                response = problem_of(fault)
         self._count(method, route, response.status_code, began)
         response.headers.setdefault(
             "cache-control", "no-store"
@@ -187,7 +203,10 @@ class App:
         """What no route takes: 404, 405."""
         assert isinstance(fault, HTTPException)
         self._count(method_of(request.method), "*", fault.status_code, self._context.now())
-        response = as_json(Fault(error=fault.detail), fault.status_code)
+        detail = f"there is nothing at {request.url.path[:200]!r}; /api/v1/docs lists what there is"
+        if fault.status_code == 405:
+            detail = f"{request.method[:20]} is not taken here"
+        response = problem(OF_STATUS.get(fault.status_code, "bad-request"), detail)
         response.headers.update(fault.headers or {})
         return response
 
@@ -195,7 +214,3 @@ class App:
 def method_of(method: str) -> str:
     """For a label: strangers make up methods."""
     return method if method in METHODS else "other"
-
-
-def address_of(request: Request) -> str:
-    return request.client.host if request.client is not None else ""

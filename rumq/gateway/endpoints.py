@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -12,8 +12,20 @@ from rumq.admin.answers import Events as EventsAnswer
 from rumq.admin.operations import OPERATIONS, Role
 from rumq.admin.topic_names import NO_TOPICS, Place, Tells
 from rumq.admin.units import field, number, text
+from rumq.gateway.credential_messages import (
+    MadeToken,
+    MadeUser,
+    NewToken,
+    NewUser,
+    OneToken,
+    OneUser,
+    Revoked,
+    Tokens,
+    Users,
+)
 from rumq.gateway.messages import Published
-from rumq.gateway.records import Record, Records
+from rumq.gateway.record_rows import Record
+from rumq.gateway.records import Records
 
 Topic = Annotated[str, text("a topic name", 65_535, 1)]
 
@@ -25,6 +37,19 @@ class Fetch(q.Request, kw_only=True):
     ] = "earliest"
     cursor: Annotated[str | None, field("of the answer before; then `start` does not count")] = None
     limit: Annotated[int, number("records at most", "records", 1, 1_000)] = 100
+    contains: Annotated[
+        str | None,
+        field(
+            "only records whose payload has this text, in UTF-8; 200,000 records are looked at: go on with `cursor`"
+        ),
+    ] = None
+    wait: Annotated[float, number("how long to wait for a record if there is none", "seconds", 0, 25)] = 0.0
+
+
+class Publish(q.Request, kw_only=True):
+    positions: Annotated[
+        bool, field("answer where each message lies in the log, which takes some 50 ms; false: without")
+    ] = True
 
 
 class Events(q.Events, kw_only=True):
@@ -35,6 +60,30 @@ class PastRange(q.Request, kw_only=True):
     names: Annotated[str | None, field("of series, with commas; null: all")] = None
     seconds: Annotated[int, number("up to now", "seconds", 10, 14 * 86_400)] = 3_600
     points: Annotated[int, number("values of a series at most", "", 1, 1_000)] = 300
+
+
+class Clear(q.Request, kw_only=True):
+    topic: Annotated[str, text("a topic, or a topic filter", 65_535, 1)]
+    after: Annotated[str | None, field("`next` of the answer before; null: from the first")] = None
+
+
+class NotCleared(msgspec.Struct, kw_only=True):
+    """A retained message that stays."""
+
+    topic: str
+    reason: Annotated[int, field("MQTT reason code")]
+    why: str
+
+
+class Cleared(Answer, kw_only=True):
+    """The topics that matched have no retained message any more, as durably as a publish; their records stay."""
+
+    done: Annotated[int, field("deleted", "messages")]
+    refused: Annotated[int, field("that the broker did not let the token's user delete", "messages")] = 0
+    first_refused: Annotated[list[NotCleared], msgspec.Meta(description="at most 20 of them")] = (
+        msgspec.field(default_factory=list)
+    )
+    next: Annotated[str | None, field("1,000 were looked at: continue `after` it; null: that was all")] = None
 
 
 class LastValue(q.Request, kw_only=True):
@@ -48,10 +97,20 @@ class Explain(q.Request, kw_only=True):
     client: Annotated[str, text("a client id")] = ""
 
 
-class Users(Answer, kw_only=True):
-    """Of the password file; tokens and certificates name others."""
+class EffectiveSetting(msgspec.Struct, kw_only=True):
+    key: Annotated[str, field("such as log.linger_ms; streams by name, further listeners by number")]
+    value: Annotated[Any, field("in force")]
+    source: Annotated[str, field("default, the file, the environment, a flag, or [log] for keys of a stream")]
+    line: Annotated[str, field("what it is for")] = ""
+    default: Annotated[Any, field("null: it depends on another setting")] = None
+    waits: Annotated[bool, field("a reload has read another value, which waits for a restart")] = False
+    after_restart: Annotated[Any, field("that value")] = None
 
-    users: list[str]
+
+class EffectiveSettingsAnswer(Answer, kw_only=True):
+    """As the gateway has read them, with the broker's file, environment and flags."""
+
+    settings: list[EffectiveSetting]
 
 
 class RuleReason(msgspec.Struct, kw_only=True):
@@ -107,13 +166,10 @@ class Health(Answer, kw_only=True):
     why: str = ""
 
 
-class Fault(Answer, kw_only=True):
-    error: str
-
-
 # What the topic of a request allows; rows that are no such topics are not read at all.
 RECORDS = Tells((Place("records.topic"),), Place("topic", "filter"), payloads=True)
 VALUE = Tells((Place("record.topic"),), Place("topic"), payloads=True)
+CLEARED = Tells((Place("first_refused.topic"),), Place("topic", "filter"), payloads=True)
 
 
 class Endpoint(NamedTuple):
@@ -134,12 +190,23 @@ class Endpoint(NamedTuple):
 ENDPOINTS = (
     Endpoint(
         "post",
+        "/api/v1/actions/clear",
+        "clear",
+        "delete retained messages by filter, as the token's user: what its rules let it read and publish retained",
+        "administer",
+        Cleared,
+        CLEARED,
+        Clear,
+    ),
+    Endpoint(
+        "post",
         "/api/v1/publish",
         "publish",
         "publish one message, or a batch of up to 1,000",
         "publish",
         Published,
         NO_TOPICS,
+        Publish,
     ),
     Endpoint(
         "get",
@@ -178,7 +245,65 @@ ENDPOINTS = (
         PastRange,
     ),
     Endpoint("get", "/api/v1/me", "me", "what the token of the request may do", "any", Me, NO_TOPICS),
+    Endpoint(
+        "get",
+        "/api/v1/settings",
+        "settings",
+        "the settings in force, each with its source",
+        "administer",
+        EffectiveSettingsAnswer,
+        NO_TOPICS,
+    ),
+    Endpoint(
+        "get",
+        "/api/v1/tokens",
+        "tokens",
+        "tokens of the gateway, without secrets",
+        "administer",
+        Tokens,
+        NO_TOPICS,
+    ),
+    Endpoint(
+        "post",
+        "/api/v1/tokens",
+        "make_token",
+        "make a token; its secret is shown once",
+        "administer",
+        MadeToken,
+        NO_TOPICS,
+        NewToken,
+    ),
+    Endpoint(
+        "delete",
+        "/api/v1/tokens",
+        "revoke_token",
+        "remove a token; what it holds open ends",
+        "administer",
+        Revoked,
+        NO_TOPICS,
+        OneToken,
+    ),
     Endpoint("get", "/api/v1/users", "users", "names of the password file", "administer", Users, NO_TOPICS),
+    Endpoint(
+        "post",
+        "/api/v1/users",
+        "make_user",
+        "add a user to the password file, or change a password",
+        "administer",
+        MadeUser,
+        NO_TOPICS,
+        NewUser,
+    ),
+    Endpoint(
+        "delete",
+        "/api/v1/users",
+        "revoke_user",
+        "remove a user from the password file",
+        "administer",
+        Revoked,
+        NO_TOPICS,
+        OneUser,
+    ),
     Endpoint(
         "get",
         "/api/v1/rules",

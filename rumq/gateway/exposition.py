@@ -13,6 +13,7 @@ from rumq.admin.answers import Cluster
 from rumq.admin.figures import HistogramFigures, ShardFigures
 from rumq.admin.rows import ClientRow
 from rumq.gateway import metric_table as t
+from rumq.gateway.certificate_expiry import CertificateState
 from rumq.gateway.cluster_metrics import cluster_families
 from rumq.session.state.histogram import BOUNDS, Histogram
 
@@ -47,17 +48,18 @@ def exposition(
     gateway: Mapping[str, float],
     requests: Mapping[Labels, Histogram],
     cluster: Cluster | None = None,
+    certificates: Mapping[tuple[str, str], CertificateState] | None = None,
 ) -> bytes:
     """The text of a scrape. gateway: values of `metric_table.GATEWAY` by name; requests: their durations
 
-    cluster: what this node knows of it; None for a broker alone"""
+    cluster: what this node knows of it; None for a broker alone; certificates: by whose they are, and file"""
     found = [
         *plain(shards),
         *labelled(shards),
         *partitions(shards),
         *histograms(shards),
         *cluster_families(cluster, [each.term for each in shards if each.term is not None]),
-        *of_gateway(gateway, requests),
+        *of_gateway(gateway, requests, certificates or {}),
     ]
     return bytes(generate_latest(Families(found)))
 
@@ -130,7 +132,10 @@ def buckets_of(figures: HistogramFigures) -> list[tuple[str, float]]:
     return found
 
 
-def of_gateway(values: Mapping[str, float], requests: Mapping[Labels, Histogram]) -> Iterable[Metric]:
+def of_gateway(
+    values: Mapping[str, float], requests: Mapping[Labels, Histogram],
+    certificates: Mapping[tuple[str, str], CertificateState],
+) -> Iterable[Metric]:  # fmt: skip
     for metric in t.GATEWAY:
         if metric.kind == "histogram":
             durations = HistogramMetricFamily(metric.name, metric.line, labels=metric.labels)
@@ -140,7 +145,13 @@ def of_gateway(values: Mapping[str, float], requests: Mapping[Labels, Histogram]
             yield durations
             continue
         made = family(metric, metric.labels)
-        if metric.labels:
+        if metric.labels == ("of", "file"):
+            for whose, state in sorted(certificates.items()):
+                value = (
+                    state.expires_at if metric.name.endswith("expires_seconds") else float(state.is_usable)
+                )
+                made.add_metric(whose, value)
+        elif metric.labels:
             for status, count in sorted(by_status(requests).items()):
                 made.add_metric([status], count)
         else:

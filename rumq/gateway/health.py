@@ -10,9 +10,9 @@ from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.operations import OPERATIONS
 from rumq.errors import RumqError
-from rumq.gateway.api import as_json
 from rumq.gateway.context import Context
 from rumq.gateway.endpoints import Health as State
+from rumq.gateway.requests import as_json
 
 REMEMBER_SECONDS = 0.5  # so long an answer counts: probes cost the shards no more than two questions a second
 ANSWER_SECONDS_MAX = 0.8  # a probe has an answer within a second, whatever the shards do

@@ -1,7 +1,8 @@
 """One HTTP/1.1 connection: requests read from a stream, given to an ASGI application, answered. RFC 9112; ASGI 3.0
 
 Each part has a time limit of its own: the head of a request, and the whole of an answer, however slowly the client
-sends or reads. HTTP/2 is not spoken: there, a client decides when its answers may be sent."""
+sends or reads; of server-sent events, which do not end, each piece. HTTP/2 is not spoken: there, a client decides when
+its answers may be sent."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ HEAD_BYTES_MAX = 16_384
 HEAD_SECONDS_MAX = 10.0  # from its first byte to its end
 READ_BYTES = 1 << 16
 LINGER_SECONDS_MAX, LINGER_BYTES_MAX = 1.0, 1 << 20  # a client that still sends can read why it is refused
+ENDLESS = b"text/event-stream"  # bounded in number: `rumq.gateway.log_watch`
 VERSIONS = (b"1.0", b"1.1")
 GONE = (OSError, trio.BrokenResourceError, trio.ClosedResourceError)
 
@@ -153,6 +155,7 @@ class Exchange:
         self._is_head = request.method == b"HEAD"
         self._seconds_max = answer_seconds_max
         self._until = 0.0  # when the answer has to be read; 0: it has not begun
+        self._is_endless = False  # of server-sent events: then each piece has the time of an answer
         self._head: h11.Response | None = None  # not sent yet: goes with the first piece
         self._behind = 0  # bytes read behind the request
 
@@ -189,6 +192,9 @@ class Exchange:
         """raises: trio.BrokenResourceError: the client has left, or does not read; h11.LocalProtocolError"""
         if message["type"] == "http.response.start":
             headers = [*message.get("headers", ()), (b"date", now_as_text())]
+            self._is_endless = any(
+                name == b"content-type" and value.startswith(ENDLESS) for name, value in headers
+            )
             self._head = h11.Response(status_code=message["status"], headers=headers)
             self._has_body = not self._is_head and message["status"] not in (204, 304)
         elif message["type"] == "http.response.body":
@@ -203,7 +209,8 @@ class Exchange:
             await self._write(data)
 
     async def _write(self, data: bytes) -> None:
-        self._until = self._until or trio.current_time() + self._seconds_max
+        if self._is_endless or not self._until:
+            self._until = trio.current_time() + self._seconds_max
         with trio.CancelScope(deadline=self._until) as scope:
             await self._stream.send_all(data)
         if scope.cancelled_caught:

@@ -19,6 +19,7 @@ from rumq.config.gateway import Gateway
 from rumq.gateway.http_connection import GONE, App, HttpConnection, Peer
 from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.network_shares import NetworkShares
+from rumq.gateway.new_connections import Arrival, NewConnections
 from rumq.gateway.relay.relays import Relays
 
 HANDSHAKE_SECONDS_MAX = 10.0
@@ -58,6 +59,11 @@ class HttpServer:
         self._busy: NetworkShares[Served] = NetworkShares(busy, max(1, busy // 2), self._end)
         self._health: NetworkShares[Served] = NetworkShares(HEALTH_MAX, HEALTH_MAX // 2, self._end)
 
+    def use(self, context: ssl.SSLContext | None) -> None:
+        """Renewed certificates, for new connections. An open port goes on with or without TLS as it has begun."""
+        if self._tls is not None and context is not None:
+            self._tls = context
+
     @property
     def count(self) -> int:
         """Connections, without clients of MQTT."""
@@ -71,10 +77,17 @@ class HttpServer:
     async def serve(self, listening: Sequence[socket.socket]) -> None:
         """Serve until cancelled. listening: do not block"""
         async with trio.open_nursery() as connections:
-            for sock in listening:
-                connections.start_soon(self._accept, sock, connections)
 
-    async def _accept(self, listening: socket.socket, connections: trio.Nursery) -> None:
+            def begin(arrival: Arrival) -> None:
+                stream = trio.SocketStream(trio.socket.from_stdlib_socket(arrival.sock))
+                self.begin(stream, arrival.peer, connections)
+
+            new = NewConnections(self._settings.connections_per_second_max, begin, self._reports.event)
+            connections.start_soon(new.run)
+            for sock in listening:
+                connections.start_soon(self._accept, sock, new)
+
+    async def _accept(self, listening: socket.socket, new: NewConnections) -> None:
         """Many in a turn of the loop: trio's listeners accept one, however long the turns of those at work are."""
         while True:
             await trio.lowlevel.wait_readable(listening)
@@ -86,13 +99,16 @@ class HttpServer:
                         self._connections.shed_one()
                         await trio.sleep(NO_ROOM_SECONDS)
                     break  # no more, or one that has left already
-                stream = trio.SocketStream(trio.socket.from_stdlib_socket(accepted))
-                connections.start_soon(self.serve_one, stream, Peer(*address[:2]))
+                new.came(Arrival(accepted, Peer(*address[:2])))
 
-    async def serve_one(self, below: Any, peer: Peer) -> None:
-        """One connection, until its end. below: its stream, without TLS"""
+    def begin(self, below: Any, peer: Peer, connections: trio.Nursery) -> None:
+        """Serve a connection. It is counted at once: tasks that begin in one turn run in any order, and whoever came
+        last would have to go for those that came before. below: its stream, without TLS"""
         served = Served(holder_of(peer.host))
         self._connections.add(served, served.network)
+        connections.start_soon(self._serve_one, below, peer, served)
+
+    async def _serve_one(self, below: Any, peer: Peer, served: Served) -> None:
         try:
             with served.scope:
                 await self._serve(below, peer, served)

@@ -10,6 +10,9 @@ import msgspec
 
 from rumq.admin.units import field, number
 from rumq.client.messages import Outgoing
+from rumq.gateway.media_types import JSON as JSON_TYPE
+from rumq.gateway.positions import Position
+from rumq.gateway.problems import Problem
 from rumq.mqtt.errors import TopicNameInvalid
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.topics import check_topic_name
@@ -33,8 +36,16 @@ class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A message to publish. QoS 0 is sent without an acknowledgement: whether it was refused is not known."""
 
     topic: Annotated[str, msgspec.Meta(min_length=1, max_length=65_535, description="a topic name")]
-    payload: Annotated[str, field("text, or base64 as `encoding` says")] = ""
-    encoding: Literal["utf-8", "base64"] = "utf-8"
+    payload: Annotated[
+        msgspec.Raw,
+        field(
+            "text; base64 as `encoding` says; or any other JSON value, which is published as it is written"
+        ),
+    ] = msgspec.field(default_factory=lambda: msgspec.Raw(b'""'))
+    encoding: Annotated[
+        Literal["utf-8", "base64", "json"],
+        field("of the payload; json: a text is published with its quotes, too"),
+    ] = "utf-8"
     qos: Literal[0, 1, 2] = 1
     retain: bool = False
     properties: MessageProperties | None = None
@@ -59,6 +70,18 @@ class Published(msgspec.Struct, kw_only=True):
 
     accepted: Annotated[int, field("", "messages")]
     refused: list[RefusedMessage] = []
+    positions: Annotated[
+        list[Position | None],
+        field("of each message; null: refused, or not known: of QoS 0, or not in the log of this node yet"),
+    ] = []
+
+
+class RefusedMessages(Problem, kw_only=True):
+    """The other messages are published."""
+
+    accepted: Annotated[int, field("", "messages")]
+    refused: list[RefusedMessage]
+    positions: list[Position | None]
 
 
 JSON = msgspec.json.Decoder(Message | list[Message])
@@ -80,16 +103,28 @@ def outgoing(message: Message) -> Outgoing:
         check_topic_name(message.topic)
     except TopicNameInvalid as fault:
         raise ValueError(str(fault)) from None
-    payload: str | bytes = message.payload
-    data = payload if isinstance(payload, bytes) else of_text(payload, message.encoding)
-    properties = message.properties
-    return Outgoing(
-        message.topic,
-        data,
-        message.qos,
-        message.retain,
-        Properties() if properties is None else of(properties),
-    )
+    properties = Properties() if message.properties is None else of(message.properties)
+    if isinstance(message.payload, bytes):
+        data = message.payload
+    else:
+        data, is_json = of_json(bytes(message.payload), message.encoding)
+        if is_json:
+            properties.setdefault("content_type", JSON_TYPE)
+            properties.setdefault("payload_format_indicator", True)
+    return Outgoing(message.topic, data, message.qos, message.retain, properties)
+
+
+def of_json(written: bytes, encoding: str) -> tuple[bytes, bool]:
+    """The payload that a JSON value says, and whether it is JSON itself. raises: ValueError"""
+    if encoding == "json":
+        return written, True
+    if written.startswith(b'"'):
+        return of_text(msgspec.json.decode(written, type=str), encoding), False
+    if encoding == "base64":
+        raise ValueError("the payload is no base64: it is no text")
+    if written == b"null":
+        raise ValueError('the payload is null: give "" for an empty one, or "encoding": "json" for the word')
+    return written, True
 
 
 def of_text(payload: str, encoding: str) -> bytes:

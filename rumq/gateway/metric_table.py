@@ -52,13 +52,10 @@ COUNTERS = (
     Metric("rumq_shard_taken_over_total", "counter", "taken_over", "messages from clients of other shards"),
     Metric("rumq_turns_total", "counter", "turns", "turns of the shard's loop"),
     Metric(
-        "rumq_log_written_bytes_total", "counter", "log_written_bytes", "bytes handed to the log's writers"
+        "rumq_log_written_bytes_total", "counter", "log_written_bytes", "bytes given to the log's writers"
     ),
     Metric(
-        "rumq_bus_sent_bytes_total",
-        "counter",
-        "bus_sent_bytes",
-        "bytes sent to other shards over the bus",
+        "rumq_bus_sent_bytes_total", "counter", "bus_sent_bytes", "bytes sent to other shards over the bus"
     ),
     Metric(
         "rumq_copy_read_bytes_total",
@@ -106,6 +103,27 @@ GAUGES = (
         "lag_records_max",
         "the same, of the session that is farthest behind",
     ),
+    Metric(
+        "rumq_consumer_lag_seconds_max",
+        "gauge",
+        "lag_seconds_max",
+        "age of the oldest record here that a session has not read",
+    ),
+    Metric("rumq_disk_free_bytes", "gauge", "disk_free_bytes", "free on the file system of the log"),
+    Metric("rumq_disk_bytes", "gauge", "disk_bytes", "size of that file system"),
+    Metric(
+        "rumq_disk_wanted_bytes",
+        "gauge",
+        "disk_wanted_bytes",
+        "free space below which segments are removed, or publishers refused",
+    ),
+    Metric("rumq_disk_full_seconds", "gauge", "disk_full_seconds", "until it is full; never: a year"),
+    Metric(
+        "rumq_stop_phase",
+        "gauge",
+        "stop_phase",
+        "0: it runs; a stop: 1 no new connections, 2 clients told, 3 log written, 4 shards drained, 5 log sealed",
+    ),
     Metric("rumq_lagging_sessions", "gauge", "lagging_sessions", "sessions with any lag"),
     Metric("rumq_bans", "gauge", "bans", "clients, users and addresses that are banned"),
 )
@@ -131,6 +149,35 @@ LABELLED = (
         "MQTT bytes sent to clients, by listener",
         ("listener",),
     ),
+    Metric(
+        "rumq_listener_delayed_total",
+        "counter",
+        "listener_delayed",
+        "new connections that waited, for they were over connections_per_second_max, by listener",
+        ("listener",),
+    ),
+    Metric(
+        "rumq_listener_refused_total",
+        "counter",
+        "listener_refused",
+        "new connections that were refused, for too many waited, by listener",
+        ("listener",),
+    ),
+    Metric(
+        "rumq_clients_refused_total",
+        "counter",
+        "refused",
+        "clients that were not admitted or closed for a fault, by reason: of MQTT 5, or the transport (tls, websocket)",
+        ("reason",),
+    ),
+    Metric(
+        "rumq_group_lag_records",
+        "gauge",
+        "groups",
+        "records that a shared group has not handed out, of the 20 a shard that are farthest behind",
+        ("group",),
+    ),
+    Metric("rumq_build_info", "gauge", "build", "1: the version that this shard runs", ("version",)),
     Metric(
         "rumq_messages_undelivered_total",
         "counter",
@@ -315,6 +362,20 @@ GATEWAY = (
         "rumq_gateway_connections_shed_total", "counter", "", "HTTP connections that were closed to make room"
     ),
     Metric("rumq_gateway_refused_total", "counter", "", "requests refused for want of a valid token"),
+    Metric(
+        "rumq_certificate_expires_seconds",
+        "gauge",
+        "",
+        "when a certificate of the node expires, since 1970; of: listeners, nodes, gateway, flight",
+        ("of", "file"),
+    ),
+    Metric(
+        "rumq_certificate_usable",
+        "gauge",
+        "",
+        "0: its file holds no certificate now, and the one that was read before is in force",
+        ("of", "file"),
+    ),
     Metric("rumq_gateway_requests_total", "counter", "", "requests, by class of their status", ("status",)),
     Metric(
         "rumq_gateway_request_seconds",

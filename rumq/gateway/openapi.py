@@ -7,17 +7,25 @@ from typing import Any, Literal
 import msgspec
 
 from rumq.admin.operations import TABLE, Operation
-from rumq.gateway.endpoints import ENDPOINTS, Endpoint, Fault
-from rumq.gateway.messages import Message
+from rumq.gateway.endpoints import ENDPOINTS, Endpoint
+from rumq.gateway.media_types import EVENTS, JSON, LINES, MSGPACK, PROBLEM_JSON
+from rumq.gateway.messages import Message, RefusedMessages
+from rumq.gateway.problems import Problem
 
 ROWS_MAX = 200  # of an answer over HTTP
 REFS = "#/components/schemas/{name}"
-JSON, MSGPACK, LINES = "application/json", "application/msgpack", "application/x-ndjson"
+PROBLEM = {"$ref": REFS.format(name="Problem")}
 COMMON = {
     "400": "the request is malformed, or the broker refuses it", "401": "no token, or one that is not known",
     "403": "the roles of the token do not allow it, or the rules let its user read nothing of what is asked",
+    "404": "there is no such client, stream, token or user",
     "413": "the body is too large", "421": "the header Host names none of gateway.hosts",
-    "429": "too many requests of this address wait for their refusal", "503": "a shard does not answer, or not in time",
+    "429": "too many requests of this address wait for their refusal", "500": "the gateway failed to answer",
+    "503": "a shard does not answer, or not in time",
+}  # fmt: skip
+LAST_EVENT_ID = {
+    "name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"},
+    "description": "of server-sent events: the id of the last one, instead of `cursor`",
 }  # fmt: skip
 Schema = dict[str, Any]
 
@@ -28,7 +36,7 @@ def path_of(operation: Operation) -> str:
 
 def description(version: str) -> Schema:
     """The document, as plain data."""
-    types: list[Any] = [Fault, Message]
+    types: list[Any] = [Problem, Message, RefusedMessages]
     types += [each for operation in TABLE for each in (operation.request, operation.answer)]
     types += [each for endpoint in ENDPOINTS for each in (endpoint.request, endpoint.answer)]
     unique = list(dict.fromkeys(types))
@@ -46,7 +54,7 @@ def description(version: str) -> Schema:
             )
         }  # fmt: skip
     for endpoint in ENDPOINTS:
-        paths[endpoint.path] = {endpoint.method: of_endpoint(endpoint, known, components)}
+        paths.setdefault(endpoint.path, {})[endpoint.method] = of_endpoint(endpoint, known, components)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -62,8 +70,17 @@ def description(version: str) -> Schema:
 
 
 def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema) -> Schema:
-    given = parameters(known[endpoint.request], components)
-    made = described(endpoint.name, endpoint.summary, endpoint.role, known[endpoint.answer], given, None)
+    is_post = endpoint.method == "post" and endpoint.name != "publish"
+    given = () if is_post else parameters(known[endpoint.request], components)
+    taken = body({JSON: known[endpoint.request]}) if is_post else None
+    made = described(endpoint.name, endpoint.summary, endpoint.role, known[endpoint.answer], given, taken)
+    if endpoint.name in ("make_token", "make_user"):
+        made["responses"]["201"] = answer("it was made", known[endpoint.answer])
+        made["responses"]["409"] = answer(
+            "it is there already, or the settings name no file for it", PROBLEM, PROBLEM_JSON
+        )
+    if endpoint.name == "revoke_user":
+        made["responses"]["409"] = answer("the settings name no password file", PROBLEM, PROBLEM_JSON)
     if endpoint.name == "publish":
         some = {
             "oneOf": [
@@ -72,12 +89,13 @@ def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema
             ]
         }
         made["requestBody"] = body({JSON: some, MSGPACK: {}})
-        made["responses"]["422"] = {**answer("some messages were refused", known[endpoint.answer])}
-        made["responses"]["415"] = answer(
-            "the body is neither JSON nor MessagePack", {"$ref": REFS.format(name="Fault")}
-        )
+        made["responses"]["422"] = answer("some messages were refused", known[RefusedMessages], PROBLEM_JSON)
+        made["responses"]["415"] = answer("the body is neither JSON nor MessagePack", PROBLEM, PROBLEM_JSON)
     if endpoint.name in ("records", "value"):
-        made["responses"]["200"]["content"] |= {MSGPACK: {}, LINES: {}}
+        made["responses"]["200"]["content"] |= {MSGPACK: {}}
+    if endpoint.name == "records":
+        made["responses"]["200"]["content"] |= {LINES: {}, EVENTS: {}}
+        made["parameters"].append(LAST_EVENT_ID)
     if endpoint.role is None:
         made["responses"] = {
             "200": made["responses"]["200"], "503": answer("it is not so; `why` says why", known[endpoint.answer]),
@@ -93,13 +111,13 @@ def described(
     given: list[Schema] | tuple[()],
     taken: Schema | None,
 ) -> Schema:
-    fault = {"$ref": REFS.format(name="Fault")}
     made: Schema = {
         "operationId": name,
         "summary": summary,
         "description": {None: "For everybody.", "any": "Any token."}.get(role, f"Role: {role}."),
         "responses": {
-            "200": answer("the answer", schema), **{code: answer(line, fault) for code, line in COMMON.items()}
+            "200": answer("the answer", schema),
+            **{code: answer(line, PROBLEM, PROBLEM_JSON) for code, line in COMMON.items()},
         },
     }  # fmt: skip
     if role is not None:
@@ -111,8 +129,8 @@ def described(
     return made
 
 
-def answer(text: str, schema: Schema) -> Schema:
-    return {"description": text, "content": {JSON: {"schema": schema}}}
+def answer(text: str, schema: Schema, kind: str = JSON) -> Schema:
+    return {"description": text, "content": {kind: {"schema": schema}}}
 
 
 def body(content: dict[str, Schema]) -> Schema:

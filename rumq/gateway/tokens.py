@@ -22,11 +22,18 @@ Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class Token(NamedTuple):
-    """roles: what it may do; user: as whom it publishes and reads records, "" as nobody in particular"""
+    """roles: what it may do; user: as whom it publishes and reads records, "" as nobody in particular
+
+    sha256: of its secret; expires_us: from then on it is not known, µs since 1970; 0: never"""
 
     name: str
     roles: frozenset[Role]
     user: str = ""
+    sha256: str = ""
+    expires_us: int = 0
+
+    def is_expired(self, now_us: int) -> bool:
+        return 0 < self.expires_us <= now_us
 
     def may(self, role: Role) -> bool:
         return role in self.roles
@@ -39,6 +46,9 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
     roles: list[Role]
     sha256: Hash
     user: str = ""
+    expires_us: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType = (
+        msgspec.UNSET
+    )  # unknown to older versions
 
 
 def hash_of(secret: str) -> str:
@@ -63,7 +73,8 @@ def parse(text: str, path: str) -> dict[str, Token]:
             ) from None
         if NAME.fullmatch(read.name) is None or any(each.name == read.name for each in found.values()):
             raise SecretsError(path, number, f"the name {read.name!r} is invalid, or there twice")
-        found[read.sha256] = Token(read.name, frozenset(read.roles), read.user)
+        expires_us = 0 if read.expires_us is msgspec.UNSET else read.expires_us
+        found[read.sha256] = Token(read.name, frozenset(read.roles), read.user, read.sha256, expires_us)
     return found
 
 
@@ -71,6 +82,6 @@ def formatted(tokens: Mapping[str, Token]) -> str:
     """The text of a file with these tokens, by hash."""
     lines = ["# tokens of the gateway: rumqd token"]
     for sha256, token in tokens.items():
-        line = Line(token.name, sorted(token.roles), sha256, token.user)
+        line = Line(token.name, sorted(token.roles), sha256, token.user, token.expires_us or msgspec.UNSET)
         lines.append(msgspec.json.encode(line).decode())
     return "\n".join(lines) + "\n"

@@ -8,13 +8,19 @@ from __future__ import annotations
 import errno
 import socket
 import struct
+import time
 from collections.abc import Callable
+from typing import NamedTuple
 
+from rumq.auth.connection_rate import ConnectionRate
+from rumq.auth.quota_holder import holder_of
 from rumq.net.transports import ConnectionSetup
+from rumq.session.connection.listener_policy import ListenerPolicy
 
 ACCEPTS_A_TURN = 64
 SPARE = 16  # connections beyond the limit, before their login: each is refused with a reason, or makes room
 PAUSE_SECONDS = 0.25
+RELEASE_SECONDS = 0.01  # between two times when those that wait for the rate are served
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 # Errors of the new connection, not of the listener.
 OF_THE_CLIENT = {
@@ -60,6 +66,35 @@ def open_sockets(host: str, port: int, backlog: int, *, shares: bool = False) ->
     return sockets
 
 
+class NewConnection(NamedTuple):
+    """One that waits, for the rate of new connections allows no more. listener: which has accepted it"""
+
+    listener: Listener
+    sock: socket.socket
+    address: tuple[str, int]
+
+    def refuse(self) -> None:
+        """Cheaply: with a reset, so that nothing is left of it here."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+
+
+def listener_rate(
+    policy: ListenerPolicy, per_second: int, event: Callable[..., None]
+) -> ConnectionRate[NewConnection]:
+    """Of a listener. event: is told when connections are over the rate"""
+    counts = policy.arrivals
+
+    def limited(holder: str) -> None:
+        event(
+            "listener.rate_reached", listener=policy.name, address=holder, per_second=rate.per_second,
+            delayed=counts.delayed, refused=counts.refused,
+        )  # fmt: skip
+
+    rate = ConnectionRate[NewConnection](per_second, counts, NewConnection.refuse, limited)
+    return rate
+
+
 class Listener:
     """Accepts from one listening socket, for one pump.
 
@@ -74,8 +109,12 @@ class Listener:
         connections_max: int,
         event: Callable[..., None],
         later: Callable[[float, Callable[[], None]], None],
+        rate: ConnectionRate[NewConnection] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """setup: makes the connections, with the layers between the socket and MQTT; later: calls back after seconds"""
+        """setup: makes the connections, with the layers between the socket and MQTT; later: calls back after seconds
+
+        rate: bounds new connections of all sockets of this listener; None: nothing does"""
         self.sock = sock
         self.accepted = 0
         self.turned_away = 0
@@ -86,6 +125,9 @@ class Listener:
         self._later = later
         self._setup = setup
         self._is_tcp = sock.family != socket.AF_UNIX
+        self._rate = rate if self._is_tcp else None  # a Unix socket's clients are let in by its mode
+        self._is_releasing = False
+        self._clock = clock
         pump.watch(sock.fileno(), self.accept)
 
     @property
@@ -130,11 +172,38 @@ class Listener:
                     )
                 continue
             self.accepted += 1
-            try:
-                self._serve(sock, address)
-            except Exception:
-                sock.close()
-                self._event("task.failed", task="accept", exc_info=True)
+            rate = self._rate
+            if rate is None or rate.admit(
+                NewConnection(self, sock, address), holder_of(address[0]), self._clock()
+            ):
+                self._serve_safely(sock, address)
+            else:
+                self._release_later()
+
+    def _release_later(self) -> None:
+        """Serve those that wait when the rate allows it."""
+        if not self._is_releasing and self._rate:
+            self._is_releasing = True
+            self._later(max(RELEASE_SECONDS, self._rate.seconds_to_next(self._clock())), self._release)
+
+    def _release(self) -> None:
+        self._is_releasing = False
+        rate, now = self._rate, self._clock()
+        if rate is None:
+            return
+        for _ in range(ACCEPTS_A_TURN):
+            waiting = rate.maybe_next(now)
+            if waiting is None:
+                break
+            waiting.listener._serve_safely(waiting.sock, waiting.address)
+        self._release_later()
+
+    def _serve_safely(self, sock: socket.socket, address: tuple[str, int] | str) -> None:
+        try:
+            self._serve(sock, address)
+        except Exception:
+            sock.close()
+            self._event("task.failed", task="accept", exc_info=True)
 
     def _serve(self, sock: socket.socket, address: tuple[str, int] | str) -> None:
         """Serve a connection that was accepted."""
@@ -152,6 +221,8 @@ class Listener:
         if self.sock.fileno() >= 0:
             self._pump.unwatch(self.sock.fileno())
             self.sock.close()
+            for waiting in self._rate.take_all() if self._rate is not None else ():
+                waiting.sock.close()
 
 
 def name_of_peer(sock: socket.socket) -> str:

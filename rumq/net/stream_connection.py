@@ -61,6 +61,17 @@ class StreamConnection(Connection):
     def certificate(self) -> PeerCertificate | None:
         return (self.stream.certificate() if self.stream.is_open else None) or self._known_certificate
 
+    @property
+    def security(self) -> str | None:
+        """How its bytes are encrypted on the way here, "TLSv1.3, cipher"; None where another process has that layer."""
+        layer: object = self.stream
+        while layer is not CLOSED and layer is not None:
+            found = getattr(layer, "security", None)
+            if isinstance(found, str):
+                return found
+            layer = getattr(layer, "below", None)
+        return None
+
     def opened(self, stream: Stream) -> None:
         """A layer is open. After the uppermost one the client gets its handler."""
         if stream is self.stream:

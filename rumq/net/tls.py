@@ -230,6 +230,14 @@ class TlsStream:
                     errno.EPROTO, f"the client's certificate ({certificate.subject}) expired on {when}"
                 )
 
+    @property
+    def security(self) -> str:
+        """Version and cipher, for the operator; empty until the handshake is over."""
+        if not self.is_open:
+            return ""
+        cipher = self._tls.cipher()
+        return ", ".join(filter(None, (self._tls.version(), cipher[0] if cipher else "")))
+
     def certificate(self) -> PeerCertificate | None:
         """Of the client, if it has sent one."""
         der = self._tls.getpeercert(binary_form=True)

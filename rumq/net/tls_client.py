@@ -11,7 +11,7 @@ import ssl
 from rumq.net.stream_connection import StreamConnection
 from rumq.net.tls import READ_BYTES, TlsServer, TlsStream
 from rumq.net.tls_faults import describe_fault
-from rumq.net.tls_options import TlsOptions
+from rumq.net.tls_options import TlsOptions, make_context
 
 
 class TlsClient(TlsServer):
@@ -21,13 +21,25 @@ class TlsClient(TlsServer):
 
     def __init__(self, options: TlsOptions) -> None:
         """raises: TlsSettingsError"""
-        super().__init__(options)  # it finds what is wrong with the files
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.minimum_version = self.context.minimum_version
-        context.load_cert_chain(options.certfile, options.keyfile or options.certfile)
-        context.load_verify_locations(options.cafile)
-        self.context = context
+        super().__init__(options)
+        self.context = make_client_context(options)
+
+    def reload(self, options: TlsOptions) -> None:
+        """raises: TlsSettingsError, and nothing has changed"""
+        self.context = make_client_context(options)
+
+
+def make_client_context(options: TlsOptions) -> ssl.SSLContext:
+    """raises: TlsSettingsError"""
+    server = make_context(options)  # it finds what is wrong with the files
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.minimum_version = server.minimum_version
+    context.load_cert_chain(
+        options.certfile, options.keyfile or options.certfile, lambda: options.key_password
+    )
+    context.load_verify_locations(options.cafile)
+    return context
 
 
 class TlsClientStream(TlsStream):

@@ -1,14 +1,15 @@
 """Transport handshakes: connections that wait for a PROXY header, for TLS or for WebSocket.
 
 Each has a time limit, a shorter one until its first byte. The number of TLS handshakes at once is limited: addresses
-take turns, and a stalled handshake makes room for one that waits. All handshakes share a bounded part of a turn, as
+take turns, one address (IPv6: /64) has half of them at most, and a handshake that has stalled or drips makes room for
+one that waits. All handshakes share a bounded part of a turn, as
 each costs a millisecond of CPU. One that fails is reported in one event; no session was made for it. The number of
 such connections is limited by `rumq.net.pending_logins`."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 
 from rumq.auth.fair_queue import UNBOUNDED, FairQueue
@@ -21,6 +22,8 @@ WORK_SECONDS_A_TURN = 0.002
 HANDSHAKE_SECONDS_MAX = 10.0
 SILENT_SECONDS_MAX = 2.5
 STALLED_SECONDS = 0.5  # after so long without a byte a handshake makes room for one that waits
+SLOW_SECONDS = 1.0  # after so long in all, too, however steadily its bytes drip
+SHARE = 2  # one address has at most this part of all handshakes that run
 CHECK_SECONDS = 0.1
 HANDSHAKES_MAX = 256
 
@@ -105,6 +108,12 @@ class TransportHandshakes:
         self._next_check = float("inf")
         self._queue: FairQueue[TransportHandshake] = FairQueue(count_max, UNBOUNDED)
         self._running: dict[TransportHandshake, float] = {}  # -> when its last byte came, the earliest first
+        self._began: dict[TransportHandshake, float] = {}  # of those that run
+        self._held_max = max(1, count_max // SHARE)
+        self._running_of: Counter[str] = Counter()  # in the queue or running, by address
+        self._over: dict[
+            str, deque[TransportHandshake]
+        ] = {}  # of addresses that have their share: these wait for it
         self._queued: dict[TransportHandshake, None] = {}
         self._is_checking = False
         self._turn = -1
@@ -149,7 +158,9 @@ class TransportHandshakes:
         self._open.pop(handshake, None)
         self._pump.pending_logins.discard(handshake.transport)
         if self._running.pop(handshake, None) is not None:
+            del self._began[handshake]
             self._queue.finished()
+            self._leave_share(handshake)
             self._serve_queue()
 
     def _check_in(self, seconds: float) -> None:
@@ -185,39 +196,76 @@ class TransportHandshakes:
             return False
         self._queued[handshake] = None
         self._give_time(handshake)  # it was read from because bytes came
-        self._queue.put(holder_of_peer(handshake.transport.peer), handshake)
         self._pump.pending_logins.set_state(handshake.transport, State.OWED)
+        self._take_share(handshake)
         self._serve_queue()
-        self._end_stalled()
+        self._make_room()
         return handshake in self._running
+
+    def _take_share(self, handshake: TransportHandshake) -> None:
+        """Into the queue; behind its address's others if that has its share."""
+        holder = holder_of_peer(handshake.transport.peer)
+        if self._running_of[holder] >= self._held_max:
+            self._over.setdefault(holder, deque()).append(handshake)
+            return
+        self._running_of[holder] += 1
+        self._queue.put(holder, handshake)
+
+    def _leave_share(self, handshake: TransportHandshake) -> None:
+        """It has ended: the next one of its address comes into the queue."""
+        holder = holder_of_peer(handshake.transport.peer)
+        self._running_of[holder] -= 1
+        if not self._running_of[holder]:
+            del self._running_of[holder]
+        over = self._over.get(holder)
+        while over:
+            following = over.popleft()
+            if not over:
+                del self._over[holder]
+            if following.closed:
+                self._queued.pop(following, None)
+                continue
+            self._running_of[holder] += 1
+            self._queue.put(holder, following)
+            break
 
     def _serve_queue(self) -> None:
         while (handshake := self._queue.maybe_next()) is not None:
             del self._queued[handshake]
             if handshake.closed:
                 self._queue.finished()
+                self._leave_share(handshake)
                 continue
-            self._running[handshake] = self.clock()
+            self._running[handshake] = self._began[handshake] = self.clock()
             self._pump.pending_logins.set_state(handshake.transport, State.HEARD)
             self._pump.read_next_turn(handshake.transport)
 
-    def _end_stalled(self) -> None:
-        """While some wait: end one of the stalled, of the address that has the most of them."""
-        before = self.clock() - STALLED_SECONDS
-        while self._queue.waiting:
-            stalled = [each for each, heard_at in self._running.items() if heard_at <= before]
-            if not stalled:
-                break
-            counts = Counter(holder_of_peer(each.transport.peer) for each in self._running)
-            victim = max(stalled, key=lambda each: counts[holder_of_peer(each.transport.peer)])
-            self._pump.lost(victim.transport, "stopped in the middle while others waited")
-        if self._queue.waiting and not self._is_checking:
+    def _make_room(self) -> None:
+        """While some wait: end those that have stalled or drip. Of all, one of the address that has the most of them;
+        for those over the share of their address, one of that address."""
+        while self._queue.waiting and (victim := self._maybe_slow()) is not None:
+            self._pump.lost(victim.transport, "stopped or dripped in the middle while others waited")
+        for holder in list(self._over):
+            while holder in self._over and (victim := self._maybe_slow(holder)) is not None:
+                self._pump.lost(victim.transport, "stopped or dripped in the middle while others waited")
+        if (self._queue.waiting or self._over) and not self._is_checking:
             self._is_checking = True
             self._later(CHECK_SECONDS, self._check_queue)
 
+    def _maybe_slow(self, holder: str = "") -> TransportHandshake | None:
+        """One that may be ended for those that wait. holder: of this address alone"""
+        now = self.clock()
+        slow = [
+            each
+            for each, heard_at in self._running.items()
+            if (heard_at <= now - STALLED_SECONDS or self._began[each] <= now - SLOW_SECONDS)
+            and (not holder or holder_of_peer(each.transport.peer) == holder)
+        ]
+        return max(slow, key=lambda each: self._running_of[holder_of_peer(each.transport.peer)], default=None)
+
     def _check_queue(self) -> None:
         self._is_checking = False
-        self._end_stalled()
+        self._make_room()
 
     # CPU time in a turn
 

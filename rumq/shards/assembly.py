@@ -187,7 +187,7 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     # Ports
     clock = ShardClock(platform.clock)
     timers = TimerQueue(clock)
-    events = ShardEvents(RefusalSummary(platform.tell, timers.later).tell)
+    events = ShardEvents((summary := RefusalSummary(platform.tell, timers.later)).tell, summary.refused)
     lifecycle = Lifecycle()
     fd_passing = platform.fd_passing(timers.later, events.failed) if platform.fd_passing is not None else None
     placement = ClientPlacement(fd_passing, context.index, context.count, context.edge_door)
@@ -363,10 +363,10 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     listing = ClientListing(registry, consumers, drop_counters, clock, timers)
     parts = AdminParts(
         counted, context.count, clock, timers, events, lifecycle, commands, turn.settle, pump, context.policies,
-        lambda: logins.connections_max, consumers, recorder, access_gate, admission, commit, removal, bounds,
-        context.exports, workers.reader, new_counters(), tracer, lambda: peers.bytes_out + pump.bus_bytes_out, reads,
-        replication.term_row if replication is not None else None,
-        lambda: copy_reads.bytes if copy_reads is not None else 0,
+        lambda: logins.connections_max, consumers, losses.pending, recorder, access_gate, admission, commit, removal,
+        bounds, context.exports, workers.reader, new_counters(), tracer,
+        lambda: peers.bytes_out + pump.bus_bytes_out, reads, replication.term_row if replication is not None else None,
+        lambda: copy_reads.bytes if copy_reads is not None else 0, disk.statistics, events.refused,
     )  # fmt: skip
     orders = StandingOrders(parts, journal)
     histograms = {

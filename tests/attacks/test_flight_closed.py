@@ -15,6 +15,7 @@ import pyarrow.flight as fl
 
 from rumq.flight.client_credentials import basic
 from rumq.flight.errors import Busy
+from rumq.flight.read_slots import ReadSlots
 from rumq.flight.tickets import Ticket
 from tests.flight.served import client_at, door_of, served, users
 from tests.spark.logs import Publisher, message, store_at, write_example
@@ -118,7 +119,7 @@ def test_readers_that_do_not_read_hold_no_place_of_others(tmp_path: Any) -> None
     store.close()
     ticket = Ticket(partition="main/g1/p0", start=0, end=120, columns=("lsn", "payload"))
     clock = [0.0]
-    with served(str(tmp_path / "d"), reads_max=4, now=lambda: clock[0]) as server:
+    with served(str(tmp_path / "d"), reads=ReadSlots(4, now=lambda: clock[0])) as server:
         stalled = [fl.connect(server.address) for _ in range(4)]
         readers = [client.do_get(fl.Ticket(ticket.to_bytes())) for client in stalled]
         for reader in readers:

@@ -25,17 +25,18 @@ def begun(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     """The folder; the passwords that were printed."""
     folder = tmp_path / "etc"
     group = grp.getgrgid(os.getegid()).gr_name
-    done = rumqd("init", "--dir", str(folder), "--data", str(tmp_path / "data"), "--group", group)
+    devices = ("--device", "pump-7", "--device", "pump-8")
+    done = rumqd("init", "--dir", str(folder), "--data", str(tmp_path / "data"), "--group", group, *devices)
     assert (done.status, done.err) == (0, "")
     return folder, dict(line.split() for line in done.out.splitlines() if len(line.split()) == 2)
 
 
 def test_secrets_are_hashed_and_nobody_else_reads_them(tmp_path: Path) -> None:
     folder, passwords = begun(tmp_path)
-    assert set(passwords) == {"admin", "device"} and all(len(each) == 24 for each in passwords.values())
-    assert passwords["admin"] != passwords["device"]
+    assert set(passwords) == {"admin", "pump-7", "pump-8"}
+    assert all(len(each) == 24 for each in passwords.values()) and len(set(passwords.values())) == 3
     text = (folder / "users").read_text()
-    assert set(parse(text, "users")) == set(passwords) and text.count("$argon2id$") == 2
+    assert set(parse(text, "users")) == set(passwords) and text.count("$argon2id$") == 3
     assert not [
         each
         for each in passwords.values()
@@ -94,9 +95,19 @@ def test_a_broker_starts_from_it_and_admits_users_over_tls_by_their_rules(tmp_pa
         def published(*arguments: str) -> Ended:
             return rumqd("pub", *arguments)
 
-        device = ("-u", "device", "-P", passwords["device"], "-i", "pump-7")
+        device = ("-u", "pump-7", "-P", passwords["pump-7"])
         assert published(*tls, *device, "device/pump-7/temp").status == 0
         assert published(*tls, *device, "device/pump-8/temp").status != 0
+        assert published(*tls, *device, "-i", "pump-8", "device/pump-8/temp").status != 0, (
+            "whatever its id is"
+        )
+        added = rumqd("init", "--dir", str(folder), "--device", "pump-9", "--device", "pump-7")
+        assert added.status == 0 and "pump-7 is there, and keeps its password" in added.out
+        (password,) = [line.split()[1] for line in added.out.splitlines() if line.startswith("pump-9")]
+        broker.hang_up()
+        broker.event("settings.reloaded")
+        assert published(*tls, "-u", "pump-9", "-P", password, "device/pump-9/temp").status == 0
+        assert published(*tls, *device, "device/pump-7/temp").status == 0
         assert published(*tls, "-u", "admin", "-P", passwords["admin"], "plant/7").status == 0
         assert published(*tls, "-u", "admin", "-P", "wrong", "plant/7").status != 0
         local = ("-h", "localhost", "-p", str(plain), "-q", "1", "-m", "x")
@@ -138,3 +149,18 @@ def test_certificates_of_nodes_are_of_an_authority_of_their_own(tmp_path: Path) 
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert rumqd(*words).status == 0
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["a/b", "+", "$SYS", "admin", "a:b", ""])
+def test_a_device_has_a_name_that_is_a_level_of_a_topic(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["init", "--dir", str(tmp_path / "etc"), "--device", name]) == 1
+    assert "--device" in capsys.readouterr().err and not os.listdir(tmp_path)
+
+
+def test_a_folder_of_before_is_told_what_to_change(tmp_path: Path) -> None:
+    folder, _ = begun(tmp_path)
+    old = (folder / "rules.toml").read_text().replace("device/%u/#", "device/%c/#")
+    (folder / "rules.toml").write_text(old)
+    assert "any client id" in rumqd("init", "--dir", str(folder), "--device", "pump-9").out

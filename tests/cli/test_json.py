@@ -87,7 +87,7 @@ def test_rules_tokens_users_and_the_version(folder: Path) -> None:
     (made,) = said(folder, "token", "add", "ops", "--role", "publish", "--data", ".", "--json")
     assert made["name"] == "ops" and made["roles"] == ["publish"] and made["secret"]
     (listed,) = said(folder, "token", "ls", "--data", ".", "--json")
-    assert listed == {"name": "ops", "roles": ["publish"], "user": None}
+    assert listed == {"name": "ops", "roles": ["publish"], "user": None, "expires_us": None}
     assert said(folder, "passwd", "-L", "users", "--json") == [{"user": "alice"}]
     assert rumqd("passwd", "-L", "users", cwd=folder).out == "alice\n"
     (version,) = said(folder, "version", "--json")

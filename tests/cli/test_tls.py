@@ -119,6 +119,28 @@ def test_certificates_change_while_clients_stay(broker: Rumqd, site: Authorities
         assert peer.payloads(1) == [name.encode()]
 
 
+def test_certificates_that_change_are_used_without_a_reload(broker: Rumqd, site: Authorities) -> None:
+    """D19: a renewal that nobody tells; a broken file keeps what is there, and is told."""
+    folder: Path = site.folder
+    count = int(broker.event("broker.starting")["shards"])
+    peer = TlsPeer(broker, site, "client")
+    peer.connect("stays")
+    reloads = len(broker.named("settings.reloaded"))
+    for file in ("now.pem", "now.key"):
+        shutil.copy2(folder / f"server2.{file[4:]}", folder / file)
+    broker.event("certificate.renewed", number=count)
+    assert TlsPeer(broker, site, "client").server_name() == "the second one"
+    (folder / "now.pem").write_text("nonsense")
+    assert "no PEM certificate" in broker.event("certificate.refused", number=count)["why"]
+    assert TlsPeer(broker, site, "client").server_name() == "the second one"
+    shutil.copy2(folder / "server.pem", folder / "now.pem")
+    shutil.copy2(folder / "server.key", folder / "now.key")
+    broker.event("certificate.renewed", number=2 * count)
+    assert TlsPeer(broker, site, "client").server_name() == ""
+    assert len(broker.named("settings.reloaded")) == reloads
+    assert peer.publish("device/pump-7/x", b"still here", 1) in (0, 0x10)
+
+
 def test_a_client_that_says_nothing_holds_nobody_up(broker: Rumqd, site: Authorities) -> None:
     silent = [socket.create_connection(broker.address) for _ in range(20)]
     peer = TlsPeer(broker, site, "client")

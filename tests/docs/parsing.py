@@ -20,7 +20,15 @@ from rumq.settings.keys import KEYS, LISTENER, STREAM, VARIABLES
 ROOT = Path(__file__).parents[2]
 # What stands for a value that only the reader knows.
 PLACEHOLDERS = ((re.compile(r"\bPORT_OF_N\d\b"), "1883"), (re.compile(r"\bPID(_OF_N\d)?\b"), "4711"))
-REST = {*description("")["paths"], "/api/v1/openapi.json", "/metrics", "/healthz", "/readyz", "/startupz"}
+REST = {
+    *description("")["paths"],
+    "/api/v1/openapi.json",
+    "/api/v1/docs",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/startupz",
+}
 # Programs of others: what they take is theirs to know.
 OTHERS = {
     "apt", "apt-get", "awk", "cat", "cd", "chmod", "cp", "curl", "date", "cut", "diff", "do", "docker", "done", "echo",

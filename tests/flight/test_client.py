@@ -12,6 +12,7 @@ import trustme
 
 from rumq.flight.client import LogClient
 from rumq.flight.errors import Away, Busy
+from rumq.flight.read_slots import ReadSlots
 from rumq.flight.served_log import ServedLog
 from rumq.flight.server import LogServer
 from rumq.flight.tickets import Ticket
@@ -113,7 +114,7 @@ def test_a_server_that_says_nothing_is_waited_for_so_long(root: str) -> None:
 
 
 def test_who_reads_only_some_leaves_nothing_behind(root: str) -> None:
-    with served(root, reads_max=1) as server:
+    with served(root, reads=ReadSlots(1, now=time.monotonic)) as server:
         # The server hears of it a moment later: until then it has no place for another.
         client = LogClient(
             FlightLocation(server.address, retries=1000), wait=lambda seconds: time.sleep(0.01)

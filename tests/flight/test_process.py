@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -123,6 +124,35 @@ def test_it_speaks_tls_and_wants_a_certificate_where_the_settings_say_so(root: s
     os.chmod(files.chain_and_key, 0o604)
     exposed = rumqd("flight", "--data", root, "--set", f"flight.tls_certificate={files.chain_and_key}")
     assert exposed.status == 2 and "flight.tls_key" in exposed.err and "chmod o-rw" in exposed.err
+
+
+def test_certificates_are_renewed_while_a_read_goes_on(tmp_path: Path) -> None:
+    """D19: 54 MB do not fit into what lies between the two; new connections need the new authority."""
+    store = store_at(str(tmp_path / "d"), segment_bytes_max=64 << 20)
+    publisher = Publisher(store.own[0])
+    for _ in range(6):
+        publisher.chunk([message("a", b"x" * 900_000)] * 10)
+    store.close()
+    (tmp_path / "new").mkdir()
+    old, new = Certificates(tmp_path), Certificates(tmp_path / "new")
+    os.chmod(old.chain_and_key, 0o600)
+    ready = ByHand(str(tmp_path / "d"), "--set", f"flight.tls_certificate={old.chain_and_key}")
+    address = ready.address.replace("grpc", "grpc+tls")
+    batches = client_at(address, tls_ca=old.ca).batches(Ticket(partition=P0, start=0, end=60))
+    found = [next(batches)]
+    Path(old.chain_and_key).write_text("nonsense")
+    ready.process.send_signal(signal.SIGHUP)
+    assert "no PEM certificate" in ready.event("settings.refused")["why"]
+    assert P0 in client_at(address, tls_ca=old.ca).heads()
+    shutil.copyfile(new.chain_and_key, old.chain_and_key)
+    ready.process.send_signal(signal.SIGHUP)
+    assert ready.event("certificate.renewed")["of"] == "flight"
+    assert P0 in client_at(address, tls_ca=new.ca).heads()
+    with pytest.raises(Away, match="authority"):
+        client_at(address, tls_ca=old.ca).heads()
+    found += batches
+    assert [lsn for batch in found for lsn in batch.column("lsn").to_pylist()] == list(range(60))
+    assert ready.stop() == 0
 
 
 def test_what_it_cannot_start_with_is_one_sentence(root: str, tmp_path: Path) -> None:

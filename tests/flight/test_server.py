@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.errors import RumqError
 from rumq.flight.client_credentials import basic
 from rumq.flight.errors import Busy, Failed, NotAllowed
+from rumq.flight.read_slots import ReadSlots
 from rumq.flight.served_log import ServedLog
 from rumq.flight.server import LogServer
 from rumq.flight.tickets import Ticket
@@ -212,7 +214,7 @@ def test_hands_are_shaken_as_flight_does_it(root: str) -> None:
 
 
 def test_more_readers_than_may_be_come_back_later(root: str) -> None:
-    with served(root, reads_max=0) as server:
+    with served(root, reads=ReadSlots(0, now=time.monotonic)) as server:
         with pytest.raises(Busy):
             list(client_at(server.address).batches(Ticket(partition=P0, start=0, end=300)))
         assert client_at(server.address).heads()

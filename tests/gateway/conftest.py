@@ -41,7 +41,9 @@ class Gateway:
 
     def __init__(self, broker: Rumqd, secrets: dict[str, str]) -> None:
         self.broker, self.secrets = broker, secrets
-        bound = broker.heard(lambda event: event["event"] == "listener.bound" and event["protocol"] == "http")
+        bound = broker.heard(
+            lambda event: event["event"] == "listener.bound" and event["protocol"] in ("http", "https")
+        )
         self.port = int(bound["port"])
 
     def ask(

@@ -77,7 +77,8 @@ def test_wrong_tokens_are_counted(small: Gateway) -> None:
 
 def test_a_body_beyond_the_limit_is_refused_before_it_is_read(small: Gateway) -> None:
     answer = small.ask("POST", "/api/v1/publish", b"x" * (BODY_BYTES_MAX + 1))
-    assert answer.status == 413 and str(BODY_BYTES_MAX) in answer.json["error"]
+    assert answer.status == 413 and str(BODY_BYTES_MAX) in answer.json["detail"]
+    assert answer.headers["content-type"] == "application/problem+json"
 
 
 def test_misuse_is_reported_and_does_not_flood(small: Gateway) -> None:

@@ -1,6 +1,7 @@
 """The history: rates and quantiles of the shards over hours and days, in bounded memory, kept over restarts."""
 
 import math
+import shutil
 import zlib
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,7 +14,7 @@ import trio.testing
 
 from rumq.admin.figures import HistogramFigures, ShardFigures
 from rumq.gateway import metric_table as t
-from rumq.gateway.history import history_file, sampler
+from rumq.gateway.history import history_file, sample_journal, sampler
 from rumq.gateway.history.ring_store import TIERS, RingStore, Tier
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.history.series import NAN, SERIES, quantile_of, sampled
@@ -228,7 +229,7 @@ def test_a_restart_keeps_the_history_and_the_time_between_is_unknown(tmp_path: P
 
 def test_while_a_shard_is_away_there_is_a_gap_and_no_peak_afterwards(tmp_path: Path) -> None:
     shards = Shards()
-    made = Sampler(shards.figures, str(tmp_path), lambda name, **fields: None, lambda: START)
+    made = Sampler(shards.figures, str(tmp_path), lambda name, **fields: None, lambda: START, at_once)
 
     async def body() -> None:
         async with trio.open_nursery() as nursery:
@@ -266,6 +267,66 @@ def test_a_file_that_cannot_be_read_is_put_aside_and_the_history_begins_anew(
     assert (tmp_path / history_file.ASIDE).exists()
     assert recent(again, START + 70, seconds=10)[-4:] == pytest.approx([100.0] * 4)
     assert math.isnan(recent(again, START + 70)[5])
+
+
+def killed_at(path: Path, copy: Path, seconds: float, wall: float = START) -> None:
+    """What a kill -9 at that moment would leave of a sampler: its files without the end of its task."""
+    made = Sampler(Shards().figures, str(path), lambda name, **fields: None, lambda: wall, at_once)
+
+    async def body() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(made.run)
+            await trio.sleep(seconds)
+            shutil.copytree(path, copy)
+            nursery.cancel_scope.cancel()
+
+    trio.run(body, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("seconds", [9.9, 61.0, 299.0, 299.9, 301.0, 455.5, 899.9])
+def test_a_kill_loses_no_more_than_ten_seconds(tmp_path: Path, seconds: float) -> None:
+    (tmp_path / "data").mkdir()
+    killed_at(tmp_path / "data", tmp_path / "copy", seconds)
+    later = START + seconds + 20
+    again = run_sampler(Shards(), tmp_path / "copy", 0.5, wall=later)
+    for tier in again.store.tiers:
+        assert tier.end == (START + seconds) // tier.step or seconds < tier.step, tier.step
+    known = [not math.isnan(each) for each in recent(again, later, seconds=int(seconds) + 20, points=1000)]
+    assert seconds - 2 * sum(known) <= 10
+
+
+def test_a_second_kill_loses_no_more_than_the_first(tmp_path: Path) -> None:
+    (tmp_path / "0").mkdir()
+    for n in range(3):
+        killed_at(tmp_path / f"{n}", tmp_path / f"{n + 1}", 100.5, START + 100 * n)
+    again = run_sampler(Shards(), tmp_path / "3", 0.5, wall=START + 300)
+    found = recent(again, START + 300, seconds=300, points=150)
+    assert sum(not math.isnan(each) for each in found) >= 150 - 3 * 5
+
+
+@pytest.mark.parametrize("damage", ["torn", "bit", "version", "empty", "names", "future"])
+def test_samples_that_cannot_be_read_cost_only_what_is_behind_them(tmp_path: Path, damage: str) -> None:
+    (tmp_path / "data").mkdir()
+    killed_at(tmp_path / "data", tmp_path / "copy", 100.5)
+    path = tmp_path / "copy" / sample_journal.NAME
+    data = path.read_bytes()
+    half = data[: len(data) // 2]
+    changed = {
+        "torn": half, "bit": half + bytes([data[len(half)] ^ 1]) + data[len(half) + 1 :], "version": b"x" + data,
+        "empty": b"", "names": data.replace(b'["', b'[7,"', 1), "future": data,
+    }  # fmt: skip
+    path.write_bytes(changed[damage])
+    wall = START - 7_200 if damage == "future" else START + 110
+    again = run_sampler(Shards(), tmp_path / "copy", 10.5, wall=wall)
+    known = sum(not math.isnan(each) for each in recent(again, wall + 10, seconds=120))
+    assert known == pytest.approx(28, abs=5) if damage in ("torn", "bit") else known <= 5
+
+
+def test_the_journal_is_small_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    killed_at(tmp_path / "data", tmp_path / "copy", 299.5)
+    path = tmp_path / "copy" / sample_journal.NAME
+    assert path.stat().st_mode & 0o777 == 0o600 and path.stat().st_size < 60_000
 
 
 def test_a_file_of_a_time_to_come_is_put_aside(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_every_path_refuses_a_foreign_name_and_says_which_setting_allows_it(
     plant: conftest.Gateway, path: str
 ) -> None:
     answer = plant.ask("GET", path, headers={"host": "evil.example:8080"})
-    assert answer.status == 421 and "gateway.hosts" in answer.json["error"]
+    assert answer.status == 421 and "gateway.hosts" in answer.json["detail"]
     for host in ("plant.example", "localhost:1", "127.0.0.1"):
         assert plant.ask("GET", path, headers={"host": host}).status in (200, 404)
 

@@ -275,3 +275,31 @@ def test_answers_are_what_another_parser_reads() -> None:
     theirs.receive_data(got)
     answer = theirs.next_event()
     assert isinstance(answer, h11.Response) and answer.status_code == 200
+
+
+async def events(scope: Any, receive: Any, send: Any) -> None:
+    headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    for n in range(20):
+        await trio.sleep(15.0)
+        await send({"type": "http.response.body", "body": b": \n\n", "more_body": n < 19})
+
+
+def test_server_sent_events_last_as_long_as_their_client_reads() -> None:
+    async def client(stream: Stream) -> bytes:
+        await stream.send_all(GET)
+        return await all_of(stream)
+
+    found, _ = played(client, events)
+    assert found.count(b": \n\n") == 20, "five minutes, ten times what an answer has"
+
+
+def test_server_sent_events_that_nobody_reads_end() -> None:
+    place, stream = Place(events), Blocked(GET)
+
+    async def body() -> float:
+        began = trio.current_time()
+        await place.serve(stream)
+        return stream.closed_at - began
+
+    assert trio.run(body, clock=MockClock(autojump_threshold=0)) == pytest.approx(15.0 + ANSWER_SECONDS)

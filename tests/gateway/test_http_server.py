@@ -98,7 +98,7 @@ class Place:
         self.nursery: trio.Nursery
 
     def serve(self, stream: Any, host: str) -> None:
-        self.nursery.start_soon(self.server.serve_one, stream, Peer(host, 4711))
+        self.server.begin(stream, Peer(host, 4711), self.nursery)
 
     def connect(self, host: str) -> Any:
         here, there = memory_stream_pair()
@@ -193,6 +193,16 @@ async def no_connect(place: Place, host: str) -> None:
 
 MISUSES = [idle, window_of_0, unread, unread_health, dripping, endless_body, wrong_tokens, no_connect]
 ANSWERED_AT_ONCE = (endless_body,)  # refused before it holds anything
+
+
+def test_of_those_that_come_in_one_turn_the_last_one_stays() -> None:
+    async def body() -> None:
+        async with running() as place:
+            streams = [place.connect("10.0.0.1") for _ in range(3 * CONNECTIONS_MAX)]
+            await streams[-1].send_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert bytes(await streams[-1].receive_some()).startswith(b"HTTP/1.1 200")
+
+    trio.run(body, clock=MockClock(autojump_threshold=0))
 
 
 @pytest.mark.parametrize("misuse", MISUSES, ids=lambda each: each.__name__)

@@ -1,7 +1,10 @@
 """The gateway as a process beside its broker: started again when it dies, reloads tokens at SIGHUP, ends with it."""
 
 import os
+import shutil
 import signal
+import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +15,8 @@ from rumq.gateway.tokens import parse
 from tests.cli.conftest import rumqd
 from tests.flight.test_process import gone
 from tests.gateway.conftest import Gateway, started
+from tests.net.authorities import Authorities
+from tests.net.conftest import authorities as authorities
 
 
 @pytest.fixture
@@ -48,6 +53,42 @@ def test_it_reads_tokens_again_and_is_started_again_when_it_dies(gateway: Gatewa
     last = beside(broker.process.pid)
     broker.kill()
     assert gone(last), "it ends with its broker, however that ends"
+
+
+def test_certificates_are_renewed_at_a_reload_and_when_files_change(
+    tmp_path: Path, authorities: Authorities
+) -> None:
+    """D19: a broken file keeps the old one."""
+    for kind in ("pem", "key"):
+        shutil.copy(authorities.path("server", kind), tmp_path / f"now.{kind}")
+    gateway = started(
+        tmp_path, f"gateway.tls_certificate={tmp_path}/now.pem", f"gateway.tls_key={tmp_path}/now.key"
+    )
+    broker, told = gateway.broker, gateway.broker.event
+    try:
+        assert shown(gateway.port, authorities) == ""
+        (tmp_path / "now.pem").write_text("nonsense")
+        assert "cannot be used" in told("certificate.refused")["why"]
+        assert shown(gateway.port, authorities) == ""
+        for kind in ("pem", "key"):
+            shutil.copy(authorities.path("server2", kind), tmp_path / f"now.{kind}")
+        broker.process.send_signal(signal.SIGHUP)
+        told("gateway.reloaded")
+        assert told("certificate.renewed")["of"] == "gateway"
+        assert shown(gateway.port, authorities) == "the second one"
+    finally:
+        broker.end()
+
+
+def shown(port: int, authorities: Authorities) -> str:
+    """The common name of the gateway's certificate; "": it has none."""
+    context = ssl.create_default_context(cafile=authorities.path("ca"))
+    with context.wrap_socket(
+        socket.create_connection(("127.0.0.1", port)), server_hostname="localhost"
+    ) as secure:
+        found = secure.getpeercert() or {}
+    names = [value for part in found["subject"] for key, value in part if key == "commonName"]  # type: ignore[misc]
+    return str(names[0]) if names else ""
 
 
 def test_a_token_is_shown_once_and_its_hash_is_kept(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from rumq.auth.connection_rate import ConnectionRate
 from rumq.net.connection import Connection
-from rumq.net.listener import Listener, open_sockets
+from rumq.net.listener import Listener, NewConnection, open_sockets
 from rumq.net.pump import Pump
 from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import ConnectionSetup, Transports
@@ -111,12 +112,15 @@ class Site:
 
     # What a test asks
 
-    def listen(self, transports: Transports, sock: socket.socket | None = None) -> Any:
+    def listen(
+        self, transports: Transports, sock: socket.socket | None = None,
+        rate: ConnectionRate[NewConnection] | None = None,
+    ) -> Any:  # fmt: skip
         """Returns the address."""
         listener = Listener(
             sock or open_sockets("127.0.0.1", 0, 100)[0],
             ConnectionSetup(transports, self.handshakes, self.pump, 1 << 20, self.welcome),
-            connections_max=1000, event=self.event, later=self.later,
+            connections_max=1000, event=self.event, later=self.later, rate=rate, clock=lambda: self.now,
         )  # fmt: skip
         self.listeners.append(listener)
         return listener.sock.getsockname()

@@ -55,6 +55,9 @@ class Browser(Chromium):
             self.errors.append(" ".join(f"{part.get('value', part)}" for part in params["args"]))
         elif event == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             entry = params["entry"]
+            # That a client is not there is an answer, which the view of the client shows.
+            if "status of 404" in entry["text"] and "/api/v1/client?" in entry.get("url", ""):
+                return
             self.errors.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}")
         elif event == "Network.requestWillBeSent":
             self.requested.append(params["request"]["url"])

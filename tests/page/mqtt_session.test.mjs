@@ -20,11 +20,12 @@ class Client extends EventEmitter {
 }
 
 function made(version = 5) {
-  const clients = [], due = [], given = [];
-  const session = new MqttSession((...what) => { given.push(what); clients.push(new Client()); return clients.at(-1); }, (act) => due.push(act));
+  const clients = [], due = [], given = [], waits = [];
+  const clock = { time: 0, now: () => clock.time, later: (act) => due.push(act), wait: (milliseconds, act) => waits.push({ milliseconds, act }), cancel: () => {} };
+  const session = new MqttSession((...what) => { given.push(what); clients.push(new Client()); return clients.at(-1); }, clock);
   session.connect({ address: "ws://here/mqtt", secret: "s3", version, clientId: "page-1" });
-  clients[0].emit("connect");
-  return { session, client: clients[0], clients, given, show: () => due.splice(0).forEach((act) => act()) };
+  clients[0].emit("connect", {});
+  return { session, client: clients[0], clients, given, clock, waits, show: () => due.splice(0).forEach((act) => act()) };
 }
 
 test("the token is the password, and nothing is resubscribed behind our back", () => {
@@ -61,21 +62,136 @@ test("a refused subscription says why", () => {
 });
 
 test("after a new connection live subscriptions go on, and replays have ended", () => {
-  const { session, client } = made();
+  const { session, client, clients, waits } = made();
   session.subscribe({ filter: "live" });
   session.subscribe({ filter: "old", from: "earliest" });
-  client.asked.length = 0;
   client.emit("close");
   assert.equal(session.state.get().kind, "lost");
-  client.emit("connect");
-  assert.deepEqual(client.asked.map(([what, filter]) => [what, filter]), [["subscribe", "live"]]);
+  waits.pop().act();
+  clients[1].emit("connect", {});
+  assert.deepEqual(clients[1].asked.map(([what, filter]) => [what, filter]), [["subscribe", "live"]]);
   assert.equal(session.subscriptions.get()[1].state, "ended");
 });
 
-test("a CONNACK with a fault is not tried again and again", () => {
+test("a lost connection is opened again, later and later, and soon again after a sound one", () => {
+  const { session, client, clients, waits, clock } = made();
+  client.emit("disconnect", { reasonCode: 144, properties: { reasonString: "the topic 'a/#' has a wildcard" } });
+  client.emit("close");
+  assert.deepEqual(session.state.get(), { kind: "lost", why: "the topic 'a/#' has a wildcard", retry: 1000 });
+  const waited = [];
+  for (let n = 0; n < 7; n++) {
+    const { milliseconds, act } = waits.pop();
+    waited.push(milliseconds);
+    act();
+    assert.equal(session.state.get().kind, "connecting");
+    clients.at(-1).emit("close");
+  }
+  assert.deepEqual(waited, [1000, 2000, 4000, 8000, 16000, 30000, 30000]);
+  assert.deepEqual(session.losses.get().map(({ why, isBack }) => [why, isBack]), [["the topic 'a/#' has a wildcard", false]], "attempts are no losses");
+  waits.pop().act();
+  clients.at(-1).emit("connect", {});
+  assert.equal(session.losses.get()[0].isBack, true);
+  clock.time += 10_000;
+  clients.at(-1).emit("close");
+  assert.equal(session.state.get().retry, 1000);
+  session.retry();
+  assert.equal(session.state.get().kind, "connecting");
+});
+
+test("a connection that breaks as soon as it is there is not tried faster and faster", () => {
+  const { session, clients, waits } = made();
+  for (let n = 0; n < 3; n++) {
+    clients.at(-1).emit("close");
+    waits.pop().act();
+    clients.at(-1).emit("connect", {});
+  }
+  clients.at(-1).emit("close");
+  assert.equal(session.state.get().retry, 8000);
+});
+
+test("what was published and not acknowledged is told to be uncertain, and never sent again", async () => {
+  const { session, client, clients, waits } = made();
+  const open = session.publish({ topic: "t", payload: "x", qos: 1 });
+  client.emit("close");
+  await assert.rejects(open, /before the broker acknowledged it: it may be published, or not/);
+  waits.pop().act();
+  clients[1].emit("connect", {});
+  assert.deepEqual(clients[1].asked, []);
+});
+
+test("after it was disconnected by hand nothing is opened again", () => {
+  const { session, client, clients } = made();
+  session.disconnect();
+  client.emit("close");
+  session.retry();
+  assert.equal(clients.length, 1);
+  assert.equal(session.state.get().kind, "off");
+});
+
+test("what MQTT cannot carry is refused before it is sent", async () => {
   const { session, client } = made();
+  const bad = [
+    [{ topic: "plant/#" }, /no wildcards/], [{ topic: "" }, /empty/], [{ topic: "a\0b" }, /null character/], [{ topic: "t".repeat(65_536) }, /65,535 bytes/],
+    [{ topic: "\ud800" }, /lone surrogate/], [{ topic: "ü".repeat(32_768) }, /65,536 bytes/],
+    [{ topic: "t", properties: { responseTopic: "a/+" } }, /response topic may have no wildcards/],
+    [{ topic: "t", properties: { messageExpiryInterval: 2 ** 32 } }, /4,294,967,295/],
+    [{ topic: "t", properties: { messageExpiryInterval: 1.5 } }, /whole number/],
+    [{ topic: "t", properties: { userProperties: { a: ["x", "y".repeat(65_536)] } } }, /user property a has 65,536 bytes/],
+    [{ topic: "t", properties: { contentType: "\0" } }, /content type has a null/],
+    [{ topic: "t", properties: { correlationData: "x".repeat(65_536) } }, /correlation data/],
+  ];
+  for (const [given, said] of bad) await assert.rejects(session.publish({ payload: "x", qos: 1, ...given }), said);
+  for (const [filter, said] of [["a/#/b", /# is the last level/], ["a/b#", /# is a level of its own/], ["a+", /\+ is a level/], ["", /empty/], ["$share/g", /\$share\/NAME/], ["$share/+/a", /\$share\/NAME/], ["a\0", /null/]]) {
+    assert.match(session.subscribe({ filter }), said);
+  }
+  for (const filter of ["#", "+", "a/+/#", "$share/g/a/#", "/", "$log/-1h/a"]) assert.equal(session.subscribe({ filter }), "");
+  assert.equal(client.asked.filter(([what]) => what === "publish").length, 0);
+  assert.equal(client.asked.length, 6);
+});
+
+test("a start with a plus is for MQTT 5", () => {
+  const from = "2026-11-20T06:00:00+02:00";
+  assert.equal(made(5).session.subscribe({ filter: "a", from }), "");
+  assert.match(made(4).session.subscribe({ filter: "a", from }), /MQTT 3.1.1 has the start in the filter/);
+});
+
+test("a message larger than the broker takes is refused here", async () => {
+  const { session, client } = made();
+  client.emit("connect", { properties: { maximumPacketSize: 1000 } });
+  await assert.rejects(session.publish({ topic: "t", payload: new Uint8Array(1000) }), /1,001 bytes; this broker takes 1,000/);
+});
+
+test("a replayed message tells the time of its record, a live one does not, whatever its publisher says", () => {
+  const { session, client, show } = made();
+  session.subscribe({ filter: "live/#" });
+  session.subscribe({ filter: "old/#", from: "earliest" });
+  const [live, old] = session.subscriptions.get().map(({ id }) => id);
+  const told = { userProperties: { "rumq-time": ["2001-01-01T00:00:00Z", "2026-11-20T06:00:00.5Z"] } };
+  client.message("live/1", "x", { properties: { ...told, subscriptionIdentifier: live } });
+  client.message("old/1", "x", { properties: { ...told, subscriptionIdentifier: old } });
+  show();
+  assert.deepEqual(session.messages.get().map((each) => each.recordedAt), [null, Date.UTC(2026, 10, 20, 6, 0, 0, 500) * 1000]);
+});
+
+test("a CONNACK that another attempt may not get is tried again", () => {
+  const { session, client, clients, waits } = made();
+  client.emit("close");
+  waits.pop().act();
+  clients[1].emit("error", Object.assign(new Error("Connection refused: Server unavailable"), { code: 136 }));
+  clients[1].emit("close");
+  assert.equal(session.state.get().kind, "lost");
+  assert.match(session.state.get().why, /not available/);
+});
+
+test("a CONNACK with a fault is not tried again and again", () => {
+  const { session, clients, waits } = made();
+  clients[0].emit("close");
+  waits.pop().act();
+  const client = clients[1];
   client.emit("error", Object.assign(new Error("Connection refused: Not authorized"), { code: 135 }));
+  client.emit("close");
   assert.equal(client.ended, true);
+  assert.equal(waits.length, 0);
   assert.deepEqual(session.state.get(), { kind: "off", why: "this token may not do that (0x87)" });
 });
 

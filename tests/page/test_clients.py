@@ -65,6 +65,58 @@ def test_slow_consumers_come_first_each_with_its_reason(
     assert len(page.browser.texts("table[aria-label='In flight'] tbody tr")) == 5
 
 
+def test_what_waits_is_what_the_filters_match_and_the_remedy_is_beside_it(
+    page: Page, gateway: Gateway, connect: Connect
+) -> None:
+    browser = page.browser
+    connect("counted", subscribes=[("w8/mine/#", 1)]).leave()
+    publish(gateway, "w8/else", 25)
+    publish(gateway, "w8/mine/1", 4)
+    page.show("/")
+    browser.sees(SLOW, "at most 29 messages wait for it")
+    browser.sees(f"{SLOW} .remedy", "drop its session")
+    page.show("/client?id=counted")
+    browser.sees(".state", "4 messages wait for it in the log")
+    browser.sees(".figures dd", "of 29 records behind")
+    browser.sees("table[aria-label='Waits for it'] td", "w8/mine/1")
+    browser.click(".state button", "Skip")
+    browser.sees("dialog", "will not be sent to it")
+    browser.press("Escape")
+    browser.sees_no("dialog")
+
+
+def test_warnings_have_human_units_and_what_to_do(page: Page, gateway: Gateway, connect: Connect) -> None:
+    browser = page.browser
+    bad = connect("bad")
+    bad.say(wire.publish("wild/#", b"x", 1, 1))
+    bad.take(Kind.DISCONNECT)
+    page.show("/")
+    browser.sees(".report", "client.refused")
+    browser.sees(".report .remedy", "correct the client")
+    browser.click(".report .remedy a", "Bans")
+    browser.sees("h1", "Bans")
+    page.show("/events?level=warning&event=client.refused")
+    browser.click("table.events tbody tr")
+    browser.sees(".detail dt", "what helps")
+
+
+def test_a_forecast_says_whose_rate_it_is_and_what_happens_then(page: Page) -> None:
+    """The status of the broker is one in which the disk fills: no test fills one."""
+    page.show("/")
+    page.browser.sees(".health", "up ")
+    page.browser.run(
+        "import('/page/parts/status.js').then(({status}) => { const real = status.set; const was = status.get();"
+        " status.set = () => {}; real({...was, data: {...was.data, disk: {...was.data.disk, bytes_per_second: 12582912,"
+        " full_in_seconds: 4440, then: 'the oldest segments go', free_wanted: 1073741824}}}); return true; })"
+    )
+    page.browser.sees("#forecast", "In 1 h 14 min the oldest segments go")
+    shown = page.browser.text("#forecast")
+    assert "other programs too, has used 12.0 MiB/s" in shown and "only 1.00 GiB are free then" in shown
+    page.browser.sees(".figures dd", "oldest go in 1 h 14 min")
+    page.browser.click("#forecast a", "Streams")
+    page.browser.sees("h1", "Streams")
+
+
 def test_a_place_is_reset_to_the_end(page: Page, gateway: Gateway, connect: Connect) -> None:
     connect("late", subscribes=[("r/1", 1)]).leave()
     publish(gateway, "r/1", 30)
@@ -123,7 +175,7 @@ def test_a_session_is_dropped(page: Page, gateway: Gateway, connect: Connect) ->
     confirm(page.browser, "Drop session", "Drop the session")
     page.browser.sees(".toast", "1 session deleted")
     page.browser.sees(".empty", "no session with this client id")
-    assert not gateway.get("client?client=gone")["found"]
+    assert gateway.ask("GET", "/api/v1/client?client=gone").status == 404
 
 
 def test_a_client_is_banned_and_the_ban_is_lifted(page: Page, gateway: Gateway, connect: Connect) -> None:
@@ -174,6 +226,30 @@ def test_clients_are_searched_sorted_and_paged_by_the_broker(page: Page, connect
     assert "sort=lag" in page.browser.run("location.hash")
     asked = [url for url in page.browser.requested if "/clients?" in url and "limit" in url]
     assert asked and all("limit=50" in url or "limit=8" in url for url in asked)
+
+
+def test_all_clients_that_match_are_disconnected_or_dropped(
+    page: Page, gateway: Gateway, connect: Connect
+) -> None:
+    browser = page.browser
+    clients = [connect(f"fleet-{number}", subscribes=[("f/#", 1)]) for number in range(3)]
+    connect("bystander")
+    page.show("/clients?client=fleet-")
+    browser.click(".actions button", "All that match")
+    browser.sees("dialog .explain", "3 sessions match now")
+    browser.click("dialog button.danger", "Disconnect them")
+    browser.sees(".toast", "3 clients disconnected")
+    for client in clients:
+        client.take(Kind.DISCONNECT)
+    browser.click(".actions button", "All that match")
+    browser.click("dialog input[value=drop]")
+    browser.click("dialog button.danger", "Drop 3 sessions")
+    browser.sees(".toast", "3 clients dropped")
+    browser.sees(".empty", "No session matches")
+    left = [row["client_id"] for row in gateway.get("clients")["clients"] if row["connected"]]
+    assert "bystander" in left and not any(name.startswith("fleet") for name in left)
+    page.show("/clients")
+    browser.sees_no(".actions button", "All that match")
 
 
 def test_a_client_is_found_and_disconnected_by_keyboard_alone(page: Page, connect: Connect) -> None:

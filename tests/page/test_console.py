@@ -155,8 +155,6 @@ def test_it_stays_connected_while_other_views_are_open(page: Page, gateway: Gate
 def test_what_is_refused_says_why(page: Page) -> None:
     browser = page.browser
     connected(page)
-    subscribe(page, "a/#/b")
-    browser.sees(".subscriptions .dot.bad")
     subscribe(page, "plant/#", "other")
     browser.fill("#subscribe input[name=from]", "yesterday")
     browser.click("#subscribe button[type=submit]")
@@ -181,3 +179,66 @@ def test_many_messages_leave_the_page_usable(page: Page, gateway: Gateway) -> No
     scene.publish(gateway, [scene.message(f"many/{n % 7}", b"x" * 100) for n in range(5000)])
     browser.sees(".messages header", "5,000 received")
     assert browser.run(f"document.querySelectorAll({MESSAGES!r}).length") == 200
+
+
+def test_a_topic_that_cannot_be_is_refused_before_it_is_sent(page: Page) -> None:
+    """Sent, it would end the connection: MQTT 5.0, 4.7.1 and 4.13."""
+    browser = page.browser
+    connected(page)
+    subscribe(page, "fine/#")
+    browser.sees(".subscriptions .dot.good")
+    for topic, said in (("plant/#", "no wildcards"), ("t" * 65_536, "65,535 bytes")):
+        publish(page, topic, "x")
+        browser.sees("#publish .fault", said)
+    browser.click("#publish summary")
+    browser.fill("#publish textarea[name=user]", "x" * 66_000)
+    publish(page, "fine/1", "x")
+    browser.sees("#publish .fault", "user property")
+    browser.fill("#publish textarea[name=user]", "")
+    for topic_filter, said in (
+        ("a/#/b", "# is the last level"),
+        ("a/b+", "+ is a level"),
+        ("$share/g", "NAME"),
+    ):
+        subscribe(page, topic_filter)
+        browser.sees("#subscribe .fault", said)
+    publish(page, "fine/1", "still connected")
+    browser.sees(MESSAGES, "still connected")
+    browser.sees_no("#losses")
+
+
+def test_a_connection_that_the_broker_ends_is_opened_again(page: Page, gateway: Gateway) -> None:
+    browser = page.browser
+    connected(page)
+    subscribe(page, "again/#")
+    browser.sees(".subscriptions .dot.good")
+    own = next(
+        row["client_id"]
+        for row in gateway.get("clients?client=page-*")["clients"]
+        if row["subscriptions"] == ["again/#"]
+    )
+    gateway.act("disconnect", client=own)
+    browser.sees("#losses", "It is there again")
+    assert "the operator ended this connection" in browser.text("#losses")
+    browser.sees("#connection .dot.good")
+    browser.sees(".subscriptions .dot.good")
+    publish(page, "again/1", "after the loss")
+    browser.sees(MESSAGES, "after the loss")
+    browser.click("#losses button", "Close")
+    browser.sees_no("#losses")
+
+
+def test_a_replay_tells_when_a_message_arrived_and_when_it_was_recorded(page: Page, gateway: Gateway) -> None:
+    browser = page.browser
+    connected(page)
+    recorded = gateway.get("records?topic=plant/weather&limit=1")["records"][0]["time_us"]
+    subscribe(page, "plant/weather", "earliest")
+    browser.sees(".messages th", "Recorded")
+    browser.until(f"document.querySelectorAll({MESSAGES!r}).length == 20")
+    shown = browser.run(
+        f"import('/page/parts/format.js').then(({{timeOfDay, time}}) => [timeOfDay({recorded}), time({recorded})])"
+    )
+    assert browser.texts(f"{MESSAGES}:last-child td")[1] == shown[0]
+    browser.click(f"{MESSAGES}:last-child")
+    browser.sees(".message dd", f"{shown[1]}, when the broker received it")
+    browser.sees(".message dt", "Arrived here")

@@ -92,3 +92,14 @@ def test_a_token_that_may_only_publish_is_told_so(page: Page) -> None:
     page.sign_in("sender")
     page.show("/clients")
     page.browser.sees("[role=alert]", "read")
+
+
+def test_the_focus_goes_along_with_a_sign_out_and_a_sign_in(page: Page, gateway: Gateway) -> None:
+    browser = page.browser
+    page.show("/")
+    browser.click("#sign-out")
+    browser.until("document.activeElement.id == 'token'")
+    browser.type(gateway.secrets["ops"])
+    browser.press("Enter")
+    browser.sees("main h1", "Overview")
+    browser.until("document.activeElement.id == 'main'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -112,6 +113,32 @@ def test_records_are_paged_back_to_the_first_one(page: Page) -> None:
     browser.sees(".records header", "offsets 59 to 35 of 60")
 
 
+def test_payloads_are_searched_and_a_topic_is_downloaded(page: Page, tmp_path: Path) -> None:
+    browser = page.browser
+    page.show("/topic?topic=plant/line-1/press-1/process")
+    browser.fill(".records input[name=find]", '"cycle": 46')
+    browser.press("Enter")
+    browser.sees("#found header", "1 record in all")
+    browser.sees("#found td", '"cycle": 46')
+    browser.run(
+        "(() => { const real = URL.createObjectURL; window.saved = [];"
+        " URL.createObjectURL = (blob) => { blob.text().then((text) => window.saved.push(text)); return real(blob); };"
+        " HTMLAnchorElement.prototype.click = function () { window.saved.push(this.download); }; return true; })()"
+    )
+    browser.click(".actions button", "Download")
+    browser.click("dialog button.main", "Download")
+    browser.sees("dialog", "1 record in plant_line-1_press-1_process.jsonl")
+    browser.until("window.saved.length == 2")
+    assert browser.run("window.saved.find((each) => each.startsWith('{'))").count("\n") == 1
+    browser.click("dialog button", "Close")
+    browser.click("#found td button", "15")
+    browser.sees(".records header", "offsets 15 to 0 of 60")
+    browser.run("window.saved = []")
+    browser.click(".actions button", "Download")
+    browser.click("dialog button.main", "Download")
+    browser.sees("dialog", "60 records in")
+
+
 def test_records_are_found_by_time(page: Page) -> None:
     browser = page.browser
     topic = "plant/line-1/press-2/process"
@@ -171,6 +198,40 @@ def test_retained_messages_by_filter(page: Page) -> None:
     browser.click(ROWS, "plant/line-4/press-5/state")
     browser.sees("h1", "plant/line-4/press-5/state")
     browser.sees(".panel h2", "Retained")
+
+
+def test_retained_messages_are_deleted_one_and_all_that_match(page: Page, gateway: Gateway) -> None:
+    browser = page.browser
+    scene.publish(gateway, [scene.message(f"old/{n}", b"on", retain=True) for n in range(3)])
+    page.show("/retained?topic=old")
+    browser.until(f"document.querySelectorAll({ROWS!r}).length == 3")
+    browser.click(f"{ROWS} button", "Delete")
+    browser.sees("dialog .explain", "Records stay")
+    browser.click("dialog button.danger", "Delete")
+    browser.sees(".toast", "1 retained message deleted")
+    browser.until(f"document.querySelectorAll({ROWS!r}).length == 2")
+    browser.click(".actions button", "Delete all that match")
+    browser.sees("dialog .explain", "2 of these messages")
+    browser.click("dialog button.danger", "Delete")
+    browser.sees(".toast", "2 retained messages deleted")
+    browser.sees(".empty", "No retained message matches")
+    assert gateway.get("retained?topic=old/%23")["messages"] == []
+    assert len(gateway.get("retained?topic=plant/%23")["messages"]) == 24
+
+
+def test_what_a_log_can_delete_of_a_topic_is_said(page: Page, gateway: Gateway) -> None:
+    browser = page.browser
+    scene.publish(gateway, [scene.message("leaked", b"sesame", retain=True)])
+    page.show("/topic?topic=leaked")
+    browser.click(".actions button", "Delete")
+    browser.sees("dialog", "cannot be deleted alone")
+    browser.click("dialog button", "Delete the retained message")
+    browser.click("dialog button.danger", "Delete")
+    browser.sees(".toast", "1 retained message deleted")
+    browser.sees_no(".panel h2", "Retained")
+    browser.click(".actions button", "Delete")
+    browser.click("dialog a", "Segments, to trim")
+    browser.sees("h1", "Stream main")
 
 
 @pytest.mark.parametrize("topic", scene.HOSTILE)

@@ -12,20 +12,22 @@ from rumq.errors import RumqError
 
 ABOUT = """\
 Make config.toml, certificates, a password file and rules in a folder, for a broker that serves other machines over TLS
-(port 8883) and this one without (localhost:1883), to users with passwords only. Prints the passwords of the first two
-users, once: the file has their hashes. A folder that has a config.toml is left as it is; other existing files are kept.
+(port 8883) and this one without (localhost:1883), to users with passwords only. Prints the passwords of `admin` and of
+each --device, once: the file has their hashes. A folder that has a config.toml is left as it is; other existing files
+are kept. Later, --device NAME adds a device: a user of its own, who reaches device/NAME/ alone.
 With --cluster and --node, the certificates of these nodes for each other that are missing, in nodes/.
 """
 EXAMPLES = """\
 examples:
   rumqd init --dir /etc/rumq --group rumq        as root, for the service (the Debian package does it)
   rumqd init --dir demo --data demo/data         for yourself
+  rumqd init --device pump-7 --device pump-8     a user and a password for each device, now or later
   rumqd init --host broker.lan                   another name in the server certificate
   rumqd check --config /etc/rumq/config.toml     is all of it in order?
 
 exit status: 0 done, or already there; 1 any other error
 """
-ADMIN, DEVICE = "admin", "device"
+ADMIN = "admin"
 PASSWORD_BYTES = 18  # of entropy; 24 characters
 READERS_MODE, OWNERS_MODE = 0o640, 0o600
 
@@ -45,7 +47,7 @@ port = 1883
 
 [auth]
 anonymous = "no"
-password_file = "{folder}/users"               # rumqd passwd {folder}/users NAME adds one
+password_file = "{folder}/users"               # rumqd init --dir {folder} --device NAME adds a device
 rules_file = "{folder}/rules.toml"
 
 [data]
@@ -66,10 +68,9 @@ groups = ["operators"]
 allow = ["publish", "subscribe", "replay", "retain", "will"]
 topics = ["#", "$SYS/#"]
 
-[[rule]]                                       # each device reaches its own topics, named by its client id
-users = ["device"]
+[[rule]]                                       # each device is a user, and reaches the topics of its name alone
 allow = ["publish", "subscribe", "replay", "retain", "will"]
-topics = ["device/%c/#"]
+topics = ["device/%u/#"]
 """
 
 
@@ -86,6 +87,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group", metavar="NAME", default="", help="group that the broker runs as, which reads"
     )
+    parser.add_argument(
+        "--device", metavar="NAME", action="append", default=[],
+        help="make a user with a password for this device; may be repeated, and be given later",
+    )  # fmt: skip
     parser.add_argument("--cluster", metavar="NAME", default="", help="cluster.name of the nodes")
     parser.add_argument(
         "--node", metavar="NAME", action="append", default=[], help="cluster.node of a node; may be repeated"
@@ -94,16 +99,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     folder = Folder(os.path.abspath(args.dir), group_id(args.group))
+    check_devices(args.device)
     if args.node:
         try:
             make_nodes(folder, args.cluster, args.node)
         except OSError as fault:
             raise RumqError(f"{fault.filename or args.dir}: {fault.strerror}") from None
     if folder.has("config.toml"):
-        print(f"{folder.path('config.toml')} exists: nothing is changed")
+        if args.device:
+            add_devices(folder, args.device)
+        else:
+            print(f"{folder.path('config.toml')} exists: nothing is changed")
         return 0
     try:
-        make(folder, os.path.abspath(args.data), args.host)
+        make(folder, os.path.abspath(args.data), args.host, args.device)
     except OSError as fault:
         raise RumqError(f"{fault.filename or args.dir}: {fault.strerror}") from None
     return 0
@@ -116,21 +125,25 @@ def drawn_password() -> str:
     return found
 
 
-def make(folder: Folder, data: str, hosts: list[str]) -> None:
-    """config.toml last: without it the next call goes on where this one was interrupted. raises: OSError, RumqError"""
+def make(folder: Folder, data: str, hosts: list[str], devices: list[str]) -> None:
+    """devices: their names. config.toml last: without it the next call goes on where this one was interrupted.
+
+    raises: OSError, RumqError"""
     for each in (folder.name, data):
         if '"' in each or "\\" in each or not each.isprintable():
             raise RumqError(f"{each!r}: expected a path without quotes, backslashes and control characters")
+    from rumq.auth.passwords import written
+
     folder.make("")
     make_certificates(folder, hosts)
     if not folder.has("rules.toml"):
         folder.write("rules.toml", RULES)
     if not folder.has("users"):
-        passwords = {user: drawn_password() for user in (ADMIN, DEVICE)}
-        folder.write("users", hashed(passwords))
-        for user, password in passwords.items():
-            print(f"{user:<8} {password}")
-        print("These passwords are shown once: note them, or set others with rumqd passwd.")
+        passwords = {user: drawn_password() for user in dict.fromkeys((ADMIN, *devices))}
+        folder.write("users", written({user: hashed(each) for user, each in passwords.items()}))
+        show(passwords)
+    elif devices:
+        add_devices(folder, devices)
     folder.write("config.toml", CONFIG.format(folder=folder.name, data=data))
     print(
         f"settings: {folder.path('config.toml')}; clients verify the broker with {folder.path('certs/ca.pem')}"
@@ -172,17 +185,68 @@ def make_nodes(folder: Folder, cluster: str, nodes: list[str]) -> None:
             folder.give(f"nodes/{node}.key")
 
 
-def hashed(passwords: dict[str, str]) -> str:
-    """The text of a password file."""
-    from rumq.auth import hashes
-    from rumq.auth.passwords import written
+def check_devices(names: list[str]) -> None:
+    """raises: RumqError for a name that its topics cannot have"""
+    from rumq.auth.passwords import user_problem
 
-    return written(
-        {
-            user: hashes.argon2id(password.encode(), secrets.token_bytes(hashes.SALT_BYTES))
-            for user, password in passwords.items()
-        }
-    )
+    for name in names:
+        problem = user_problem(name)
+        if not problem and (set(name) & set("+#/") or name.startswith("$") or name == ADMIN):
+            problem = f"expected a name without +, # and /, that does not begin with $ and is not {ADMIN}"
+        if problem:
+            raise RumqError(
+                f"--device {name!r}: {problem}: it is a level of the device's topics, device/NAME/#"
+            )
+
+
+def add_devices(folder: Folder, names: list[str]) -> None:
+    """Users for devices that have none yet; who is there keeps the password. raises: RumqError"""
+    from rumq.auth import files
+    from rumq.auth.errors import SecretsError
+    from rumq.auth.passwords import parse, written
+
+    path = folder.path("users")
+    try:
+        users = parse(files.read_secrets(path, strict=False), path)
+        passwords = {name: drawn_password() for name in names if name not in users}
+        for name in dict.fromkeys(each for each in names if each in users):
+            print(f"{name} is there, and keeps its password: rumqd passwd {path} {name} sets another")
+        if passwords:
+            files.replace(path, written(users | {user: hashed(each) for user, each in passwords.items()}))
+            show(passwords)
+            print("A running broker knows them after a reload: systemctl reload rumqd, or rumqd ask reload.")
+    except SecretsError as fault:
+        raise RumqError(str(fault)) from None
+    except OSError as fault:
+        raise RumqError(f"{path}: {fault.strerror}") from None
+    warn_of_shared_device(folder)
+
+
+def show(passwords: dict[str, str]) -> None:
+    for user, password in passwords.items():
+        print(f"{user:<8} {password}")
+    print("These passwords are shown once: note them, or set others with rumqd passwd.")
+
+
+def warn_of_shared_device(folder: Folder) -> None:
+    """Folders of versions before: one user for all devices, whose topics go by the client id that each one chooses."""
+    try:
+        with open(folder.path("rules.toml"), encoding="utf-8") as file:
+            is_shared = "device/%c/#" in file.read()
+    except OSError:
+        return
+    if is_shared:
+        print(
+            f"{folder.path('rules.toml')} lets whoever is the user `device` reach the topics of any client id: write "
+            'topics = ["device/%u/#"] without `users` there, and delete that user (rumqd passwd -D) when each device '
+            "has its own"
+        )
+
+
+def hashed(password: str) -> str:
+    from rumq.auth import hashes
+
+    return hashes.argon2id(password.encode(), secrets.token_bytes(hashes.SALT_BYTES))
 
 
 def group_id(name: str) -> int:

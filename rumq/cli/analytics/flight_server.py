@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from commitlog import RealFiles
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.setting_flags import loaded_settings
 from rumq.cli.wiring.listener_policies import ListenerPolicies, as_listener
 from rumq.cli.wiring.listening_sockets import warn_if_exposed
@@ -27,9 +28,11 @@ from rumq.table.flight_location import PORT
 
 if TYPE_CHECKING:
     from rumq.flight.call_authorization import CallAuthorization
+    from rumq.flight.server import LogServer
 
 NICE = 10  # the broker has priority
 STOP_SECONDS = 2.0
+DRAIN_SECONDS_MAX = 600.0  # of calls that were running when certificates were renewed
 BIND_SECONDS = 2.0  # a killed predecessor may still hold the port
 WAITED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 PR_SET_PDEATHSIG = 1
@@ -53,36 +56,52 @@ def serve(args: argparse.Namespace) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # client errors are events, or none
     authorization = call_authorization(settings)
-    server = open_server(settings, authorization)
+    servers = FlightServers(settings.flight, open_server(settings, authorization))
     gc.freeze()
     try:
-        wait(args, authorization, parent, settings.data.dir)
+        wait(args, settings, authorization, servers, parent)
     finally:
-        if not server.close(STOP_SECONDS):
+        if not servers.close(STOP_SECONDS):
             os._exit(0)  # a client that does not read blocks its thread, which would delay the exit
     return 0
 
 
-def wait(args: argparse.Namespace, authorization: CallAuthorization, parent: int, data: str) -> None:
-    """Wait for a signal to stop, or the broker's end; SIGHUP reads users and rules again."""
-    sender = EventSender(RING, data, "flight")
+def wait(
+    args: argparse.Namespace, settings: Settings, authorization: CallAuthorization, servers: FlightServers, parent: int
+) -> None:  # fmt: skip
+    """Wait for a signal to stop, or the broker's end; SIGHUP reads users, rules and certificates again."""
+    sender = EventSender(RING, settings.data.dir, "flight")
+    flight = settings.flight
+
+    def renew() -> None:
+        check_flight(settings)
+        servers.renew(**certificates(flight))
+
+    watch = CertificateWatch(
+        "flight", lambda: [flight.tls_certificate, flight.tls_key, flight.tls_authority], renew, tell
+    )
     while not args.for_broker or os.getppid() == parent:
         if args.for_broker:
             sender.flush()
+        watch.look_sometimes(time.monotonic())
+        if servers.fault is not None:
+            raise servers.fault  # whoever has started this process starts it again
         found = signal.sigtimedwait(WAITED, 1.0)
         if found is None or (found.si_signo == signal.SIGINT and args.for_broker):
             continue  # a terminal sends it to the broker too, which stops us
         if found.si_signo != signal.SIGHUP:
             return
         try:
-            settings = loaded_settings(args).settings
-            check_flight(settings)
-            policy = ListenerPolicies(settings).flight()
+            wanted = loaded_settings(args).settings
+            check_flight(wanted)
+            policy = ListenerPolicies(wanted).flight()
         except ConfigError as fault:
             tell("settings.refused", why=str(fault))
         else:
             authorization.replace_rules(policy.authenticator, policy.rules, exact=policy.exact_refusals)
             tell("flight.reloaded", rules=policy.rules is not None)
+            if flight.tls_certificate:
+                watch.read_again()
 
 
 def call_authorization(settings: Settings) -> CallAuthorization:
@@ -96,7 +115,7 @@ def call_authorization(settings: Settings) -> CallAuthorization:
     )  # fmt: skip
 
 
-def open_server(settings: Settings, authorization: CallAuthorization) -> Any:
+def open_server(settings: Settings, authorization: CallAuthorization) -> LogServer:
     """Open a server and report it (listener.bound). raises: RumqError"""
     import pyarrow as pa
 
@@ -107,11 +126,9 @@ def open_server(settings: Settings, authorization: CallAuthorization) -> Any:
     port = max(0, flight.port or PORT)
     if port:
         check_free(flight.host, port)
-    host = {"*": "[::]"}.get(flight.host, f"[{flight.host}]" if ":" in flight.host else flight.host)
-    scheme = "grpc+tls" if flight.tls_certificate else "grpc"
     try:
         server = LogServer(
-            f"{scheme}://{host}:{port}",
+            location_of(flight, port),
             ServedLog(settings.data.dir),
             authorization,
             event=tell,
@@ -123,6 +140,47 @@ def open_server(settings: Settings, authorization: CallAuthorization) -> Any:
     tell("listener.bound", host=flight.host, port=server.port, protocol=protocol)
     warn_if_exposed(settings, as_listener(flight), flight.host, server.port, "read the whole log")
     return server
+
+
+def location_of(flight: Flight, port: int) -> str:
+    host = {"*": "[::]"}.get(flight.host, f"[{flight.host}]" if ":" in flight.host else flight.host)
+    return f"{'grpc+tls' if flight.tls_certificate else 'grpc'}://{host}:{port}"
+
+
+class FlightServers:
+    """The server of a port, and those before it, whose certificates are renewed and whose last calls go on.
+
+    gRPC's credentials do not change: a renewal is another server at the same port. Between the two nobody listens for
+    some milliseconds, in which clients try again."""
+
+    def __init__(self, flight: Flight, server: LogServer) -> None:
+        self._flight, self._server = flight, server
+        self._retired: list[LogServer] = []
+        self.fault: RumqError | None = None  # nobody listens any more
+
+    def renew(self, **certificates: Any) -> None:
+        """certificates: of the next server. raises: RumqError: `fault`"""
+        import pyarrow as pa
+
+        before, flight = self._server, self._flight
+        before.retire(DRAIN_SECONDS_MAX)
+        self._retired = [each for each in self._retired if each.is_serving] + [before]
+        until = time.monotonic() + BIND_SECONDS
+        while True:
+            try:
+                self._server = before.again(location_of(flight, before.port), **certificates)
+                return
+            except (OSError, pa.ArrowException) as fault:
+                if time.monotonic() > until:
+                    self.fault = cannot_listen(flight.host, before.port, str(fault).partition(". Detail")[0])
+                    raise self.fault from None
+            time.sleep(0.002)
+
+    def close(self, seconds_max: float) -> bool:
+        """End running calls with a retryable error; False if some are still running after this time."""
+        until = time.monotonic() + seconds_max
+        ended = [each.close(max(0.0, until - time.monotonic())) for each in (self._server, *self._retired)]
+        return all(ended)
 
 
 def certificates(flight: Flight) -> dict[str, Any]:

@@ -76,10 +76,11 @@ class RestSource:
         given = {name: value for name, value in msgspec.to_builtins(request).items() if value is not None}
         path = f"/api/v1/{question.path}"
         try:
-            if question.is_action:
+            if question.method == "post":
                 response = await self._client.post(path, json=given)
             else:
-                response = await self._client.get(path, params=as_parameters(given))
+                parameters = as_parameters(given)
+                response = await self._client.request(question.method.upper(), path, params=parameters)
         except httpx.HTTPError as fault:
             raise AskFailed(self._unreachable(fault)) from None
         if response.status_code != 200:
@@ -113,7 +114,7 @@ class RestSource:
     def _refused(self, response: httpx.Response, question: Question) -> str:
         """What an answer other than 200 means, as a sentence with the way out."""
         try:
-            why = str(msgspec.json.decode(response.content, type=dict[str, Any]).get("error") or "")
+            why = str(msgspec.json.decode(response.content, type=dict[str, Any]).get("detail") or "")
         except (msgspec.MsgspecError, UnicodeDecodeError):
             why = ""
         match response.status_code:
@@ -127,8 +128,10 @@ class RestSource:
                 return f"{self.name}: {why}"
             case 403:
                 return f"{self.name}: the token may not do this ({why}): it needs another role (rumqd token add --role)"
-            case 404 if why:
+            case 404 if why.startswith("there is nothing at"):
                 return f"{self.name} knows no {question.name}: its rumq is older than this one"
+            case 404 if why:
+                return f"{self.name}: {why}"
             case 413:
                 return f"{self.name}: the request is too large ({why})"
             case 429:

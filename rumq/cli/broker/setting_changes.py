@@ -28,7 +28,7 @@ OF_A_LISTENER = frozenset(
     (
         "anonymous", "methods", "password_file", "rules_file", "certificate_as_user", "user_as_client_id",
         "client_id_prefixes", "assigned_prefix", "empty_client_id", "maximum_qos", "topic_alias_maximum",
-        "receive_maximum", "inflight_max", "subscriptions_max", "connect_seconds_max",
+        "receive_maximum", "inflight_max", "subscriptions_max", "connect_seconds_max", "connections_per_second_max",
         "client_messages_per_second_max", "client_bytes_per_second_max", "messages_per_second_max",
         "bytes_per_second_max", "client_replay_bytes_per_second_max", "replay_bytes_per_second_max",
         "tls_certificate", "tls_key", "tls_authority", "tls_authority_dir", "tls_revoked",

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from rumq.cli.broker.process_tuning import freeze, keep_memory, yield_soon
 from rumq.cli.broker.reload import Reload
 from rumq.cli.broker.shard_store import Place, note_inventory, open_shard_store
 from rumq.cli.broker.shutdown import stop
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.listeners.offered_sockets import LISTENER, OfferedSockets
 from rumq.cli.listeners.shard_listeners import ShardListeners
 from rumq.cli.wiring.disk_bounds import reserve
@@ -63,11 +64,12 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     policies = listeners.policies
     store = open_shard_store(settings, place)
     context, platform = context_of(settings, place, policies), platform_of(settings, place)
-    leader = leader_of(settings, place)
+    leader, certificates = leader_of(settings, place)
     if leader is not None:
         context, platform = leader.context(context), leader.platform(platform)
     shard = build_shard(store, context, platform)
-    process = ShardProcess(settings, place, shard, listeners, leader)
+    certificates.insert(0, listeners.certificate_watch())
+    process = ShardProcess(settings, place, shard, listeners, leader, certificates)
     shard.pump.lingering = LingeringClose(shard.pump, later=shard.timers.later)
     shard.auth_pool.guesses.seconds_max = settings.auth.guess_seconds_max
     shard.startup.read_journal(shard.events.tell)
@@ -91,14 +93,16 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     return 0
 
 
-def leader_of(settings: Settings, place: Place) -> Leader | None:
-    """What leads the shard, in a cluster."""
+def leader_of(settings: Settings, place: Place) -> tuple[Leader | None, list[CertificateWatch]]:
+    """What leads the shard, in a cluster, and what looks after the certificates of its connections."""
     if place.cluster is None:
-        return None
+        return None, []
     from rumq.cli.node.leader import Leader  # a broker alone needs nothing of a cluster
-    from rumq.cli.node.node_certificates import node_tls
+    from rumq.cli.node.node_certificates import node_tls, watched_node_tls
 
-    return Leader(place, place.cluster, node_tls(settings))
+    tls = node_tls(settings)
+    watch = watched_node_tls(settings, tls)
+    return Leader(place, place.cluster, tls), [watch] if watch is not None else []
 
 
 def context_of(settings: Settings, place: Place, policies: Mapping[int, ListenerPolicy]) -> ShardContext:
@@ -135,10 +139,13 @@ class ShardProcess:
     """A built shard with its services: listeners, the scrubber, the admin socket, sidecars, signals."""
 
     def __init__(
-        self, settings: Settings, place: Place, shard: Shard, listeners: ShardListeners, leader: Leader | None
-    ) -> None:
+        self, settings: Settings, place: Place, shard: Shard, listeners: ShardListeners, leader: Leader | None,
+        certificates: list[CertificateWatch],
+    ) -> None:  # fmt: skip
+        """certificates: the listeners' first, then those of connections between nodes"""
         self._settings, self._place, self._shard, self._leader = settings, place, shard, leader
         self._listeners = listeners
+        self._certificates = certificates
         self._is_only_one = place.ready < 0
         self._scrubber = Worker("rumq-scrub", shard.events.failed)
         shard.pump.watch(self._scrubber.fd, self._scrubber.finish)
@@ -148,36 +155,52 @@ class ShardProcess:
     async def run(self, settings_reload: Reload) -> None:
         """Serve until a stop signal."""
         shard, index = self._shard, self._place.index
-        async with trio.open_nursery() as services:
-            with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-                if hung_up():
-                    self._reload(settings_reload)  # before clients come
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
-                name = "ask.sock" if index == 0 else f"ask-{index}.sock"
-                # Before it is said to be ready, for then it can be asked.
-                await services.start(serve, self._place.data, shard.admin.answer, name, shard.events.failed)
-                if shard.fd_passing is None and shard.replication is None:
-                    self._begin()
-                else:
-                    services.start_soon(self._join)
-                async for number in signals:
-                    if number != signal.SIGHUP:
-                        self._tell_stop(number)
-                        break
-                    if self._is_only_one:
-                        notify(reloading())
-                    if self._reload(settings_reload):
-                        self._sidecars.reload()
-                    self._announce(HAS_RELOADED)
-            services.cancel_scope.cancel()
-        if self._leader is not None:
-            await self._leave_cluster(self._leader)
-        await stop(shard, self._listeners.open)
+        async with trio.open_nursery() as answering:
+            async with trio.open_nursery() as services:
+                with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+                    if hung_up():
+                        self._reload(settings_reload)  # before clients come
+                    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+                    name = "ask.sock" if index == 0 else f"ask-{index}.sock"
+                    # Before it is said to be ready, for then it can be asked; and as long as it stops.
+                    await answering.start(
+                        serve, self._place.data, shard.admin.answer, name, shard.events.failed
+                    )
+                    await self._serve(settings_reload, services, signals)
+                services.cancel_scope.cancel()
+            if self._leader is not None:
+                await self._leave_cluster(self._leader)
+            await stop(shard, self._listeners.open)
+            answering.cancel_scope.cancel()
+
+    async def _serve(
+        self, settings_reload: Reload, services: trio.Nursery, signals: AsyncIterator[int]
+    ) -> None:
+        if self._shard.fd_passing is None and self._shard.replication is None:
+            self._begin()
+        else:
+            services.start_soon(self._join)
+        for each in self._certificates:
+            services.start_soon(each.run)
+        async for number in signals:
+            if number != signal.SIGHUP:
+                self._tell_stop(number)
+                return
+            if self._is_only_one:
+                notify(reloading())
+            if self._reload(settings_reload):
+                self._sidecars.reload()
+            self._announce(HAS_RELOADED)
 
     def _reload(self, settings_reload: Reload) -> bool:
         if self._shard.fd_passing is not None:
             self._shard.fd_passing.hear()  # sockets of new listeners were sent before the signal
         done = settings_reload.reload(self._shard)
+        if done:
+            listeners, *between_nodes = self._certificates
+            listeners.note()  # the reload has read them
+            for each in between_nodes:
+                each.read_again()
         self._announce_addresses()
         return done
 

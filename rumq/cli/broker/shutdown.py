@@ -20,9 +20,12 @@ async def stop(shard: Shard, listeners: list[Listener]) -> None:
     """Stop accepting, disconnect every client, and write what they sent, here and in other shards. The caller seals the
     log."""
     pump, commit, peers = shard.pump, shard.commit, shard.peers
+    shard.lifecycle.stop_phase = 1
     for listener in listeners:
         listener.close()
     tell("broker.stop_phase", phase="no new connections", clients=clients(pump))
+    life = shard.lifecycle
+    life.stop_phase = 2
     for connection in list(pump.connections.values()):
         if not connection.link.is_bus:
             connection.link.dismiss(Reason.SERVER_SHUTTING_DOWN, "the broker is stopping")
@@ -32,9 +35,12 @@ async def stop(shard: Shard, listeners: list[Listener]) -> None:
         # Let clients that are still writing read the reason: a process that exits resets its sockets.
         while pump.lingering:
             await trio.sleep(0.005)
+    life.stop_phase = 3
     await phase("log written", commit.idle, pump)
+    life.stop_phase = 4
     peers.drain()
     await phase("shards drained", lambda: peers.are_drained and commit.idle(), pump)
+    life.stop_phase = 5
     peers.close()
     for partition, size in commit.unwritten():
         tell("log.unwritten", stream=partition.stream, partition=partition.number, bytes=size)

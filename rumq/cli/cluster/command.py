@@ -11,6 +11,7 @@ while clients publish: a new copy is filled first, then it counts.
 EXAMPLES = """\
 examples:
   rumqd cluster status                           nodes, shards, the control plane, and what is wrong
+  rumqd cluster verify                           whether all copies are equal, byte for byte
   rumqd cluster drain                            this node leads nothing: before a restart
   rumqd cluster drain --back                     after it
   rumqd cluster rebalance                        spread leaders evenly
@@ -19,7 +20,14 @@ examples:
   rumqd cluster add n4 --shard 0 --shard 1       one more copy of these shards
   rumqd cluster remove n1                        n1 has no copies any more; others take them
 
-exit status: 0 done, and for `status`: nothing is wrong; 1 something is wrong, or any other error
+exit status: 0 done, for `status`: nothing is wrong, for `verify`: all copies are equal; 1 something is wrong, or any
+other error
+"""
+VERIFY_ABOUT = """\
+Every node that has a copy reads it once, up to what is committed, and tells the SHA-256 of its bytes, segment by
+segment; they are compared with the leader's. A line for each copy of each partition: equal; different (and where);
+behind (it lacks what is committed, after some seconds); away (its node does not answer). Changes nothing; clients are
+served meanwhile.
 """
 FORCE_ABOUT = """\
 For a disaster: a majority of a shard's disks is lost for ever. This node's copy becomes the only one. Messages that it
@@ -43,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         return made
 
     command("status", "nodes, shards, the control plane, and what is wrong").add_argument(
+        "--json", action="store_true", help="one JSON object"
+    )
+    command("verify", "whether the copies of each shard are equal", VERIFY_ABOUT).add_argument(
         "--json", action="store_true", help="one JSON object"
     )
     add = command("add", "put one more copy of shards on a node")
@@ -80,6 +91,10 @@ def run(args: argparse.Namespace) -> int:
                 from rumq.cli.cluster.status import print_status
 
                 return print_status(dialog.status(), as_json=args.json)
+            case "verify":
+                from rumq.cli.cluster.verify import print_verification
+
+                return print_verification(args.data.rstrip("/"), dialog.status().view, as_json=args.json)
             case "add":
                 orders.add(dialog, args.node, args.shard, tell)
             case "remove":

@@ -15,9 +15,20 @@ import trio
 from commitlog import RealFiles
 from rumq.auth.files import read_secrets
 from rumq.auth.passwords import parse as parse_users
+from rumq.cli.broker.setting_changes import differences, need_restart
+from rumq.cli.gateway.effective_settings import EffectiveSettings
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.setting_flags import loaded_settings
 from rumq.cli.wiring.gateway_listener import gateway_socket, with_gateway
-from rumq.cli.wiring.gateway_settings import check_gateway, tls_of, tokens_of, trace_headers
+from rumq.cli.wiring.gateway_settings import (
+    certificates_of,
+    check_gateway,
+    check_tokens,
+    tls_of,
+    tokens_of,
+    tokens_path,
+    trace_headers,
+)
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.config import Settings
 from rumq.config.gateway import Gateway
@@ -25,13 +36,16 @@ from rumq.errors import DataDirectoryError, RumqError
 from rumq.events import RING, setup_events
 from rumq.gateway.admission import Admission
 from rumq.gateway.app import App
+from rumq.gateway.certificate_expiry import CertificateExpiry
 from rumq.gateway.cluster_client import ClusterClient
 from rumq.gateway.context import Context
+from rumq.gateway.credential_files import CredentialFiles
 from rumq.gateway.event_feed import EventFeed
 from rumq.gateway.event_socket import receive_events
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.host_names import HostNames
 from rumq.gateway.http_server import HEALTH_MAX, HttpServer
+from rumq.gateway.log_watch import LogWatch
 from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.publishers import Publishers
 from rumq.gateway.records import ServedRecords
@@ -39,8 +53,10 @@ from rumq.gateway.relay.relays import WAITING_MAX, Limits, Relays
 from rumq.gateway.scraped_figures import ScrapedFigures
 from rumq.gateway.shard_client import ShardClient
 from rumq.gateway.span_export import SpanExporter
+from rumq.gateway.tokens import Token
 from rumq.net.fd_limit import raise_limit, room_for_connections
 from rumq.net.listener import open_sockets
+from rumq.settings.load import Loaded
 from rumq.settings.loopback import is_loopback
 from rumq.shards.stats.event_log import tell
 
@@ -61,7 +77,8 @@ def serve(args: argparse.Namespace) -> int:
         args.told = args.temporary = (
             True  # of a mosquitto.conf: the broker reports it, and names the directory
         )
-    settings = settings_of(args)
+    loaded = loaded_of(args)
+    settings = loaded.settings
     setup_events(settings.events.format, settings.events.level)
     check_gateway(settings)
     if not RealFiles().exists(f"{settings.data.dir}/FORMAT"):
@@ -69,25 +86,29 @@ def serve(args: argparse.Namespace) -> int:
     os.nice(NICE)
     raise_limit()
     context = context_of(settings)
+    effective = EffectiveSettings(loaded)
+    context.effective_settings = effective.rows
     gc.freeze()
-    trio.run(run, args, settings, context, parent)
+    trio.run(run, args, effective, context, parent)
     return 0
 
 
-def settings_of(args: argparse.Namespace) -> Settings:
+def loaded_of(args: argparse.Namespace) -> Loaded:
     """A gateway that is started by hand has a port. raises: ConfigError"""
     import msgspec
 
-    settings = loaded_settings(args).settings
+    loaded = loaded_settings(args)
+    settings = loaded.settings
     if not settings.gateway.port:
         settings = msgspec.structs.replace(
             settings, gateway=msgspec.structs.replace(settings.gateway, port=PORT)
         )
-    return with_gateway(settings)
+    return loaded._replace(settings=with_gateway(settings))
 
 
-async def run(args: argparse.Namespace, settings: Settings, context: Context, parent: int) -> None:
+async def run(args: argparse.Namespace, effective: EffectiveSettings, context: Context, parent: int) -> None:
     """Serve until a signal, or the broker's end."""
+    settings = effective.started.settings
     server = HttpServer(
         App(context).build(), settings.gateway, tls_of(settings), context.relays, MisuseReports(context.event),
         room=connections_room(settings.gateway),
@@ -95,19 +116,30 @@ async def run(args: argparse.Namespace, settings: Settings, context: Context, pa
     context.connections = lambda: (server.count, server.shed)
     listeners = await bind(settings)
     exporter = exporter_of(settings, context)
+    context.certificates = CertificateExpiry(lambda: certificates_of(settings))
+    certificates = CertificateWatch(
+        "gateway", lambda: [settings.gateway.tls_certificate, settings.gateway.tls_key],
+        lambda: server.use(tls_of(settings)), tell,
+    )  # fmt: skip
     async with trio.open_nursery() as nursery:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
             await nursery.start(context.publishers.run)
             nursery.start_soon(server.serve, listeners)
             nursery.start_soon(context.history.run)
+            nursery.start_soon(context.followed.run)
+            nursery.start_soon(context.end_expired)
             nursery.start_soon(receive_events, settings.data.dir, context.events.take)
             nursery.start_soon(exporter.run)
+            nursery.start_soon(certificates.run)
+            nursery.start_soon(context.certificates.run)
             if args.for_broker:
                 nursery.start_soon(end_with, parent, nursery.cancel_scope)
             async for number in signals:
                 if number == signal.SIGHUP:
-                    reload(args, context, exporter)
+                    reload(args, effective, context, exporter)
+                    if settings.gateway.tls_certificate:
+                        certificates.read_again()
                 elif number == signal.SIGTERM or not args.for_broker:
                     break  # a terminal sends SIGINT to the broker too, which stops us
         nursery.cancel_scope.cancel()
@@ -136,17 +168,22 @@ def exporter_of(settings: Settings, context: Context) -> SpanExporter:
     return exporter
 
 
-def reload(args: argparse.Namespace, context: Context, exporter: SpanExporter) -> None:
+def reload(
+    args: argparse.Namespace, effective: EffectiveSettings, context: Context, exporter: SpanExporter
+) -> None:
     """Tokens, users, rules and where spans go; invalid ones change nothing."""
     try:
-        settings = settings_of(args)
+        loaded = loaded_of(args)
+        settings = loaded.settings
         fresh = context_of(settings)
         headers = trace_headers(settings)
     except RumqError as fault:
         tell("settings.refused", why=str(fault))
         return
-    context.admission.tokens, context.rules, context.users = fresh.admission.tokens, fresh.rules, fresh.users
-    context.relays.recheck(context.admission.tokens)
+    context.rules, context.users, context.credentials = fresh.rules, fresh.users, fresh.credentials
+    context.replace_tokens(fresh.admission.tokens)
+    before = effective.started.settings
+    effective.reread(loaded, need_restart(before, settings, list(differences(before, settings))))
     exporter.configure(settings.trace, headers)
     tell("gateway.reloaded", tokens=len(context.admission.tokens), rules=context.rules is not None)
 
@@ -165,12 +202,18 @@ def context_of(settings: Settings) -> Context:
         settings.gateway.mqtt_connections_max, settings.mqtt.connect_bytes_max, settings.mqtt.packet_bytes_max
     )
     hosts = HostNames(settings.gateway, is_loopback=is_loopback(settings.gateway.host))
+    records = ServedRecords(data)
+
+    def check(token: Token) -> None:
+        check_tokens(settings, [token])
+
+    credentials = CredentialFiles(tokens_path(settings), settings.auth.password_file, check)
     return Context(
         settings.gateway, shards, Publishers(path, node),
-        Relays(path, limits, admission, hosts, tell, time.monotonic), ServedRecords(data), admission, hosts,
-        policy.rules, users_of(settings),
-        EventFeed(shards.ask, RING), figures, Sampler(whole.figures, data, tell, time.time), tell, time.monotonic,
-        lambda: time.time_ns() // 1000,
+        Relays(path, limits, admission, hosts, tell, time.monotonic), records,
+        LogWatch(records.views.ends, settings.gateway.watchers_max), admission, hosts, policy.rules,
+        users_of(settings), credentials, EventFeed(shards.ask, RING), figures,
+        Sampler(whole.figures, data, tell, time.time), tell, time.monotonic, lambda: time.time_ns() // 1000,
     )  # fmt: skip
 
 

@@ -6,6 +6,8 @@ import argparse
 import json
 import os
 import sys
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +31,7 @@ examples:
 
 exit status: 0 done; 2 invalid arguments or file; 1 any other error
 """
+SECONDS_MAX = 10 * 366 * 86_400
 ROLES = ("read", "publish", "administer")
 
 
@@ -39,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--role", action="append", choices=ROLES, default=[], help="may be given several times [read]"
     )
     parser.add_argument("--user", metavar="USER", default="", help="as whom it publishes and reads [nobody]")
+    parser.add_argument(
+        "--expires",
+        metavar="TIME",
+        type=seconds_of,
+        default=0,
+        help="until it expires: 30d, 12h, 90m [never]",
+    )
     parser.add_argument(
         "--json", action="store_true", help="one JSON object a token; of a new one with its secret"
     )
@@ -69,22 +79,36 @@ def run(args: argparse.Namespace) -> int:
 def change(args: argparse.Namespace) -> int:
     """raises: SecretsError, OSError, ConfigError"""
     from rumq.auth import files
-    from rumq.cli.wiring.gateway_settings import check_tokens, tokens_path
+    from rumq.cli.wiring.gateway_settings import tokens_path
     from rumq.gateway import tokens as t
 
     settings = settings_of(args)
     path = tokens_path(settings)
-    known = t.parse(files.read_secrets(path), path) if os.path.exists(path) else {}
     if args.action in ("list", "ls"):
-        for token in known.values():
+        for token in (t.parse(files.read_secrets(path), path) if os.path.exists(path) else {}).values():
             if args.json:
                 print(json.dumps(about(token)))
             else:
-                print(f"{token.name}  {','.join(sorted(token.roles))}  {token.user or '-'}")
+                print(f"{token.name}  {','.join(sorted(token.roles))}  {token.user or '-'}  {expiry(token)}")
         return 0
     if not args.name or t.NAME.fullmatch(args.name) is None:
         print("rumqd token: give a NAME of letters, digits, . _ and -, at most 64", file=sys.stderr)
         return 2
+    if not settings.gateway.tokens_file:
+        os.makedirs(
+            settings.data.dir, 0o700, exist_ok=True
+        )  # tokens may be made before the broker's first start
+    with files.locked(path):
+        return change_locked(args, settings, path)
+
+
+def change_locked(args: argparse.Namespace, settings: Settings, path: str) -> int:
+    """As `change`, of add and remove, while nobody else changes the file."""
+    from rumq.auth import files
+    from rumq.cli.wiring.gateway_settings import check_tokens
+    from rumq.gateway import tokens as t
+
+    known = t.parse(files.read_secrets(path), path) if os.path.exists(path) else {}
     same = [sha256 for sha256, token in known.items() if token.name == args.name]
     if args.action in ("remove", "rm"):
         if not same:
@@ -97,12 +121,10 @@ def change(args: argparse.Namespace) -> int:
         print(f"rumqd token: there is a token {args.name!r} already: remove it first", file=sys.stderr)
         return 2
     secret = t.new_secret()
-    known[t.hash_of(secret)] = made = t.Token(args.name, frozenset(args.role or ["read"]), args.user)
+    sha256 = t.hash_of(secret)
+    expires_us = time.time_ns() // 1000 + args.expires * 1_000_000 if args.expires else 0
+    known[sha256] = made = t.Token(args.name, frozenset(args.role or ["read"]), args.user, sha256, expires_us)
     check_tokens(settings, [made])
-    if not settings.gateway.tokens_file:
-        os.makedirs(
-            settings.data.dir, 0o700, exist_ok=True
-        )  # tokens may be made before the broker's first start
     files.replace(path, t.formatted(known))
     print(json.dumps(about(made) | {"secret": secret}) if args.json else secret)
     return 0
@@ -118,4 +140,25 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def about(token: Token) -> dict[str, object]:
-    return {"name": token.name, "roles": sorted(token.roles), "user": token.user or None}
+    return {
+        "name": token.name, "roles": sorted(token.roles), "user": token.user or None,
+        "expires_us": token.expires_us or None,
+    }  # fmt: skip
+
+
+def expiry(token: Token) -> str:
+    if not token.expires_us:
+        return "-"
+    when = datetime.fromtimestamp(token.expires_us / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{'expired' if token.is_expired(time.time_ns() // 1000) else 'until'} {when}"
+
+
+def seconds_of(text: str) -> int:
+    """30d, 12h, 90m or 600s, as seconds."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+    number, unit = text[:-1], text[-1:]
+    if not number.isdecimal() or unit not in units or not 1 <= int(number) * units[unit] <= SECONDS_MAX:
+        raise argparse.ArgumentTypeError(
+            f"{text}: expected a time such as 30d, 12h, 90m or 600s, at most 3660d"
+        )
+    return int(number) * units[unit]

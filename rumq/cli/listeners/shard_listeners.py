@@ -5,19 +5,22 @@ from __future__ import annotations
 import socket
 from typing import Protocol
 
+from rumq.auth.connection_rate import ConnectionRate
 from rumq.cli.broker.client_connections import connections_max, welcome
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.wiring.limits import limit_pending_logins
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import Doorways, ListenerChange, ListeningSocket
-from rumq.cli.wiring.transports import reload_tls, transports_of
+from rumq.cli.wiring.transports import reload_tls, renew_tls, tls_paths, transports_of
 from rumq.config import Settings
 from rumq.mqtt.reasons import Reason
-from rumq.net.listener import Listener
+from rumq.net.listener import Listener, NewConnection, listener_rate
 from rumq.net.transport_handshake import TransportHandshakes
 from rumq.net.transports import ConnectionSetup, Transports
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.state.session import Session
 from rumq.shards.assembly import Shard
+from rumq.shards.stats.event_log import tell
 
 SESSIONS_A_TURN = 128
 REMOVED = "this listener was removed"
@@ -47,6 +50,7 @@ class ShardListeners:
             self.policies[number], self._transports[number] = policy, transports
         self._sockets = list(doorways.sockets)
         self._open: dict[int, list[Listener]] = {}
+        self._rates: dict[int, ConnectionRate[NewConnection]] = {}
         self._shard: Shard | None = None
         self._handshakes: TransportHandshakes
 
@@ -72,6 +76,12 @@ class ShardListeners:
         self._bound_connections(shard)
         for number, sock in self._sockets:
             self._accept(shard, number, sock)
+        self._set_rates()
+
+    def _set_rates(self) -> None:
+        for number, listener in zip(self.policies, self._settings.listeners, strict=True):
+            if number in self._rates:
+                self._rates[number].set(listener.connections_per_second_max)
 
     def _bound_connections(self, shard: Shard) -> None:
         bounds = connections_max(self._settings, len(shard.store.own))
@@ -83,14 +93,24 @@ class ShardListeners:
             self._transports[number], self._handshakes, shard.pump, self._settings.mqtt.outbox_bytes_max,
             welcome=lambda connection: welcome(shard, connection, policy),
         )  # fmt: skip
+        if number not in self._rates:
+            self._rates[number] = listener_rate(policy, 0, shard.events.tell)
         self._open.setdefault(number, []).append(
             Listener(
                 sock, setup, connections_max=shard.logins.connections_max[number],
-                event=shard.events.tell, later=shard.timers.later,
+                event=shard.events.tell, later=shard.timers.later, rate=self._rates[number],
             )
         )  # fmt: skip
 
     # Reload
+
+    def certificate_watch(self) -> CertificateWatch:
+        """Looks whether files of certificates have changed, without a reload."""
+        return CertificateWatch("listeners", lambda: tls_paths(self._settings), self._renew_tls, tell)
+
+    def _renew_tls(self) -> None:
+        """raises: ConfigError, with nothing changed"""
+        renew_tls(self._settings, [self._transports[number] for number in self.policies])
 
     def prepare(self, old: Settings, wanted: Settings) -> ListenerChange:
         """raises: ConfigError, with nothing changed"""
@@ -132,6 +152,9 @@ class ShardListeners:
             self._bound_connections(shard)
             for number, sock in added:
                 self._accept(shard, number, sock)
+        for number in change.removed:
+            self._rates.pop(number, None)
+        self._set_rates()
         self._source.commit(change, wanted)
         for policy in gone:
             policy.is_removed = True

@@ -10,7 +10,7 @@ from functools import partial
 import trio
 
 from rumq.cli.node.node import Node
-from rumq.cli.node.node_certificates import link_tls
+from rumq.cli.node.node_certificates import link_tls, watched_link_tls
 from rumq.cluster.admin.node_admin import NodeAdmin
 from rumq.cluster.agent.agent import Agent
 from rumq.cluster.agent.agent_process import serve_agent
@@ -19,6 +19,7 @@ from rumq.cluster.agent.agent_socket import AgentSocket
 from rumq.cluster.agent.leader_stream import AgentTls
 from rumq.cluster.agent.messages import SOCKET_NAME, Seen
 from rumq.cluster.control.etcd import TlsFiles
+from rumq.cluster.node.frame_link import LinkTls
 from rumq.events import RING
 from rumq.shards.processes.event_sender import EventSender
 from rumq.shards.processes.supervisor import IS_READY
@@ -53,7 +54,15 @@ async def run_beside(node: Node, tls: AgentTls | None, agent: Agent) -> None:
     settings = node.settings
     admin = NodeAdmin(node.place.data, settings.cluster.name, settings.cluster.shards, agent, tls)
     agent.ask_terms = admin.terms
+
+    def use(fresh: LinkTls) -> None:
+        assert tls is not None
+        tls.context = fresh.client
+
+    certificates = watched_link_tls(settings, use)
     async with trio.open_nursery() as nursery:
+        if certificates is not None:
+            nursery.start_soon(certificates.run)
         nursery.start_soon(admin.run)
         if settings.gateway.port:
             nursery.start_soon(send_events, EventSender(RING, node.place.data, "agent"))

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 
 from commitlog.replica.replica_state import ReplicaState
 from rumq.cluster.node.beats import OpeningBeats
+from rumq.cluster.node.copy_inquiries import CopyInquiries
 from rumq.cluster.node.standby_process import TakenOffice
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlace:
-    """node: id; office: how it was taken; beats: until the leader's own links have begun; listener: for other nodes"""
+    """node: id; office: how it was taken; beats: until the leader's own links have begun; listener: for other nodes
+    inquiries: answers what this node's copy has"""
 
     node: str
     office: TakenOffice
     beats: OpeningBeats
     listener: socket.socket
     state: ReplicaState
+    inquiries: CopyInquiries

@@ -12,16 +12,18 @@ from functools import partial
 
 import trio
 
+from rumq.auth.connection_rate import ConnectionRate
 from rumq.cli.broker.client_connections import connections_max
 from rumq.cli.broker.process_tuning import freeze, keep_memory
 from rumq.cli.broker.setting_changes import listeners_in_force
-from rumq.cli.node.node_certificates import node_tls
+from rumq.cli.listeners.certificate_watch import CertificateWatch
+from rumq.cli.node.node_certificates import node_tls, watched_node_tls
 from rumq.cli.wiring.limits import limit_pending_logins, limits
 from rumq.cli.wiring.listener_changes import paired, with_listeners
 from rumq.cli.wiring.listener_policies import ListenerPolicies
 from rumq.cli.wiring.listening_sockets import ListeningSocket
 from rumq.cli.wiring.sidecars import node_sidecars
-from rumq.cli.wiring.transports import reload_tls, transports_of
+from rumq.cli.wiring.transports import reload_tls, renew_tls, tls_paths, transports_of
 from rumq.cluster.agent.messages import SOCKET_NAME
 from rumq.cluster.connections.server_reference import maybe_reference
 from rumq.cluster.edge.assembly import Edge, build_edge
@@ -29,7 +31,7 @@ from rumq.config import Settings
 from rumq.errors import RumqError
 from rumq.events import RING
 from rumq.net.lingering_close import LingeringClose
-from rumq.net.listener import Listener
+from rumq.net.listener import Listener, NewConnection, listener_rate
 from rumq.net.pump import Pump
 from rumq.net.relay import RELAY_BYTES
 from rumq.net.transport_handshake import TransportHandshakes
@@ -67,15 +69,19 @@ def serve_edge(settings: Settings, place: EdgePlace, read: Callable[[], Settings
 
     raises: ConfigError"""
     keep_memory()
-    policies, transports = ListenerPolicies(settings).policies, transports_of(settings)
+    policies, transports, tls = (
+        ListenerPolicies(settings).policies,
+        transports_of(settings),
+        node_tls(settings),
+    )
     edge = build_edge(
         place.doors, policies, limits(settings), os.path.join(place.data, SOCKET_NAME), tell,
         pump=lambda turn: Pump(turn, coalesce_seconds=settings.listener.coalesce_us / 1_000_000),
-        tls=node_tls(settings),
+        tls=tls,
     )  # fmt: skip
     edge.pump.lingering = LingeringClose(edge.pump, later=edge.timers.later)
     edge.agent.open()
-    process = EdgeProcess(settings, place, edge, policies, transports, read)
+    process = EdgeProcess(settings, place, edge, policies, transports, read, watched_node_tls(settings, tls))
     freeze()
     Loop(edge.pump, edge.turn.seconds_to_next_deadline).run(process.run)
     edge.pump.close()
@@ -87,11 +93,15 @@ class EdgeProcess:
 
     def __init__(
         self, settings: Settings, place: EdgePlace, edge: Edge, policies: list[ListenerPolicy],
-        transports: list[Transports], read: Callable[[], Settings],
+        transports: list[Transports], read: Callable[[], Settings], certificates: CertificateWatch | None,
     ) -> None:  # fmt: skip
+        """certificates: of connections between nodes, None for plain bytes"""
         self._settings, self._place, self._edge, self._read = settings, place, edge, read
         self._policies, self._transports = policies, transports
         self._listeners: list[Listener] = []
+        self._rates: list[ConnectionRate[NewConnection]] = []
+        listeners = CertificateWatch("listeners", lambda: tls_paths(self._settings), self._renew_tls, tell)
+        self._certificates = [listeners] if certificates is None else [listeners, certificates]
         # Whoever leads, this node serves its copies, and answers for the cluster.
         self._sidecars = Sidecars(node_sidecars(settings, place.data, list(place.sources)))
 
@@ -104,11 +114,15 @@ class EdgeProcess:
             if self._settings.gateway.port:
                 self._send_events(EventSender(RING, self._place.data, "edge"))
             self._announce(IS_READY)
-            async for number in signals:
-                if number != signal.SIGHUP:
-                    break
-                self._reload()
-                self._announce(HAS_RELOADED)
+            async with trio.open_nursery() as services:
+                for each in self._certificates:
+                    services.start_soon(each.run)
+                async for number in signals:
+                    if number != signal.SIGHUP:
+                        break
+                    self._reload()
+                    self._announce(HAS_RELOADED)
+                services.cancel_scope.cancel()
         await self._stop()
 
     def _open_listeners(self) -> list[Listener]:
@@ -128,10 +142,23 @@ class EdgeProcess:
                 welcome=lambda connection: edge.welcome(connection, policy),
             )  # fmt: skip
 
+        self._rates = [listener_rate(policy, 0, event) for policy in self._policies]
+        self._set_rates()
         return [
-            Listener(sock, setup(number), connections_max=bounds[number], event=event, later=later)
+            Listener(
+                sock,
+                setup(number),
+                connections_max=bounds[number],
+                event=event,
+                later=later,
+                rate=self._rates[number],
+            )
             for number, sock in self._place.doorways
         ]
+
+    def _set_rates(self) -> None:
+        for rate, listener in zip(self._rates, self._settings.listeners, strict=True):
+            rate.set(listener.connections_per_second_max)
 
     def _reload(self) -> None:
         """Apply what concerns connections before their login; the leaders tell what has changed."""
@@ -150,7 +177,16 @@ class EdgeProcess:
         for before, after in both:
             self._policies[before].become(made[after])
         self._settings = with_listeners(wanted, listeners_in_force(self._settings, wanted))
+        self._set_rates()
         self._sidecars.reload()
+        listeners, *between_nodes = self._certificates
+        listeners.note()
+        for each in between_nodes:
+            each.read_again()
+
+    def _renew_tls(self) -> None:
+        """raises: ConfigError, with nothing changed"""
+        renew_tls(self._settings, self._transports)
 
     def _send_events(self, sender: EventSender) -> None:
         sender.flush()

@@ -33,6 +33,7 @@ from rumq.cluster.connections.server_reference import maybe_reference
 from rumq.cluster.control.records import ShardRecord, View
 from rumq.cluster.links.client_moves import MOVED
 from rumq.cluster.links.frames import encoded
+from rumq.cluster.links.greeting import COPY
 from rumq.cluster.replication.quorum import members_of, noted
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
@@ -161,14 +162,14 @@ class Leader:
         office.agent.close()
         self._links.view_changed(office.view)
         expected = Expected(office.view.cluster, self._place.index, self._epochs)
+        copies, failed = self._cluster.inquiries.answer(shard.timers.later), shard.events.failed
         self._listener = open_cluster_listener(
             shard, self._cluster.listener, expected, self._take_relayed, self._links,
             {
                 "edge": self._relays.take,
                 "replica": partial(self._replication.askers.take, shard.pump), "ask": self._take_operator,
-                "admin": AdminCallers(
-                    shard.pump, shard.admin.answer, self._epoch, shard.timers, shard.events.failed
-                ).take,
+                COPY: AdminCallers(shard.pump, copies, self._epoch, shard.timers, failed).take,
+                "admin": AdminCallers(shard.pump, shard.admin.answer, self._epoch, shard.timers, failed).take,
                 "relay": RelayCallers(
                     shard.pump, self._addresses, shard.timers, lambda: self._links.view, self._tls
                 ).take,

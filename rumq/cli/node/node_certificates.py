@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 
 from cryptography import x509
 
+from rumq.cli.listeners.certificate_watch import CertificateWatch
 from rumq.cli.node.secret_files import check_secret_files
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.links.node_names import SCHEME, NodeNames, node_uri
@@ -26,9 +28,7 @@ def node_tls(settings: Settings) -> NodeTls | None:
             cluster.tls_certificate, cluster.tls_key, cluster.tls_authority, node_names(settings), tell
         )
     except TlsSettingsError as fault:
-        raise RumqError(
-            f"TLS between nodes, [cluster] tls_certificate, tls_key and tls_authority: {fault}"
-        ) from fault
+        raise unusable(fault) from fault
 
 
 def link_tls(settings: Settings) -> LinkTls | None:
@@ -38,6 +38,42 @@ def link_tls(settings: Settings) -> LinkTls | None:
     server = node_context(settings, ssl.PROTOCOL_TLS_SERVER)
     server.num_tickets = 0  # each link is proved anew, by a certificate that is valid now
     return LinkTls(server, node_context(settings, ssl.PROTOCOL_TLS_CLIENT), node_names(settings))
+
+
+def watched_node_tls(settings: Settings, tls: NodeTls | None) -> CertificateWatch | None:
+    """Has new connections of the pump use files that have changed; None for plain bytes."""
+
+    def renew() -> None:
+        check_node_certificates(settings)
+        assert tls is not None
+        try:
+            tls.reload()
+        except TlsSettingsError as fault:
+            raise unusable(fault) from fault
+
+    return CertificateWatch("nodes", lambda: node_files(settings), renew, tell) if tls is not None else None
+
+
+def watched_link_tls(settings: Settings, use: Callable[[LinkTls], None]) -> CertificateWatch | None:
+    """The same of a standby, and of the agent. use: takes fresh contexts"""
+
+    def renew() -> None:
+        check_node_certificates(settings)
+        fresh = link_tls(settings)
+        assert fresh is not None
+        use(fresh)
+
+    watched = settings.cluster.tls_certificate
+    return CertificateWatch("nodes", lambda: node_files(settings), renew, tell) if watched else None
+
+
+def node_files(settings: Settings) -> list[str]:
+    cluster = settings.cluster
+    return [cluster.tls_certificate, cluster.tls_key, cluster.tls_authority]
+
+
+def unusable(fault: TlsSettingsError) -> RumqError:
+    return RumqError(f"TLS between nodes, [cluster] tls_certificate, tls_key and tls_authority: {fault}")
 
 
 def node_context(settings: Settings, protocol: int) -> ssl.SSLContext:

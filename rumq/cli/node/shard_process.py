@@ -17,7 +17,7 @@ from rumq.cli.broker.shard_store import Place
 from rumq.cli.data.missing_partition import STATE_STREAM
 from rumq.cli.node.cluster_place import ClusterPlace
 from rumq.cli.node.node import Node
-from rumq.cli.node.node_certificates import link_tls
+from rumq.cli.node.node_certificates import link_tls, watched_link_tls
 from rumq.cli.wiring.disk_bounds import reserve
 from rumq.cli.wiring.streams import GENERATION
 from rumq.cluster.agent.messages import SOCKET_NAME
@@ -25,7 +25,9 @@ from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting_queue import GREETINGS_MAX
 from rumq.cluster.node.beats import OpeningBeats
 from rumq.cluster.node.copy_disk import CopyDisk
+from rumq.cluster.node.copy_inquiries import CopyInquiries
 from rumq.cluster.node.copy_scrubber import CopyScrubber, put_aside
+from rumq.cluster.node.frame_link import LinkTls
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
 from rumq.cluster.node.shard_layout import laid_out, met_view
 from rumq.cluster.node.standby_process import StandbyProcess, Standing
@@ -55,14 +57,18 @@ def run_shard(node: Node) -> int:
         )  # fmt: skip
         note_doubt(copies, state, shard)
         doors = FdPassing(node.doors, shard, lambda seconds, call: None)  # what waits goes with the next call
+        links = link_tls(node.settings)
+        inquiries = CopyInquiries(RealFiles(), place.data, [each.key for each in copies_of(place)])
         standing = Standing(
             node.identity.id, shard, f"{place.data}/{SOCKET_NAME}", node.addresses.sockets[shard],
             GivenBack(doors, place.count).give_back,
-            link_tls(node.settings),
+            links,
             CopyDisk(f"{place.data}/{DIRECTORY}", reserve(node.settings, place.data), time.monotonic),
             scrub_of(node, copies),
             partial(fits, place.streams),
             greetings_max(len(copies_of(place))),
+            look_after(node, links),
+            inquiries,
         )  # fmt: skip
         standby = StandbyProcess(standing, copies, state, tell)
         warm_up()
@@ -75,7 +81,7 @@ def run_shard(node: Node) -> int:
     stopping.release()
     tell("cluster.leads", shard=shard, epoch=office.lead.epoch)
     beats = OpeningBeats(office.lead.epoch, office.links)
-    cluster = ClusterPlace(node.identity.id, office, beats, node.addresses.sockets[shard], state)
+    cluster = ClusterPlace(node.identity.id, office, beats, node.addresses.sockets[shard], state, inquiries)
     # Clients come by way of the edge.
     leading = replace(place, doors=node.doors, doorways=replace(place.doorways, sockets=[]), cluster=cluster)
     return serve_shard(node.settings, leading, node.read)
@@ -89,6 +95,17 @@ def fits(streams: Sequence[StreamSpec], view: View) -> bool:
 def greetings_max(partitions: int) -> int:
     """Connections of strangers that leave half of the free descriptors to the log and to what this process dials."""
     return min(GREETINGS_MAX, room_for_connections(raise_limit(), partitions) // 2)
+
+
+def look_after(node: Node, links: LinkTls | None) -> Callable[[], None]:
+    """Look whether the certificates of links were renewed."""
+
+    def use(fresh: LinkTls) -> None:
+        assert links is not None
+        links.server, links.client = fresh.server, fresh.client
+
+    watch = watched_link_tls(node.settings, use)
+    return (lambda: watch.look_sometimes(time.monotonic())) if watch is not None else lambda: None
 
 
 def scrub_of(node: Node, copies: NodeLogCopies) -> Callable[[], None]:

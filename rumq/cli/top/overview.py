@@ -120,7 +120,9 @@ def disk(board: Board) -> str:
     if found is None or found.free_bytes is None or not found.total_bytes:
         return "-"
     text = f"{size(found.free_bytes)} free ({100 * found.free_bytes / found.total_bytes:.0f} %)"
-    return text + (f" full in {age(found.full_in_seconds)}" if found.full_in_seconds is not None else "")
+    if found.full_in_seconds is None:
+        return text
+    return f"{text}, {found.then.removeprefix('the ')} in {age(found.full_in_seconds)}"
 
 
 def cpu(board: Board) -> str:

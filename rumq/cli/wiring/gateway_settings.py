@@ -11,6 +11,7 @@ from rumq.auth.errors import SecretsError
 from rumq.auth.files import read_secrets
 from rumq.config import Settings
 from rumq.errors import ConfigError, Fault
+from rumq.gateway.origins import origin_problem
 from rumq.gateway.tokens import Token, parse
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
@@ -20,6 +21,9 @@ def check_gateway(settings: Settings) -> None:
     """raises: ConfigError for settings that the gateway could not start with"""
     tokens_of(settings)
     trace_headers(settings)
+    for origin in settings.gateway.cors_origins:
+        if why := origin_problem(origin):
+            raise ConfigError(Fault("", "gateway.cors_origins", f'"{origin}"', why))
     if settings.gateway.tls_certificate:
         tls_of(settings)
 
@@ -112,3 +116,13 @@ def tls_of(settings: Settings) -> ssl.SSLContext | None:
             Fault("", "gateway.tls_certificate", f'"{gateway.tls_certificate}"', f"cannot be used: {fault}")
         ) from None
     return context
+
+
+def certificates_of(settings: Settings) -> dict[tuple[str, str], str]:
+    """Files of all certificates of this node, by whose they are and the path."""
+    named = [("listeners", each.tls_certificate) for each in settings.listeners]
+    named += [
+        ("nodes", settings.cluster.tls_certificate), ("gateway", settings.gateway.tls_certificate),
+        ("flight", settings.flight.tls_certificate if settings.flight.port else ""),
+    ]  # fmt: skip
+    return {(of, path): path for of, path in named if path}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rumq.auth.errors import SecretsError
@@ -24,6 +24,7 @@ KEYS = {
     "crlfile": "tls_revoked", "ciphers": "tls_ciphers", "ciphersuites": "tls_ciphersuites",
     "client_certificates": "tls_client_certificate", "version_min": "tls_version_min",
 }  # fmt: skip
+TLS_FILES = ("tls_certificate", "tls_key", "tls_authority", "tls_authority_dir", "tls_revoked")
 PROOFS: dict[str, Any] = {"no": "none", "optional": "optional", "required": "required"}
 
 
@@ -76,6 +77,21 @@ def reload_tls(settings: Settings, transports: Iterable[tuple[int, Transports]])
                 each.tls.reload(tls_options(number, listener, False))
             except TlsSettingsError as fault:
                 raise refused(number, listener, fault) from None
+
+
+def renew_tls(settings: Settings, transports: Sequence[Transports]) -> None:
+    """The same while the settings stay: all or none. transports: of every listener. raises: ConfigError"""
+    transports_of(settings)
+    reload_tls(settings, enumerate(transports))
+
+
+def tls_paths(settings: Settings) -> list[str]:
+    """Files and directories of all listeners with TLS."""
+    return [
+        path
+        for each in settings.listeners if each.tls_certificate
+        for name in TLS_FILES if (path := getattr(each, name))
+    ]  # fmt: skip
 
 
 def tls_options(number: int, listener: Listener, strict: bool) -> TlsOptions:

@@ -58,11 +58,12 @@ class Budget:
 
 
 async def ask_leader(
-    view: View, leader: Leader, question: bytes, tls: AgentTls | None, budget: Budget
+    view: View, leader: Leader, question: bytes, tls: AgentTls | None, budget: Budget, kind: str = "admin"
 ) -> bytes:
-    """The line of JSON that it says. question: a JSON object; tls: None for plain bytes. raises: NoAnswer"""
+    """The line of JSON that it says. question: a JSON object; tls: None for plain bytes; kind: of the greeting, "copy"
+    asks a node that need not lead. raises: NoAnswer"""
     where = f"{leader.node} at {leader.host}:{leader.port}"
-    greeting = Greeting("admin", view.cluster, view.node, leader.shard, leader.epoch)
+    greeting = Greeting(kind, view.cluster, view.node, leader.shard, leader.epoch)
     try:
         with trio.fail_after(ANSWER_SECONDS_MAX):
             async with await leader_stream(leader, tls) as stream:

@@ -29,6 +29,7 @@ from rumq.cluster.agent.messages import Status
 from rumq.cluster.connections.leaders import Leader, maybe_leader
 from rumq.cluster.control.control_plane import Health
 from rumq.cluster.control.records import View
+from rumq.cluster.links.greeting import COPY
 from rumq.cluster.links.unix_address import Address
 from rumq.events import get_logger
 
@@ -120,6 +121,8 @@ class NodeAdmin:
         name = question.get("ask")
         if name == "cluster":
             return NodeAnswer(replies=[await self._about_cluster(here=here)])
+        if name == COPY:
+            return await self._ask_copy(question)
         if name in OF_THE_NODE:
             return await self._of_the_node(request_of(question)[1])
         return await self._ask_leaders(msgspec.json.encode(question), here=here)
@@ -180,6 +183,24 @@ class NodeAdmin:
         except (OSError, trio.TooSlowError, trio.BrokenResourceError, ValueError) as fault:
             why = str(fault) or type(fault).__name__
             raise NoAnswer(f"its leader, on this node, does not answer: {why}") from None
+
+    async def _ask_copy(self, asked: dict[str, Any]) -> NodeAnswer:
+        """A node about its copy of a shard: `rumq.cluster.node.copy_inquiries`. raises: ValueError"""
+        view, node = self._agent.status(self._health).view, asked.get("node")
+        found = view.node_of(node) if view is not None and isinstance(node, str) else None
+        shard = asked.get("shard")
+        if view is None or found is None or not isinstance(shard, int) or not 0 <= shard < self._count:
+            raise ValueError("a question about a copy names a node that lives and a shard")
+        to = Leader(
+            shard, view.shards[shard].record.epoch, found.id, found.host, found.port + 1 + shard, False
+        )
+        try:
+            reply = await ask_leader(
+                view, to, msgspec.json.encode(asked["question"]), self._tls, Budget(), COPY
+            )
+        except NoAnswer as fault:
+            return NodeAnswer(missing=[MissingShard(shard=shard, why=fault.why)])
+        return NodeAnswer(replies=[msgspec.Raw(reply)])
 
     # The cluster
 

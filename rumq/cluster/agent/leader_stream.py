@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import ssl
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import trio
 
@@ -14,8 +14,9 @@ from rumq.cluster.links.node_names import NodeNames, uris_of
 CONNECT_SECONDS_MAX = 2.0
 
 
-class AgentTls(NamedTuple):
-    """context: of connections that the agent dials; names: what the others' certificates must say"""
+@dataclass(slots=True)
+class AgentTls:
+    """context: of connections that the agent dials from now on; names: what the others' certificates must say"""
 
     context: ssl.SSLContext
     names: NodeNames

@@ -19,7 +19,7 @@ from rumq.net.pump import Pump
 from rumq.net.relay import RELAY_BYTES, ClientEnd, relay
 from rumq.net.stream_connection import StreamConnection
 from rumq.net.tls import TlsServer, TlsStream
-from rumq.net.tls_client import TlsClient, TlsClientStream
+from rumq.net.tls_client import TlsClient, TlsClientStream, make_client_context
 from rumq.net.tls_options import TlsOptions
 from rumq.net.transport_handshake import TransportHandshakes
 from rumq.session.connection.transport import ConnectionHandler
@@ -46,9 +46,18 @@ class NodeTls:
             certfile=certificate, keyfile=key, cafile=authority, client_certificates="required",
             version_min="1.3", alpn=(),
         )  # fmt: skip
+        self._options = options
         self._server, self._client = TlsServer(options), TlsClient(options)
         self.names = names
         self._impostors = ImpostorLog(tell)
+
+    def reload(self) -> None:
+        """Read the files again, for new connections; the others keep theirs.
+
+        raises: TlsSettingsError, and nothing has changed"""
+        make_client_context(self._options)
+        self._server.reload(self._options)
+        self._client.reload(self._options)
 
     def dialled(self, pump: Pump, sock: socket.socket, peer: str, node: str) -> socket.socket:
         """TLS over a socket that is being connected. node: id of whom it is to reach. returns: the plain end"""

@@ -11,13 +11,14 @@ FEATURE_LEVEL = 1  # of formats and messages between nodes; raised when all node
 TO_A_STRANGER = (
     "refused: the log of the node that refuses has the reason"  # who is of no cluster of ours learns no id
 )
+COPY = "copy"  # a kind, below
 GATEWAY = -1  # in place of a listener's number: the client comes from that node's gateway
 
 
 class Greeting(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """kind: "replica" (fencing, replication), "bus" (link between leaders), "client" (a relayed client), "ask"
-    (orders), "admin" (a question of the admin interface, which is the raw bytes behind the greeting) or "edge"
-    (`rumq.cluster.links.client_moves`)
+    (orders), "admin" (a question of the admin interface, which is the raw bytes behind the greeting), "copy" (likewise,
+    about the copy of the node: `rumq.cluster.node.copy_inquiries`) or "edge" (`rumq.cluster.links.client_moves`)
 
     cluster: its id; node: id of the sender's; shard: whom it is for; epoch: of the shard as the sender knows it
     sender: the shard that dials, on the bus; -1 otherwise

@@ -7,7 +7,8 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from rumq.cluster.links.frames import FrameReader, Raw, encode
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX
@@ -23,9 +24,10 @@ OF_THE_OTHER_END = (errno.ECONNRESET, errno.EPIPE)
 Supply = Iterator[tuple[ReplicaMessage, Sequence[Raw]]]
 
 
-class LinkTls(NamedTuple):
+@dataclass(slots=True)
+class LinkTls:
     """Contexts of mutual TLS: of links that others dial, and of those that this process dials. names: what certificates
-    must say"""
+    must say. Links that are made later use the contexts that are there then: certificates are renewed so."""
 
     server: ssl.SSLContext
     client: ssl.SSLContext
@@ -128,6 +130,11 @@ class FrameLink:
         for part in encode(message, raw):
             self._outbox.append(memoryview(part).cast("B"))
             self._waiting += len(part)
+
+    def send_bytes(self, data: bytes) -> None:
+        """Queue bytes that are no frame, behind the last one."""
+        self._outbox.append(memoryview(data))
+        self._waiting += len(data)
 
     def flush(self) -> None:
         """Send what the socket takes."""

@@ -59,11 +59,13 @@ class IncomingLink:
 class LinkOwner(NamedTuple):
     """welcome: gives the node's id for a link's first message and its certificate's URIs, or why it is refused
     received: takes what follows: number of the link, message, raw bytes, monotonic seconds
-    lost: told of the end of a link that was welcome, and whether it has ended at the other end"""
+    lost: told of the end of a link that was welcome, and whether it has ended at the other end
+    greeted: takes number, first message and its raw bytes of a link that was welcome"""
 
     welcome: Welcome
     received: Received
     lost: Callable[..., None]
+    greeted: Callable[[int, ReplicaMessage, memoryview], None] = lambda number, message, raw: None
 
 
 class StandbyPort:
@@ -75,7 +77,7 @@ class StandbyPort:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._listener, self._selector, self._tls = listener, selector, tls
-        self._welcome, self._received, self._lost = owner
+        self._welcome, self._received, self._lost, self._greeted = owner
         self._tell = tell
         self._clock = clock
         self._links: dict[int, IncomingLink] = {}
@@ -183,7 +185,9 @@ class StandbyPort:
         for message, raw in each.link.read():
             if each.node:
                 self._received(each.number, message, raw, self._clock())
-            elif not self._greets(each, message):
+            elif self._greets(each, message):
+                self._greeted(each.number, message, raw)
+            else:
                 break
         each.link.flush()
         self._look(each)

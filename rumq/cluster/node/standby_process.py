@@ -11,6 +11,7 @@ import selectors
 import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from commitlog import LogError
@@ -19,10 +20,11 @@ from rumq.cluster.agent.agent_socket import STARTING, AgentSocket
 from rumq.cluster.agent.messages import Claim, Claimed, Done, Order, Report, Seen
 from rumq.cluster.agent.report_filter import ReportFilter
 from rumq.cluster.control.records import NodeRecord, View
-from rumq.cluster.links.greeting import FEATURE_LEVEL, TO_A_STRANGER, Greeting, Refused
+from rumq.cluster.links.greeting import COPY, FEATURE_LEVEL, TO_A_STRANGER, Greeting, Refused, Taken
 from rumq.cluster.links.greeting_queue import GREETINGS_MAX
 from rumq.cluster.links.impostor_log import ImpostorLog
 from rumq.cluster.node.copy_disk import CopyDisk
+from rumq.cluster.node.copy_inquiries import CopyInquiries
 from rumq.cluster.node.frame_link import FrameLink, LinkTls
 from rumq.cluster.node.log_copies import NodeLogCopies
 from rumq.cluster.node.standby_port import LinkOwner, Refusal, StandbyPort
@@ -48,7 +50,9 @@ class Standing(NamedTuple):
     disk: that of the copy, None if nobody looks after it
     scrub: called every now and then: a piece of the copies is read again; raises LogError for damage
     fits: whether these are the partitions of the cluster that a view shows
-    greetings_max: connections at once that have not greeted; it leaves descriptors to the log and to what is dialled"""
+    greetings_max: connections at once that have not greeted; it leaves descriptors to the log and to what is dialled
+    look_after: called every now and then: `tls` may have new certificates behind it
+    inquiries: answers what the copies have, None if nobody may ask"""
 
     node: str
     shard: int
@@ -60,6 +64,8 @@ class Standing(NamedTuple):
     scrub: Callable[[], None] = lambda: None
     fits: Callable[[View], bool] = lambda view: True
     greetings_max: int = GREETINGS_MAX
+    look_after: Callable[[], None] = lambda: None
+    inquiries: CopyInquiries | None = None
 
 
 class TakenOffice(NamedTuple):
@@ -91,8 +97,9 @@ class StandbyProcess:
         self._selector = selectors.DefaultSelector()
         self._port = StandbyPort(
             standing.listener, self._selector, standing.tls, standing.greetings_max,
-            LinkOwner(self._welcome, self._received, self._core.lost), tell,
+            LinkOwner(self._welcome, self._received, self._core.lost, self._greeted), tell,
         )  # fmt: skip
+        self._asked: list[tuple[int, Future[bytes]]] = []  # about the copies, and the link that waits for it
         self._dialled: dict[str, FrameLink] = {}
         self._impostors = ImpostorLog(tell)
         self._addresses: dict[str, NodeRecord] = {}
@@ -131,6 +138,8 @@ class StandbyProcess:
                 self._has_work, self._has_news = self._copies.work(), False  # behind the acknowledgements
                 self._work_at = now + WORK_SECONDS
             self._standing.scrub()
+            self._standing.look_after()
+            self._answer_inquiries()
             self._report(time.monotonic())
             if now >= self._give_back_at:
                 self._give_back_at = now + GIVE_BACK_SECONDS
@@ -178,7 +187,7 @@ class StandbyProcess:
             why = f"this is shard {standing.shard}, not {message.shard}"
         elif message.level > FEATURE_LEVEL:
             why = f"this node knows feature level {FEATURE_LEVEL}, the other one has {message.level}: upgrade this one"
-        elif message.kind != "replica":
+        elif message.kind != "replica" and (message.kind != COPY or standing.inquiries is None):
             why = f"{standing.node} does not lead shard {standing.shard}"
             return Refusal(
                 why, why, is_ordinary=True
@@ -186,6 +195,22 @@ class StandbyProcess:
         else:
             return message.node
         return Refusal(why, why)
+
+    def _greeted(self, link: int, message: ReplicaMessage, raw: memoryview) -> None:
+        inquiries = self._standing.inquiries
+        if isinstance(message, Greeting) and message.kind == COPY and inquiries is not None:
+            self._asked.append((link, inquiries.ask(bytes(raw))))
+
+    def _answer_inquiries(self) -> None:
+        for each in [each for each in self._asked if each[1].done()]:
+            self._asked.remove(each)
+            number, answer = each
+            link = self._port.maybe_link(number)
+            if link is not None:
+                link.send(Taken())
+                link.send_bytes(answer.result())
+                link.closes = True
+                self._port.flush(number)
 
     def _reply(self, effect: fx.Reply) -> None:
         link = self._port.maybe_link(effect.link)

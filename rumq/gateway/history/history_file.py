@@ -1,4 +1,4 @@
-"""The history as one file of the data directory, written now and then: a restart keeps it, a crash loses minutes of it.
+"""The history as one file of the data directory, written now and then; what is newer is in `sample_journal`.
 
 It is not synced. One that cannot be read is put aside, and the history begins anew."""
 

@@ -1,14 +1,17 @@
-"""Samples the shards every 2 s into the history, as a scrape does: what a scrape has just asked is not asked again."""
+"""Samples the shards every 2 s into the history, as a scrape does: what a scrape has just asked is not asked again.
+
+Each sample is in a file when the next one is taken: a kill loses 2 s, and what was sampled when it came."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 import trio
 
 from rumq.admin.figures import ShardFigures
-from rumq.gateway.history import history_file
+from rumq.gateway.history import history_file, sample_journal
 from rumq.gateway.history.ring_store import Points, RingStore, Tier
 from rumq.gateway.history.series import sampled
 from rumq.gateway.history.snapshot import Snapshot
@@ -29,6 +32,7 @@ class Sampler:
         self._ask, self._directory, self._event, self._wall = ask, directory, event, wall
         self._on_thread = on_thread
         self._path = f"{directory}/{history_file.NAME}"
+        self._journal = f"{directory}/{sample_journal.NAME}"
         self.store = RingStore()
         self._before: dict[int, tuple[int, Snapshot]] = {}  # by step of the tier, with its slot
         self._offset = (
@@ -40,6 +44,7 @@ class Sampler:
         """Until cancelled; writes the file now and then, and at the end."""
         self._offset = self._wall() - trio.current_time()
         self._read()
+        self._write(history_file.content(self.store))  # a journal goes on from it
         step = self.store.tiers[0].step
         written_at = self.now()
         try:
@@ -65,16 +70,20 @@ class Sampler:
             return  # the next sample is of the whole time
         after = Snapshot(asked_at, shards, free_bytes(self._directory))
         now = self.now()
-        for tier in self.store.tiers:
-            self._put(tier, int((now + 0.1) // tier.step), after)
+        put = [self._put(tier, int((now + 0.1) // tier.step), after) for tier in self.store.tiers]
+        if samples := [each for each in put if each is not None]:
+            await self._on_thread(self._add, samples)
 
-    def _put(self, tier: Tier, slot: int, after: Snapshot) -> None:
+    def _put(self, tier: Tier, slot: int, after: Snapshot) -> sample_journal.Sample | None:
         then, before = self._before.get(tier.step, (-1, None))
         if slot <= then or (before is not None and after.at <= before.at):
-            return
+            return None
         self._before[tier.step] = slot, after
-        if before is not None:
-            tier.put(slot, sampled(before, after))
+        if before is None:
+            return None
+        values = sampled(before, after)
+        tier.put(slot, values)
+        return sample_journal.Sample(tier.step, slot, values)
 
     def _read(self) -> None:
         try:
@@ -93,13 +102,29 @@ class Sampler:
             except OSError:
                 pass  # the next one takes its place anyway
             self._event("history.put_aside", path=aside, why=str(fault))
+        try:
+            sample_journal.read(self._journal, self.store, self.now())
+        except OSError:
+            pass  # there is none, or it cannot be read: the history is a few minutes older
 
     def _write(self, data: list[history_file.TierContent]) -> None:
-        try:
+        """The whole history; the journal begins anew."""
+        with self._told(self._path):
             history_file.write(self._path, data)
+            sample_journal.begin(self._journal)
+
+    def _add(self, samples: list[sample_journal.Sample]) -> None:
+        with self._told(self._journal):
+            sample_journal.add(self._journal, samples)
+
+    @contextmanager
+    def _told(self, path: str) -> Iterator[None]:
+        """A fault is an event, once until a write succeeds."""
+        try:
+            yield
         except OSError as fault:
             if self._is_writable:
-                self._event("history.unwritten", why=fault.strerror or str(fault), path=self._path)
+                self._event("history.unwritten", why=fault.strerror or str(fault), path=path)
             self._is_writable = False
         else:
             self._is_writable = True

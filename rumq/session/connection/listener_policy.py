@@ -9,13 +9,16 @@ from typing import Any
 
 from rumq.auth.authenticator import OPEN as EVERYBODY
 from rumq.auth.authenticator import Authenticator
+from rumq.auth.connection_rate import Arrivals
 from rumq.auth.identity import Certificate
 from rumq.auth.rules import Rules
 from rumq.mqtt.packets import Connect
 from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.rate_limits import Quotas
 
-STAYS = frozenset({"bytes_in", "bytes_out", "index", "is_removed", "mount_point", "name", "quotas"})
+STAYS = frozenset(
+    {"arrivals", "bytes_in", "bytes_out", "index", "is_removed", "mount_point", "name", "quotas"}
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +31,7 @@ class ListenerPolicy:
     assigned_prefix: starts the client ids that the broker assigns; empty_client_id: whether it assigns any
     exact_refusals: whether a client is told that its password was wrong
     name: identifies the listener over restarts; mount_point: prefix of all topics of its clients
+    arrivals: counts of new connections that were over its rate
     bytes_in, bytes_out: of its clients, so far, as far as they were counted
     index: number of the listener, which no other has while the broker runs; is_removed: a reload has removed it
     is_gateway: of the node's own gateway, whose clients come as any user
@@ -48,6 +52,7 @@ class ListenerPolicy:
     mount_point: str = field(default="", kw_only=True)
     is_removed: bool = field(default=False, kw_only=True)
     is_gateway: bool = field(default=False, kw_only=True)
+    arrivals: Arrivals = field(default_factory=Arrivals, kw_only=True)
     bytes_in: int = field(default=0, kw_only=True)
     bytes_out: int = field(default=0, kw_only=True)
 

@@ -14,6 +14,7 @@ from router import commands as c
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 from rumq.admin import requests as q
+from rumq.admin.operations import UNKNOWN
 from rumq.mqtt.reasons import Reason
 from rumq.session.protocol import authorization
 from rumq.session.protocol.connected import Connected
@@ -106,7 +107,8 @@ class Actions:
         p = self._parts
         done, shared = 0, 0
         forbidden: list[str] = []
-        for session in sessions_of(p, asked.client):
+        sessions = sessions_of(p, asked.client)
+        for session in sessions:
             found = [
                 (written, subscription)
                 for written, subscription in own_subscriptions(session.subscriber)
@@ -142,14 +144,15 @@ class Actions:
         if forbidden:
             named = ", ".join(forbidden[:FILTERS_NAMED_MAX])
             why.append(f"the rules forbid the client to replay {named}: those subscriptions stay as they are")
-        return {"done": done, "why": "; ".join(why)}
+        answer: Answer = {"done": done, "why": "; ".join(why)}
+        return answer if sessions else {**answer, UNKNOWN: True}
 
     # Partitions
 
     def seal(self, asked: q.OnePartition) -> Answer:
         found = self._partition(asked)
         if found is None:
-            return {"done": 0}
+            return {"done": 0, UNKNOWN: True}
         self._parts.commit.roll(found.index)
         return {"done": 1}
 
@@ -157,7 +160,7 @@ class Actions:
         """What retained messages need stays; readers that lose records are counted in the ledger."""
         found = self._partition(asked)
         if found is None:
-            return {"done": 0}
+            return {"done": 0, UNKNOWN: True}
         keep = self._parts.bounds.retained(found.index)
         below = asked.below_lsn if keep is None else min(asked.below_lsn, keep)
         removal = found.take_removal(below)

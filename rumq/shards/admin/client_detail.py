@@ -7,23 +7,29 @@ from collections.abc import Iterator
 from heapq import nsmallest
 from itertools import islice
 
+from commitlog import NotInMemory, OffsetTrimmed
+from commitlog.chunk import Chunk
+from commitlog.row_layout import ROW_BYTES
 from router.reader import Reader
 from router.slots import partition_of
 from router.subscriber import Subscriber
 from router.subscription import Subscription
 from rumq.admin import requests as q
 from rumq.admin import rows as r
+from rumq.admin.operations import UNKNOWN
+from rumq.mqtt.packets import Will
 from rumq.mqtt.topics import matches
 from rumq.session.connection.packet_order import State
 from rumq.session.flow_control.rate_limits import Bucket
 from rumq.session.protocol.connected import Connected
-from rumq.session.state.session import Session
+from rumq.session.state.session import Session, SessionConnection
 from rumq.session.state.session_owner import client_id_of
 from rumq.shards.admin.parts import AdminParts
 from rumq.shards.stats.admin_listings import Answer, ClientListing, Done
 
 ROWS_MAX = 200
 SESSIONS_A_TURN = 128
+NEVER_SECONDS = 0xFFFF_FFFF  # Session Expiry Interval of a session that does not expire. MQTT 5.0, 3.1.2.11.2
 WAITS_FOR = {1: "PUBACK", 2: "PUBREC", 3: "PUBCOMP"}
 
 
@@ -33,10 +39,9 @@ class ClientDetail:
 
     def show(self, asked: q.OneClient) -> Answer:
         """Of several owners' sessions with this client id the first that is connected."""
-        found = sessions_of(self._parts, asked.client)
-        if not found:
-            return {"found": False}
-        session = next((each for each in found if each.link is not None), found[0])
+        session = first_session_of(self._parts, asked.client)
+        if session is None:
+            return {"found": False, UNKNOWN: True}
         link = session.link
         clock = self._parts.clock
         buckets = link.buckets if isinstance(link, Connected) else ()
@@ -47,14 +52,15 @@ class ClientDetail:
             "expires_seconds": None
             if session.expires_at is None
             else round(session.expires_at - clock.monotonic, 1),
+            "expiry_interval_seconds": None
+            if session.expiry_seconds == NEVER_SECONDS
+            else session.expiry_seconds,
+            "security": security_of(link),
+            "certificate": subject_of(link),
+            "will": [] if session.will is None else [will_row(session.will)],
             "paused": isinstance(link, Connected) and link.state is State.PAUSED,
             "subscriptions": list(islice(self._subscriptions(session), ROWS_MAX)),
-            "in_flight": [
-                r.InFlightRow(
-                    packet_id=pid, waits_for=WAITS_FOR[state], partition=partition_of(code), lsn=lsn
-                )
-                for pid, state, code, lsn in waiting[:ROWS_MAX]
-            ],
+            "in_flight": [self._in_flight_row(*each) for each in waiting[:ROWS_MAX]],
             "limits": [bucket_row(bucket, clock.monotonic) for bucket in buckets],
             "undelivered": [
                 r.UndeliveredRow(
@@ -85,6 +91,30 @@ class ClientDetail:
 
     def _behind(self, reader: Reader) -> int:
         return self._parts.lag.reader_lag(reader)[0]
+
+    def _in_flight_row(self, packet_id: int, state: int, code: int, lsn: int) -> r.InFlightRow:
+        index = partition_of(code)
+        return r.InFlightRow(
+            packet_id=packet_id, waits_for=WAITS_FOR[state], partition=index, lsn=lsn, topic=self._topic_of(index, lsn)
+        )  # fmt: skip
+
+    def _topic_of(self, index: int, lsn: int) -> str | None:
+        """Of a record that is in memory; of others the disk is not asked."""
+        feeds = self._parts.router.feeds
+        if index >= len(feeds):
+            return None
+        partition = feeds[index].partition
+        try:
+            chunks = partition.read(lsn, 1)
+        except (NotInMemory, OffsetTrimmed):
+            return None
+        for chunk in chunks:
+            if isinstance(chunk, Chunk) and chunk.base_lsn <= lsn < chunk.next_lsn:
+                at = ROW_BYTES * (lsn - chunk.base_lsn)
+                topic_id = int.from_bytes(bytes(memoryview(chunk.rows)[at : at + 4]), "little")
+                names = partition.topic_names
+                return names[topic_id].decode(errors="replace") if topic_id < len(names) else None
+        return None
 
 
 class Subscribers:
@@ -142,6 +172,33 @@ def subscriptions_in(subscriber: Subscriber) -> Iterator[tuple[str, str, Subscri
 def sessions_of(parts: AdminParts, client_id: str) -> list[Session]:
     """The sessions with a client id, of whatever owner. Cost: linear in sessions if none has it without an owner"""
     return [session for session in parts.registry.sessions.values() if session.client_id == client_id]
+
+
+def first_session_of(parts: AdminParts, client_id: str) -> Session | None:
+    """Of several owners' sessions with this client id the first that is connected."""
+    found = sessions_of(parts, client_id)
+    return next((each for each in found if each.link is not None), found[0] if found else None)
+
+
+def will_row(will: Will) -> r.WillRow:
+    return r.WillRow(
+        topic=will.topic, qos=will.qos, retain=will.retain, bytes=len(will.payload),
+        delay_seconds=will.properties.get("will_delay_interval", 0),
+    )  # fmt: skip
+
+
+def security_of(link: SessionConnection | None) -> str | None:
+    """As `rumq.net.stream_connection` tells it; a connection without layers has none. Of a client that the gateway
+    relays the gateway alone knows it."""
+    if not isinstance(link, Connected) or link.client.policy.is_gateway:
+        return None
+    transport = link.transport
+    return "" if getattr(transport, "is_plain", False) else getattr(transport, "security", None)
+
+
+def subject_of(link: SessionConnection | None) -> str | None:
+    certificate = link.client.certificate if isinstance(link, Connected) else None
+    return certificate.subject if certificate is not None else None
 
 
 def subscription_row(

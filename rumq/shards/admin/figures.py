@@ -7,12 +7,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 
 from rumq.admin import requests as q
 from rumq.admin.figures import HistogramFigures, LaggingClient, ShardFigures
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.state.drop_counters import REASONS
 from rumq.session.state.histogram import Histogram
+from rumq.shards.admin.groups import group_lag
 from rumq.shards.admin.parts import AdminParts
 from rumq.shards.admin.views import Views
 from rumq.shards.bus import messages as m
@@ -20,7 +22,10 @@ from rumq.shards.stats.admin_listings import Done
 from rumq.shards.stats.admin_queries import memory_bytes
 from rumq.shards.stats.partition_row import partition_row
 from rumq.shards.stats.survey import Survey
+from rumq.version import VERSION
 
+GROUPS_MAX, GROUPS_TOLD = 1_000, 20  # looked at for a scrape, and told of
+NEVER_SECONDS = 365 * 86_400.0
 SESSIONS_A_SECOND = 2_000  # counted for scrapes, at most
 
 
@@ -64,6 +69,32 @@ class Figures:
             found[policy.name] += value(policy)
         return dict(found)
 
+    def _disk(self) -> dict[str, float]:
+        """Of the file system of the log. A disk that never fills is said to be full in a year."""
+        disk = self._parts.disk() if self._parts.disk is not None else None
+        if disk is None:
+            return {
+                "disk_free_bytes": 0,
+                "disk_bytes": 0,
+                "disk_wanted_bytes": 0,
+                "disk_full_seconds": NEVER_SECONDS,
+            }
+        seconds = disk.seconds_to_full
+        return {
+            "disk_free_bytes": disk.free_bytes or 0, "disk_bytes": disk.total_bytes or 0,
+            "disk_wanted_bytes": disk.free_wanted,
+            "disk_full_seconds": NEVER_SECONDS if seconds is None else min(NEVER_SECONDS, seconds),
+        }  # fmt: skip
+
+    def _groups(self) -> dict[str, int]:
+        """Records that shared groups whose home is here have not handed out, of those that are farthest behind."""
+        router, found = self._parts.router, Counter[str]()
+        for share in islice(router.sharing.shares.values(), GROUPS_MAX):
+            if share.is_here:  # by its name: rules may forbid who reads metrics to know the filter
+                name = share.key.removesuffix(share.topic_filter).strip("/").removeprefix("$share/")
+                found[name] = max(found[name], group_lag(share, router.feeds))
+        return dict(found.most_common(GROUPS_TOLD))
+
     def _shard(self, tally: m.Tally) -> ShardFigures:
         p = self._parts
         counts, standing, totals = tally.counts, tally.standing, p.counted.totals
@@ -90,7 +121,9 @@ class Figures:
                 "subscriptions": standing.subscriptions, "shared_subscriptions": standing.shared,
                 "retained_messages": len(p.router.retained), "retained_bytes": p.router.retained.bytes,
                 "memory_bytes": memory_bytes(), "uptime_seconds": p.clock.monotonic - self._started,
-                "ready": int(p.lifecycle.is_restored), "accepting": int(self._views.is_accepting()),
+                "ready": int(p.lifecycle.is_restored and not p.lifecycle.stop_phase),
+                "stop_phase": p.lifecycle.stop_phase, "lag_seconds_max": lag.seconds_max, **self._disk(),
+                "accepting": int(self._views.is_accepting()),
                 "draining": int(p.gate.is_draining), "lag_records": lag.records_total,
                 "lag_records_max": lag.records_max, "lagging_sessions": lag.sessions_behind,
                 "bans": len(p.gate.bans()),
@@ -98,6 +131,11 @@ class Figures:
             listeners=self._listeners,
             listener_received=self._by_listener(lambda policy: policy.bytes_in),
             listener_sent=self._by_listener(lambda policy: policy.bytes_out),
+            listener_delayed=self._by_listener(lambda policy: policy.arrivals.delayed),
+            listener_refused=self._by_listener(lambda policy: policy.arrivals.refused),
+            refused=dict(p.refused),
+            groups=self._groups(),
+            build={VERSION: 1},
             undelivered={why: p.counted.drop_counters.total(why) for why in REASONS},
             histograms={
                 name: HistogramFigures(counts=list(each.counts), seconds=each.seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from router.feed import Feed
@@ -45,15 +46,21 @@ class Groups:
 
     def _row(self, share: SharedGroup) -> r.GroupRow:
         members = [subscriber for subscriber in share.members if not subscriber.is_shard]
-        behind = 0
-        for feed in self._feeds if share.is_here else ():
-            if not feed.partition.is_volatile and not share.reader.is_live(feed.index):
-                behind += max(0, feed.mark(True) - share.reader.cursors[feed.index])
+        behind = group_lag(share, self._feeds) if share.is_here else 0
         return r.GroupRow(
             group=share.key, filter=share.topic_filter, members=len(members), behind_records=behind,
             returned_records=sum(stop - first for _, first, stop in share.returned) if share.is_here else 0,
             clients=sorted(client_id_of(subscriber.key) for subscriber in members[:CLIENTS_MAX]),
         )  # fmt: skip
+
+
+def group_lag(share: SharedGroup, feeds: Sequence[Feed]) -> int:
+    """Records that a group whose home is here has not handed out yet."""
+    return sum(
+        max(0, feed.mark(True) - share.reader.cursors[feed.index])
+        for feed in feeds
+        if not feed.partition.is_volatile and not share.reader.is_live(feed.index)
+    )
 
 
 def has_client(share: SharedGroup, pattern: str | None) -> bool:

@@ -17,6 +17,7 @@ from rumq.shards.admin.recent_events import RecentEvents
 from rumq.shards.admin.retained_search import RetainedSearch
 from rumq.shards.admin.topic_tree import TopicTree
 from rumq.shards.admin.views import Views
+from rumq.shards.admin.waiting import Waiting
 from rumq.shards.orders.standing_orders import StandingOrders
 from rumq.shards.stats.admin_listings import ClientListing, Done, MayRead
 from rumq.shards.tracing.span_pages import span_page
@@ -68,4 +69,5 @@ def handlers_of(
         "shutdown": actions.shutdown,
         "ping": views.ping,
         "subscribers": later(Subscribers(parts).list),
+        "waiting": later(Waiting(parts).count),
     }

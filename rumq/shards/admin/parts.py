@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from commitlog import Store
+from router.reader import Reader
 from router.shard import Shard as Router
 from rumq.admin.cluster_rows import TermRow
 from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.registry import Registry
+from rumq.shards.delivery.lost_ranges import Budget
 from rumq.shards.orders.access_gate import AccessGate
 from rumq.shards.retention.bounds import RetentionBounds
+from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.segment_removal import SegmentRemover
 from rumq.shards.stats.consumer_lag import ConsumerLag
@@ -28,6 +32,7 @@ from rumq.tracing.tracer import Tracer
 @dataclass(frozen=True, slots=True)
 class AdminParts:
     """count: of the shards; pump: with its connections; settle: appends what was published so far
+    pending: counts what readers are still to get, as `LostRanges.pending`
     term: of a leader in a cluster; None for a broker alone"""
 
     counted: CountedShard
@@ -42,6 +47,7 @@ class AdminParts:
     policies: Collection[ListenerPolicy]
     connections_max: Callable[[], dict[int, int]]
     lag: ConsumerLag
+    pending: Callable[[Iterable[Reader], Callable[[Counter[str]], None], Budget | None], None]
     recorder: JournalRecorder
     gate: AccessGate
     admission: WriteAdmission
@@ -56,6 +62,8 @@ class AdminParts:
     reads: ReadGate
     term: Callable[[], TermRow] | None = None
     copy_bytes: Callable[[], int] = lambda: 0  # read from this node's copies of other shards' partitions
+    disk: Callable[[], DiskStatistics] | None = None
+    refused: Mapping[str, int] = field(default_factory=dict)  # clients, by reason
 
     @property
     def index(self) -> int:

@@ -9,6 +9,7 @@ from collections import Counter
 
 from rumq.admin import requests as q
 from rumq.admin import rows as r
+from rumq.admin.operations import UNKNOWN
 from rumq.shards.admin.parts import AdminParts
 from rumq.shards.stats.admin_listings import Answer
 from rumq.shards.stats.admin_queries import Later, memory_bytes
@@ -37,7 +38,8 @@ class Views:
         p = self._parts
         own = p.store.own
         return r.ShardRow(
-            shard=p.index, pid=os.getpid(), ready=p.lifecycle.is_restored, accepting=self.is_accepting(),
+            shard=p.index, pid=os.getpid(), ready=p.lifecycle.is_restored and not p.lifecycle.stop_phase,
+            accepting=self.is_accepting(),
             draining=p.gate.is_draining, uptime_seconds=round(p.clock.monotonic - self._started, 1),
             memory_bytes=memory_bytes(), connected=connected, sessions=len(p.registry), retained=len(p.router.retained),
             topics=sum(len(each.topic_names) for each in own), log_bytes=sum(each.segments.bytes for each in own),
@@ -69,12 +71,13 @@ class Views:
         return {"partitions": [partition_row(each, self._parts.index) for each in self._parts.store.own]}
 
     def segments(self, asked: q.Segments) -> dict[str, list[r.SegmentRow] | int]:
-        found = [
-            (each, segment)
+        wanted = [
+            each
             for each in self._parts.store.own
             if asked.stream in (None, each.stream) and asked.partition in (None, each.number)
-            for segment in each.segments.files
         ]
+        found = [(each, segment) for each in wanted for segment in each.segments.files]
+        is_named = asked.stream is not None or asked.partition is not None
         found.sort(key=lambda pair: -pair[1].base_lsn)
         until = min(asked.offset + asked.limit, SEGMENTS_MAX)
         rows = [
@@ -85,7 +88,8 @@ class Views:
             )
             for each, segment in found[:until]
         ]  # fmt: skip
-        return {"segments": rows, "left_out": len(found) - len(rows)}
+        answer: dict[str, list[r.SegmentRow] | int] = {"segments": rows, "left_out": len(found) - len(rows)}
+        return answer if wanted or not is_named else {**answer, UNKNOWN: True}
 
     def exports(self, _: q.Nothing) -> dict[str, list[r.ExportRow]]:
         """As of the last reading of the markers, which this has read again."""

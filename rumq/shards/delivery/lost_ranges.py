@@ -57,11 +57,18 @@ class Loser:
         self.first, self.asked, self.told = first, asked, told
 
 
-class Count:
-    """A range of a partition up to `stop`, for all who lost something of it."""
+class Budget:
+    """How much of the log a question may have read: what is beyond is of unknown topics."""
 
-    def __init__(self, index: int, stop: int, why: str) -> None:
-        self.index, self.stop, self.why = index, stop, why
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_left = bytes_max
+
+
+class Count:
+    """A range of a partition up to `stop`, for all who lost something of it. budget: None: all of it is read"""
+
+    def __init__(self, index: int, stop: int, why: str, budget: Budget | None = None) -> None:
+        self.index, self.stop, self.why, self.budget = index, stop, why, budget
         self.losers: list[Loser] = []
         self.then: list[Callable[[], None]] = []
         self.has_begun = False
@@ -79,6 +86,11 @@ class Count:
 
     def take(self, chunk: Chunk | Gap) -> None:
         """Count a chunk, or a gap, and go on behind it."""
+        if self.budget is not None and isinstance(chunk, Chunk):
+            if self.budget.bytes_left <= 0:
+                self.skip(self.stop)
+                return
+            self.budget.bytes_left -= len(chunk.rows) + len(chunk.frames)
         stop = min(chunk.next_lsn, self.stop)
         if chunk.base_lsn > self.lsn:
             self.skip(min(chunk.base_lsn, self.stop))
@@ -185,9 +197,11 @@ class LostRanges:
 
     # What is still to come
 
-    def pending(self, readers: Iterable[Reader], done: Callable[[Counter[str]], None]) -> None:
-        """What some readers have not come to yet, by topic ("#" is what cannot be told), once all that was lost
-        before is counted."""
+    def pending(
+        self, readers: Iterable[Reader], done: Callable[[Counter[str]], None], budget: Budget | None = None
+    ) -> None:
+        """What some readers have not come to yet, by topic ("#" is what cannot be told, or is beyond the budget), once
+        all that was lost before is counted."""
         found: Counter[str] = Counter()
         left = 1
 
@@ -209,7 +223,7 @@ class LostRanges:
                 if reader.is_live(index) or reader.cursors[index] >= end:
                     continue
                 left += 1
-                count = self._count(index, end, "pending")
+                count = self._count(index, end, "pending", budget)
                 count.losers.append(Loser(reader.cursors[index], self._what(reader.group), told))
                 count.then.append(one_less)
         if self._waiting:
@@ -225,11 +239,12 @@ class LostRanges:
 
     # Counting
 
-    def _count(self, index: int, stop: int, why: str) -> Count:
+    def _count(self, index: int, stop: int, why: str, budget: Budget | None = None) -> Count:
         """The count that has not begun for this range's end, or a new one."""
         last = self._waiting[-1] if self._waiting else None
-        if last is None or last.has_begun or (last.index, last.stop, last.why) != (index, stop, why):
-            last = Count(index, stop, why)
+        wanted = (index, stop, why, budget)
+        if last is None or last.has_begun or (last.index, last.stop, last.why, last.budget) != wanted:
+            last = Count(index, stop, why, budget)
             self._waiting.append(last)
         return last
 

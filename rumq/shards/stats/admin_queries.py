@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from router.reader import Reader as LogReader
-from rumq.admin.operations import OPERATIONS, READER, Reader, request_of
+from rumq.admin.operations import OPERATIONS, READER, UNKNOWN, Reader, request_of
 from rumq.auth.identity import Identity
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.listener_policy import ListenerPolicy
@@ -204,4 +204,5 @@ class AdminQueries:
             self.events.tell(
                 "session.dropped" if drops else "client.dismissed", client_id=client, sessions=len(found)
             )
-        return {"disconnected": disconnected, "dropped": len(found) if drops else 0}
+        answer: Answer = {"disconnected": disconnected, "dropped": len(found) if drops else 0}
+        return answer if found else {**answer, UNKNOWN: True}

@@ -38,6 +38,7 @@ class ConsumerLag:
     """lag_records_max, lag_seconds_max: more is reported; 0: any lag is fine
 
     As of the last check of all: records_total: lag of all sessions, records_max: of the one that is farthest behind,
+    seconds_max: age of the oldest record that one has not read, of those whose partitions are here,
     sessions_behind: with any lag, farthest: (records, client id) of the FARTHEST that are farthest behind"""
 
     def __init__(
@@ -50,8 +51,10 @@ class ConsumerLag:
         self._lagging: set[str] = set()
         self._left: list[Session] = []
         self.records_total = self.records_max = self.sessions_behind = 0
+        self.seconds_max = 0.0
         self.farthest: list[tuple[int, str]] = []
         self._sums = (0, 0)  # of the check under way: records, sessions behind
+        self._oldest_seconds = 0.0
         self._heap: list[tuple[int, str]] = []
 
     def begin(self) -> None:
@@ -82,6 +85,7 @@ class ConsumerLag:
         self.records_total, self.sessions_behind = self._sums
         self.farthest = sorted(self._heap, reverse=True)
         self.records_max = self.farthest[0][0] if self.farthest else 0
+        self.seconds_max, self._oldest_seconds = self._oldest_seconds, 0.0
         self._sums, self._heap = (0, 0), []
 
     def _check(self, session: Session) -> None:
@@ -101,6 +105,7 @@ class ConsumerLag:
         records, behind_seconds = self.lag(session)
         if records:
             self._sums = self._sums[0] + records, self._sums[1] + 1
+            self._oldest_seconds = max(self._oldest_seconds, behind_seconds or 0.0)
             heapq.heappush(self._heap, (records, session.client_id))
             if len(self._heap) > FARTHEST:
                 heapq.heappop(self._heap)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rumq.session.connection.broker_port import ClientInfo
@@ -14,12 +14,13 @@ def is_told(times: int) -> bool:
 
 
 class ShardEvents:
-    """The `EventSink` and the `FaultGuard` of a shard."""
+    """The `EventSink` and the `FaultGuard` of a shard. refused: clients, by reason, if somebody counts them"""
 
-    __slots__ = ("tell",)
+    __slots__ = ("refused", "tell")
 
-    def __init__(self, tell: Callable[..., None]) -> None:
+    def __init__(self, tell: Callable[..., None], refused: Mapping[str, int] | None = None) -> None:
         self.tell = tell
+        self.refused = refused if refused is not None else {}
 
     def of_client(self, name: str, client: ClientInfo, **fields: object) -> None:
         """An event that concerns a client's connection."""

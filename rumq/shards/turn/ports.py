@@ -26,9 +26,10 @@ ReadDone = Callable[[list[Any] | None, BaseException | None], None]
 
 
 class Lifecycle(Protocol):
-    """is_restored: sessions of an earlier run are here"""
+    """is_restored: sessions of an earlier run are here; stop_phase: of the five of a stop, 0: it does not stop"""
 
     is_restored: bool
+    stop_phase: int
 
 
 class Timers(Protocol):

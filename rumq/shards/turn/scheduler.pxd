@@ -18,3 +18,4 @@ cdef class TimerQueue:
 
 cdef class Lifecycle:
     cdef public bint is_restored
+    cdef public int stop_phase

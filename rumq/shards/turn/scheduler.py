@@ -31,12 +31,13 @@ class ShardClock:
 
 
 class Lifecycle:
-    """is_restored: sessions of an earlier run are here"""
+    """is_restored: sessions of an earlier run are here; stop_phase: of the five of a stop, 0: it does not stop"""
 
-    __slots__ = ("is_restored",)
+    __slots__ = ("is_restored", "stop_phase")
 
     def __init__(self) -> None:
         self.is_restored = False
+        self.stop_phase = 0
 
 
 class TimerQueue:

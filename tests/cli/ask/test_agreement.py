@@ -14,7 +14,7 @@ from tests.gateway.conftest import Gateway, started
 TOPICS = ("plant/1/temp", "plant/2/temp", "plant/3/temp", "mill/1")
 NEEDS = {
     "client": ("--client", "away"), "subscribers": ("--topic", "plant/1/temp"), "topics": ("--limit", "3"),
-    "clients": ("--sort", "lag"),
+    "clients": ("--sort", "lag"), "waiting": ("--client", "away"),
 }  # fmt: skip
 QUERIES = [name for name in lines() if name not in OF_THE_GATEWAY and not question_of(name).is_action]
 # What moves between two questions. Anything else that differs is a fault.

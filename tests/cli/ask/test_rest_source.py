@@ -82,21 +82,22 @@ def test_a_page_of_more_rows_than_an_answer_has_is_asked_in_pieces() -> None:
 @pytest.mark.parametrize(
     ("status", "body", "says"),
     [
-        (401, {"error": "the token is not known"}, "does not know the token"),
-        (403, {"error": "it lacks the role administer"}, "needs another role"),
+        (401, {"detail": "the token is not known"}, "does not know the token"),
+        (403, {"detail": "it lacks the role administer"}, "needs another role"),
         (
             403,
-            {"error": "not permitted: the rules, and the way out"},
+            {"detail": "not permitted: the rules, and the way out"},
             "not permitted: the rules, and the way out",
         ),
-        (404, {"error": "Not Found"}, "knows no bans: its rumq is older"),
+        (404, {"detail": "there is nothing at '/api/v1/bans'"}, "knows no bans: its rumq is older"),
+        (404, {"detail": "there is no client 'x'"}, f"{URL}: there is no client 'x'"),
         (404, "<html>", "is no gateway of rumq: it answers 404"),
-        (413, {"error": "8 bytes at most"}, "the request is too large (8 bytes at most)"),
-        (429, {"error": "wait"}, "too many requests"),
-        (503, {"error": "shard 1 does not answer"}, "the broker cannot answer now: shard 1 does not answer"),
+        (413, {"detail": "8 bytes at most"}, "the request is too large (8 bytes at most)"),
+        (429, {"detail": "wait"}, "too many requests"),
+        (503, {"detail": "shard 1 does not answer"}, "the broker cannot answer now: shard 1 does not answer"),
         (503, "proxy", "is no gateway of rumq: it answers 503"),
-        (400, {"error": "no such place"}, f"{URL}: no such place"),
-        (500, {"error": "the gateway failed"}, "answers 500: the gateway failed"),
+        (400, {"detail": "no such place"}, f"{URL}: no such place"),
+        (500, {"detail": "the gateway failed"}, "answers 500: the gateway failed"),
         (302, "", "is no gateway of rumq: it answers 302"),
         (200, "<html>hello", "is no gateway of rumq"),
         (200, {"hello": 1}, "is no gateway of rumq"),
@@ -113,7 +114,7 @@ def test_what_is_no_answer_is_a_sentence(status: int, body: object, says: str) -
 
 def test_without_a_token_the_ways_to_give_one_are_named() -> None:
     with pytest.raises(AskFailed, match="RUMQ_TOKEN, --token-file, or a context"):
-        ask(lambda _: httpx.Response(401, json={"error": "no token"}), token="")
+        ask(lambda _: httpx.Response(401, json={"detail": "no token"}), token="")
 
 
 @pytest.mark.parametrize("url", ["gateway:8080", "ftp://a", "http://", "http://[", "mqtt://broker:1883"])

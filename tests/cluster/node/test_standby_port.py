@@ -7,6 +7,7 @@ import socket
 import ssl
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -264,7 +265,7 @@ def test_with_tls_only_the_node_of_the_greeting_gets_in(authorities: Authorities
     }  # fmt: skip
     dials = context(authorities, ssl.PROTOCOL_TLS_CLIENT, files[who])
     assert secure.tls is not None
-    peer = secure.peer(tls=secure.tls._replace(client=dials))
+    peer = secure.peer(tls=replace(secure.tls, client=dials))
     peer.link.send(m.Promise(9))
     secure.until(lambda: peer.link.closed)
     assert peer.heard in ([], [Refused(TO_A_STRANGER)]) and not secure.heard
@@ -277,7 +278,7 @@ def test_with_tls_only_the_node_of_the_greeting_gets_in(authorities: Authorities
 def test_a_certificate_without_a_name_is_taken_where_a_setting_says_so(authorities: Authorities) -> None:
     secure = Port(link_tls(authorities, unnamed=True))
     assert secure.tls is not None
-    before = secure.tls._replace(client=context(authorities, ssl.PROTOCOL_TLS_CLIENT, "server"))
+    before = replace(secure.tls, client=context(authorities, ssl.PROTOCOL_TLS_CLIENT, "server"))
     peer = secure.peer(tls=before)
     peer.link.send(m.Promise(9))
     secure.until(lambda: secure.heard)

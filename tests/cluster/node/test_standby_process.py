@@ -4,6 +4,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -330,7 +331,7 @@ def test_a_promise_is_asked_of_it_by_nodes_alone(site: Made, authorities: Author
 
     def story() -> Story:
         yield lambda: len(here.agent.heard) > 1
-        stranger = tls._replace(client=context(authorities, ssl.PROTOCOL_TLS_CLIENT, files[who]))
+        stranger = replace(tls, client=context(authorities, ssl.PROTOCOL_TLS_CLIENT, files[who]))
         peer = Peer(here.port, Greeting("replica", "c", N2, 0, 9), stranger)
         here.peers.append(peer)
         peer.link.send(m.Promise(9))

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from rumq.auth.authenticator import Authenticator
+from rumq.auth.connection_rate import Arrivals
 from rumq.auth.identity import Certificate
 from rumq.auth.rules import File, Rules
 from rumq.mqtt.packets import Connect
@@ -35,6 +36,7 @@ def other_than_default() -> ListenerPolicy:
         is_removed=True,
         bytes_in=1,
         bytes_out=1,
+        arrivals=Arrivals(delayed=1),
         is_gateway=True,
     )
     assert all(getattr(made, each.name) != getattr(OPEN, each.name) for each in fields(made))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rumq.admin import requests as q
+from rumq.admin.operations import NotFound
 from rumq.mqtt.reasons import Reason
 from rumq.shards.admin.actions import is_named
 from tests.conformance import wire
@@ -69,7 +70,8 @@ def test_a_place_that_there_is_not_is_refused_and_nobody_is_reset(shard: Shard) 
     client.say(wire.subscribe(1, [("t/#", 1)]))
     with pytest.raises(ValueError, match="an offset counts the messages of one topic"):
         ask(shard, "reset", client="c", start="7")
-    assert ask(shard, "reset", client="nobody", start="earliest").done == 0
+    with pytest.raises(NotFound, match="no client 'nobody'"):
+        ask(shard, "reset", client="nobody", start="earliest")
     assert ask(shard, "client", client="c").subscriptions[0].kind == "live"
 
 
@@ -86,7 +88,8 @@ def test_a_partition_is_sealed_and_trimmed(shard: Shard) -> None:
     shard.settle()
     assert [row.base_lsn for row in ask(shard, "segments", stream="main").segments] == [2]
     assert shard.told("log.trimmed")[0]["why"] == "operator"
-    assert ask(shard, "seal", stream="nothing").done == 0
+    with pytest.raises(NotFound, match="stream 'nothing'"):
+        ask(shard, "seal", stream="nothing")
 
 
 @pytest.mark.parametrize("peer", ["a:1883", "a"])

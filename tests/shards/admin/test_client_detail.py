@@ -2,6 +2,7 @@
 
 import pytest
 
+from rumq.admin.operations import NotFound
 from rumq.session.flow_control.rate_limits import Bucket, Rate
 from rumq.shards.admin import client_detail
 from rumq.shards.admin.client_detail import ROWS_MAX, bucket_row, sessions_of
@@ -44,6 +45,26 @@ def test_what_a_message_at_qos_2_waits_for_is_told(shard: Shard) -> None:
     assert [row.waits_for for row in ask(shard, "client", client="c").in_flight] == ["PUBCOMP"]
 
 
+def test_the_topic_of_what_is_in_flight_is_told_as_long_as_it_is_in_memory(shard: Shard) -> None:
+    client = Client(shard, "c", 5, properties=LASTING)
+    client.say(wire.subscribe(1, [("a/#", 1)]))
+    publish(shard, Client(shard, "p", 5), "a/1", "else", "a/2")
+    rows = ask(shard, "client", client="c").in_flight
+    assert [(row.lsn, row.topic) for row in rows] == [(0, "a/1"), (2, "a/2")]
+
+
+def test_its_will_and_how_long_its_session_lasts_are_told(shard: Shard) -> None:
+    Client(
+        shard, "c", 5, properties=LASTING,
+        will=wire.Will("gone/c", b"offline", 1, True, properties=[(wire.Prop.WILL_DELAY, 30)]),
+    )  # fmt: skip
+    found = ask(shard, "client", client="c")
+    (will,) = found.will
+    assert (will.topic, will.qos, will.retain, will.bytes) == ("gone/c", 1, True, 7)
+    assert will.delay_seconds == 30
+    assert found.expiry_interval_seconds == 1_000_000
+
+
 def test_a_session_is_found_by_its_whole_client_id(shard: Shard) -> None:
     Client(shard, "c", 5)
     Client(shard, "cc", 5)
@@ -74,7 +95,8 @@ def test_a_client_in_detail_has_subscriptions_places_and_what_is_in_flight(shard
     away = ask(shard, "client", client="c")
     assert not away.client.connected and away.expires_seconds == 1_000_000
     assert away.subscriptions[0].behind_records == 1
-    assert not ask(shard, "client", client="nobody").found
+    with pytest.raises(NotFound, match="no client 'nobody'"):
+        ask(shard, "client", client="nobody")
 
 
 def test_what_holds_a_session_is_told(shard: Shard) -> None:

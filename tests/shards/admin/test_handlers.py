@@ -4,16 +4,18 @@ import pytest
 
 from rumq.admin.operations import OPERATIONS
 from rumq.auth.rules import parse
+from rumq.mqtt.reasons import Reason
 from rumq.session.connection import listener_policy
 from tests.faults.shard import Client, Shard
-from tests.shards.admin.world import ask, publish
+from tests.shards.admin.world import ask, login, publish
 
 OWN = {"status", "clients", "topics", "ledger", "disconnect", "drop"}  # of `AdminQueries` itself
 NEEDS = {
     "trim": {"stream": "main", "below_lsn": 0}, "seal": {"stream": "main"}, "reset": {"client": "c", "start": "latest"},
     "ban": {"kind": "client", "name": "c"}, "unban": {"kind": "client", "name": "c"},
     "trace": {"kind": "client", "name": "c"}, "untrace": {"kind": "client", "name": "c"},
-    "subscribers": {"topic": "t"}, "client": {"client": "c"}, "disconnect": {"client": "c"}, "drop": {"client": "c"},
+    "subscribers": {"topic": "t"}, "client": {"client": "c"},
+    "waiting": {"client": "c"}, "disconnect": {"client": "c"}, "drop": {"client": "c"},
 }  # fmt: skip
 SIGNALS = {"reload", "shutdown"}  # of this process
 
@@ -24,6 +26,7 @@ def test_the_table_and_the_handlers_agree(shard: Shard) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(OPERATIONS) - SIGNALS))
 def test_the_answer_of_a_shard_has_the_type_of_the_table(shard: Shard, name: str) -> None:
+    assert login(shard, "c") == Reason.SUCCESS  # of whom some ask
     assert isinstance(ask(shard, name, **NEEDS.get(name, {})), OPERATIONS[name].answer)
 
 

@@ -4,8 +4,12 @@ import { openDialog, toast } from "./dialog.js";
 import { html, useState } from "./dom.js";
 import { may } from "./session.js";
 
+// When what is shown is asked for again: at once, and when what an action only begins (removing files, closing connections) is done.
+const AGAIN_MILLISECONDS = [0, 700, 2500];
+
 // A button that is only there for those who may.
 //   name, body: the action of the API, and its body from the values of the fields
+//   perform: (body) -> answer, where it takes several requests
 //   label: of the button; confirm: of the one that does it; title, explain: texts or vnodes, or functions of the values
 //   fields: [{name, label, type: "text" | "number" | "choice" | "check", value, options: [[value, text]], help, when}]
 //   done: (answer, values) -> sentence of the result; after: called then
@@ -20,7 +24,7 @@ export function offer(asked) {
 
 const value = (of, values) => (typeof of === "function" ? of(values) : of);
 
-function ActionDialog({ name, body = {}, title, explain, fields = [], label, confirm: verb = label, danger = false, done, after, close }) {
+function ActionDialog({ name, perform = (given) => act(name, given), body = {}, title, explain, fields = [], label, confirm: verb = label, danger = false, done, after, close }) {
   const [values, setValues] = useState(() => Object.fromEntries(fields.map((field) => [field.name, field.value ?? ""])));
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -30,12 +34,12 @@ function ActionDialog({ name, body = {}, title, explain, fields = [], label, con
     setBusy(true);
     setFault(null);
     try {
-      const answer = await act(name, value(body, values));
+      const answer = await perform(value(body, values));
       const sentence = done ? done(answer, values) : "Done.";
       const [text, kind] = Array.isArray(sentence) ? sentence : [sentence, answer && answer.why ? "warn" : "good"];
       close();
       toast(text, kind);
-      if (after) after(answer, values);
+      if (after) for (const wait of AGAIN_MILLISECONDS) setTimeout(() => after(answer, values), wait);
     } catch (error) {
       setFault(error.message);
       setBusy(false);

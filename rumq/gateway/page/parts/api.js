@@ -30,6 +30,11 @@ export const unlessForbidden = (answer) => answer.catch((fault) => {
   if (fault.status !== 403) throw fault;
   return { forbidden: fault.message };
 });
+// The answer, or `nothing` where what is asked for does not exist
+export const unlessMissing = (answer, nothing) => answer.catch((fault) => {
+  if (fault.status !== 404) throw fault;
+  return nothing;
+});
 // POST /api/v1/actions/NAME
 export const act = (name, body = {}) => ask("POST", address(`actions/${name}`), body);
 // POST /api/v1/NAME
@@ -61,7 +66,7 @@ export async function ask(method, url, body, signal, given = null) {
 export const whoIs = (given) => ask("GET", address("me"), undefined, undefined, given);
 
 function sentence(status, answer) {
-  const said = answer && typeof answer.error === "string" ? answer.error : "";
+  const said = answer && typeof answer.detail === "string" ? answer.detail : "";
   if (status === 401) return "The gateway does not know this token.";
   if (status === 403) return said || "This token may not do that.";
   if (status === 404) return (said !== "Not Found" && said) || "This gateway does not have that: it is of another version.";

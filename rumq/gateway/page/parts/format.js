@@ -77,3 +77,14 @@ export const percent = (part, whole) => (known(part) && whole ? `${((100 * part)
 
 // "1 client", "3 clients"
 export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
+
+// A figure of the broker by the unit at the end of its name: free_bytes 1536 -> "1.50 KiB", seconds 5400 -> "1 h 30 min".
+export function figure(name, value) {
+  if (typeof value !== "number") return null;
+  if (/(^|_)bytes_per_second$/.test(name)) return byteRate(value);
+  if (/_per_second$/.test(name)) return rate(value);
+  if (/(^|_)bytes(_max|_min)?$/.test(name) || name === "free_wanted") return bytes(value);
+  if (/(^|_)seconds(_max|_min)?$/.test(name)) return duration(value);
+  if (/_us$/.test(name)) return time(value);
+  return /^(shard|partition|port|pid|epoch|generation|reason|line|version|exit_status|signal)$/.test(name) ? null : count(value);
+}

@@ -36,7 +36,8 @@ function isTyping(target) {
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (event.key === "Escape" && isTyping(event.target) && event.target.type === "search") {
-    if (!event.target.value) event.target.blur();
+    event.preventDefault(); // a browser would clear it: the list would be another one
+    event.target.blur();
     return;
   }
   if (isTyping(event.target) || document.querySelector("dialog[open]")) return;

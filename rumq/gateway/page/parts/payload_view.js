@@ -21,7 +21,7 @@ export function PayloadView({ payload, contentType = "", whole = payload.length,
       <${CopyButton} text=${found.text}/>
     </div>
     ${note && html`<p class="payload-note">${note}</p>`}
-    <pre tabindex="0" aria-label=${label} dir="ltr">${found.text || html`<span class="dim">${whole ? "" : "an empty payload"}</span>`}</pre>
+    <pre class=${found.kind === "hex" ? "dump" : ""} tabindex="0" aria-label=${label} dir="ltr">${found.text || html`<span class="dim">${whole ? "" : "an empty payload"}</span>`}</pre>
   </div>`;
 }
 

@@ -1,6 +1,6 @@
 // A plot over time, of uPlot, which is loaded when the first one is shown. Colours are those of style.css.
 import { html, useEffect, useRef } from "./dom.js";
-import { short, timeOfDay } from "./format.js";
+import { byteRate, bytes, short, timeOfDay } from "./format.js";
 
 let loading = null;
 
@@ -32,7 +32,9 @@ const faded = (rgb, part) => rgb.replace(/^rgb\(([^)]*)\)$/, `rgba($1, ${part})`
 const BINARY = Array.from({ length: 60 }, (_, power) => 2 ** power);
 const DECIMAL = Array.from({ length: 24 }, (_, power) => power - 9).flatMap((power) => [1, 2, 5].map((one) => Number(`${one}e${power}`)));
 
-function options({ series, format, binary, width, height, cursor, onCursor }) {
+export const stepsFor = (format) => (format === bytes || format === byteRate ? BINARY : DECIMAL);
+
+function options({ series, format, width, height, cursor, onCursor }) {
   const dim = colour("dim");
   const line = colour("grid");
   const font = "11px system-ui, sans-serif";
@@ -48,7 +50,7 @@ function options({ series, format, binary, width, height, cursor, onCursor }) {
           [86400, "{DD}.{MM}.", null, null, null, null, null, null, 1], [3600, "{HH}:{mm}", "\n{DD}.{MM}.", null, "\n{DD}.{MM}.", null, null, null, 1],
           [60, "{HH}:{mm}", "\n{DD}.{MM}.", null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1],
         ] },
-      { stroke: dim, grid: { stroke: line, width: 1 }, ticks: { show: false }, font, size: 60, gap: 2, space: 34, incrs: binary ? BINARY : DECIMAL,
+      { stroke: dim, grid: { stroke: line, width: 1 }, ticks: { show: false }, font, size: 60, gap: 2, space: 34, incrs: stepsFor(format),
         values: (_, values) => values.map((value) => format(value)) },
     ],
     series: [
@@ -72,8 +74,8 @@ function readings(plot, index) {
 }
 
 // times: seconds since 1970; series: [{label, token, fill, values: [number | null]}]; format: number -> text
-// token: a colour of style.css, such as "plot-1"; binary: steps of bytes; cursor: plots of the same name show the same moment
-export function Plot({ title, times, series, format = short, binary = false, height = 150, cursor = "time" }) {
+// token: a colour of style.css, such as "plot-1"; cursor: plots of the same name show the same moment
+export function Plot({ title, times, series, format = short, height = 150, cursor = "time" }) {
   const box = useRef(null);
   const legend = useRef(null);
   const plot = useRef(null);
@@ -91,7 +93,7 @@ export function Plot({ title, times, series, format = short, binary = false, hei
     function draw(uPlot) {
       if (ended) return;
       if (plot.current) plot.current.destroy();
-      const asked = { series, format, binary, width: element.clientWidth || 300, height, cursor, onCursor: () => plot.current && told() };
+      const asked = { series, format, width: element.clientWidth || 300, height, cursor, onCursor: () => plot.current && told() };
       plot.current = new uPlot(options(asked), data.current, element);
     }
     library().then(draw, () => { element.textContent = "The plots could not be loaded."; });

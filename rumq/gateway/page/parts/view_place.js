@@ -20,7 +20,7 @@ export function View({ path, params }) {
   }, [title]);
   if (!entry) return html`<h1>There is no such view</h1><p>The address <code>#${path}</code> leads nowhere. <a href="#/">Overview</a></p>`;
   if (fault) return html`<h1>${entry.title ?? "This view"}</h1><p class="fault" role="alert">The view could not be loaded: ${fault}</p>`;
-  if (!module) return null;
+  if (!module) return html`<${Loading}/>`;
   return html`<${Guard} key=${path}><${module.view} ...${params}/></${Guard}>`;
 }
 
@@ -44,4 +44,9 @@ export function Heading({ title, line, children }) {
 // The fault of a poll, above what was known before.
 export function Fault({ error }) {
   return error && error.status !== 0 && error.status !== 401 ? html`<p class="fault" role="alert">${error.message}</p>` : null;
+}
+
+// What stands where an answer will be: never as if there were nothing.
+export function Loading() {
+  return html`<p class="panel empty" role="status" aria-busy="true">Loading …</p>`;
 }

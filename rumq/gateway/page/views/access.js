@@ -5,6 +5,8 @@ import { count, plural } from "../parts/format.js";
 import { Name, visible } from "../parts/name.js";
 import { Panel, Tag } from "../parts/panel.js";
 import { link, setParams } from "../parts/router.js";
+import { may, me } from "../parts/session.js";
+import { useStore } from "../parts/store.js";
 import { Search } from "../parts/table.js";
 import { Fault, Heading } from "../parts/view_place.js";
 
@@ -13,7 +15,13 @@ const USERS_SHOWN = 200;
 const ACTIONS = [["publish", "publish to"], ["retain", "publish retained to"], ["subscribe", "subscribe to"], ["replay", "replay"], ["will", "leave a will for"]];
 
 export function view({ user = "", client = "", action = "publish", topic = "", find = "" }) {
-  const users = usePoll((signal) => get("users", {}, signal), 0);
+  const known = useStore(me);
+  const allowed = !known || may("administer");
+  const users = usePoll((signal) => (allowed ? get("users", {}, signal) : Promise.resolve({ users: [] })), 0, [allowed]);
+  if (!allowed) {
+    return html`<${Heading} title="Access"/><div class="panel"><p class="empty">Users and rules are shown to tokens with the role administer. This one, ${visible(known.name)}, has ${known.roles.join(" and ")}:
+      sign in with another, or make one on the broker's machine with <code>rumqd token add NAME --role administer</code>.</p></div>`;
+  }
   return html`<${Heading} title="Access" line="Users of the password file, and what the rules say about them. Tokens and certificates may name others."/>
     <${Fault} error=${users.error}/>
     <${Question} user=${user} client=${client} action=${action} topic=${topic}/>

@@ -55,18 +55,23 @@ export function ResetButton({ client, filter = null, behind = 0, after, label = 
       : [`Nothing was reset: ${answer.why || "the session has no such subscription"}.`, "warn"])}/>`;
 }
 
+const ended = (answer) => (answer.disconnected || answer.dropped ? null : ["There was nothing to end: the client is gone already.", "warn"]);
+
+export function DisconnectButton({ client, after, kind = "" }) {
+  return html`<${ActionButton} label="Disconnect …" kind=${kind} name="disconnect" danger confirm="Disconnect" title=${html`Disconnect <bdi dir="ltr">${visible(client)}</bdi>?`} body=${{ client }} after=${after}
+    explain=${html`<p>Its connection is closed (0x98, administrative action). <b>Its session stays</b>: what comes meanwhile waits for it in the log. Most clients connect again at once; ban it to keep it away.</p>`}
+    done=${(answer) => ended(answer) ?? `Disconnected: ${plural(answer.disconnected, "connection")} closed.`}/>`;
+}
+
 export function ClientActions({ client, row, after }) {
   const name = html`<bdi dir="ltr">${visible(client)}</bdi>`;
-  const ended = (answer) => (answer.disconnected || answer.dropped ? null : ["There was nothing to end: the client is gone already.", "warn"]);
   return html`<${ResetButton} client=${client} behind=${row.behind_records} after=${after}/>
     <${ActionButton} label="Trace …" name="trace" confirm="Trace" title=${html`Trace ${name}`} after=${after}
       fields=${[{ name: "seconds", label: "For", type: "choice", value: "60", options: TRACE_TIMES }]}
       body=${({ seconds }) => ({ kind: "client", name: client, seconds: Number(seconds) })}
       explain=${html`<p>Every packet that the client sends or is sent becomes an event, here and in the broker's log: its type, topic, QoS and size, <b>never its payload</b>. At most 100 a second; further ones are counted.</p>`}
       done=${() => "Its packets are shown below."}/>
-    ${row.connected && html`<${ActionButton} label="Disconnect …" name="disconnect" danger confirm="Disconnect" title=${html`Disconnect ${name}?`} body=${{ client }} after=${after}
-      explain=${html`<p>Its connection is closed (0x98, administrative action). <b>Its session stays</b>: what comes meanwhile waits for it in the log. Most clients connect again at once; ban it to keep it away.</p>`}
-      done=${(answer) => ended(answer) ?? `Disconnected: ${plural(answer.disconnected, "connection")} closed.`}/>`}
+    ${row.connected && html`<${DisconnectButton} client=${client} after=${after}/>`}
     <${ActionButton} label="Ban …" name="ban" danger confirm="Ban" title=${html`Ban ${name}?`} after=${after}
       fields=${[
         { name: "kind", label: "What is banned", type: "choice", value: "client", options: bannable(client, row).map(([kind, , text]) => [kind, text]) },

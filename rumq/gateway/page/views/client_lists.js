@@ -29,9 +29,10 @@ export function Subscriptions({ client, detail, after }) {
 }
 
 const FLIGHT = [
+  { key: "topic", title: "Topic", grow: true, cell: (row) => (row.topic ? html`<${Name} text=${row.topic} href=${link("/topic", { topic: row.topic })}/>` : html`<span class="dim" title="its record is not in memory any more">on disk</span>`) },
   { key: "id", title: "Packet id", number: true, cell: (row) => row.packet_id },
   { key: "waits", title: "Waits for", cell: (row) => row.waits_for },
-  { key: "partition", title: "Partition", number: true, cell: (row) => row.partition },
+  { key: "partition", title: "Partition", number: true, wide: true, cell: (row) => row.partition },
   { key: "lsn", title: "Record (lsn)", number: true, cell: (row) => count(row.lsn) },
 ];
 
@@ -41,10 +42,24 @@ export function InFlight({ detail }) {
     <div class="short"><${Table} label="In flight" columns=${FLIGHT} rows=${detail.in_flight} rowKey=${(row) => `${row.packet_id} ${row.waits_for}`} empty="Nothing is in flight."/></div></${Panel}>`;
 }
 
+const WAITING = [
+  { key: "records", title: "Messages", number: true, cell: (row) => count(row.records) },
+  { key: "topic", title: "Topic", grow: true, cell: (row) => html`<${Name} text=${row.topic} href=${link("/topic", { topic: row.topic })}/>` },
+];
+
+// What it is still to get: `counted` is the answer of `waiting`.
+export function WaitsForIt({ counted }) {
+  if (!counted || !counted.topics.length) return null;
+  const note = counted.messages === counted.at_most ? "counted in the log" : `the first of them are counted; at most ${count(counted.at_most)} in all`;
+  return html`<${Panel} flush title="Waits for it" note=${`${plural(counted.messages, "message")}, ${note}${counted.topics.length === 20 ? "; the 20 topics with the most" : ""}`}>
+    <div class="short"><${Table} label="Waits for it" columns=${WAITING} rows=${counted.topics} rowKey=${(row) => row.topic}/></div></${Panel}>`;
+}
+
 const LOSSES = [
   { key: "records", title: "Messages", number: true, cell: (row) => count(row.records) },
   { key: "topic", title: "Topic", grow: true, cell: (row) => html`<${Name} text=${row.topic}/>` },
-  { key: "reason", title: "Reason", cell: (row) => html`<span title=${LOSS[row.reason]}>${row.reason}</span>` },
+  { key: "reason", title: "Reason", cell: (row) => html`<span title=${LOSS[row.reason]?.[0]}>${row.reason}</span>` },
+  { key: "remedy", title: "What helps", wide: true, cell: (row) => html`<span class="dim">${LOSS[row.reason]?.[1] ?? ""}</span>` },
 ];
 
 export function Losses({ detail }) {

@@ -8,6 +8,7 @@ import { Tag } from "../parts/panel.js";
 import { link, setParams } from "../parts/router.js";
 import { PAGE_ROWS, Search, Table } from "../parts/table.js";
 import { Fault, Heading } from "../parts/view_place.js";
+import { MatchingButton } from "./matching_clients.js";
 
 export const title = "Clients";
 const SECONDS = 5;
@@ -38,7 +39,7 @@ export function view({ client = "", user = "", sort = "client", offset = "0" }) 
   const [typed, setTyped] = useState(client);
   const wanted = useSettled(client);
   const from = Number(offset) || 0;
-  const { data, error } = usePoll(
+  const { data, error, reload } = usePoll(
     (signal) => get("clients", { client: pattern(wanted), user, sort, offset: from, limit: PAGE_ROWS }, signal),
     SECONDS, [wanted, user, sort, from],
   );
@@ -46,7 +47,9 @@ export function view({ client = "", user = "", sort = "client", offset = "0" }) 
     setTyped(text);
     setParams({ client: text, offset: null });
   }
-  return html`<${Heading} title="Clients" line="Sessions, with and without a connection."/>
+  return html`<${Heading} title="Clients" line="Sessions, with and without a connection.">
+      ${data && (wanted || user) && data.clients.length > 0 && html`<${MatchingButton} asked=${{ client: pattern(wanted), user: user || null }} total=${data.clients.length + data.left_out} after=${reload}/>`}
+    <//>
     <div class="tools">
       <${Search} value=${typed} onInput=${search} placeholder="Client id, or a pattern with * and ?"/>
       <label class="search short"><input type="search" value=${user} placeholder="User" aria-label="User" spellcheck=${false} autocomplete="off" onInput=${(event) => setParams({ user: event.target.value, offset: null })}/></label>

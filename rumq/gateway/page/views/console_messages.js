@@ -1,6 +1,6 @@
 // What arrived at the console, the newest first: pause, clear, filter; a row shows its payload and properties.
 import { html, useState } from "../parts/dom.js";
-import { bytes, count, timeOfDay } from "../parts/format.js";
+import { bytes, count, time, timeOfDay } from "../parts/format.js";
 import { useKeys } from "../parts/keys.js";
 import { filtered, lineOf } from "../parts/mqtt_session.js";
 import { Name } from "../parts/name.js";
@@ -25,18 +25,20 @@ export function Messages({ session }) {
   const clear = () => { session.clear(); setHeld(held && []); setChosen(null); };
   useKeys([["p", pause, "pause the messages"]], [held]);
   const shown = chosen && messages.find((each) => each.id === chosen.id) ? chosen : null;
-  return html`<section class="panel messages"><header><h2>Messages</h2>
+  const isReplay = rows.some((each) => each.recordedAt !== null);
+  return html`<section class="panel messages ${isReplay ? "replayed" : ""}"><header><h2>Messages</h2>
       <span class="dim">${count(counts.received)} received${counts.dropped ? `, the last ${count(latest.length)} are kept` : ""}${held ? html`, <span class="warn">paused</span>` : ""}</span><span class="spring"></span>
       <${Search} value=${text} onInput=${setText} placeholder="Topic or payload"/>
       <button type="button" id="pause" aria-pressed=${Boolean(held)} onClick=${pause}>${held ? "Continue" : "Pause"}</button>
       <button type="button" id="clear" onClick=${clear}>Clear</button></header>
-    <div class="list"><table aria-label="Messages"><thead><tr><th class="time">Time</th><th class="topic">Topic</th><th class="wide qos">QoS</th><th>Payload</th></tr></thead>
-      <tbody>${rows.map((row) => html`<${MessageRow} key=${row.id} row=${row} isChosen=${shown && shown.id === row.id} choose=${() => setChosen(shown && shown.id === row.id ? null : row)}/>`)}</tbody></table>
+    <div class="list"><table aria-label="Messages"><thead><tr><th class="time arrived" title="when it came here, by the clock of this computer">Arrived</th>
+        ${isReplay && html`<th class="recorded" title="when the broker received the record, by the broker's clock; live messages do not tell it">Recorded</th>`}<th class="topic">Topic</th><th class="wide qos">QoS</th><th>Payload</th></tr></thead>
+      <tbody>${rows.map((row) => html`<${MessageRow} key=${row.id} row=${row} isReplay=${isReplay} isChosen=${shown && shown.id === row.id} choose=${() => setChosen(shown && shown.id === row.id ? null : row)}/>`)}</tbody></table>
       ${!rows.length && html`<p class="empty">${text && messages.length ? "No message has this text." : "Subscribe, and messages appear here."}</p>`}</div>
     ${shown ? html`<${Message} message=${shown}/>` : html`<div></div>`}</section>`;
 }
 
-function MessageRow({ row, isChosen, choose }) {
+function MessageRow({ row, isReplay, isChosen, choose }) {
   const keyed = (event) => {
     const next = { ArrowDown: "nextElementSibling", j: "nextElementSibling", ArrowUp: "previousElementSibling", k: "previousElementSibling" }[event.key];
     if (event.key === "Enter" || event.key === " ") choose();
@@ -45,7 +47,7 @@ function MessageRow({ row, isChosen, choose }) {
     event.preventDefault();
   };
   return html`<tr class=${isChosen ? "chosen" : ""} tabindex="0" aria-selected=${Boolean(isChosen)} onClick=${choose} onKeyDown=${keyed}>
-    <td>${timeOfDay(row.at * 1000)}</td><td class="topic"><${Name} text=${row.topic}/></td>
+    <td class="arrived">${timeOfDay(row.at * 1000)}</td>${isReplay && html`<td class="recorded">${row.recordedAt === null ? html`<span class="dim">live</span>` : timeOfDay(row.recordedAt)}</td>`}<td class="topic"><${Name} text=${row.topic}/></td>
     <td class="wide">${row.qos}${row.retain ? html` <span class="tag">retain</span>` : ""}</td>
     <td class="grow"><span class="value">${lineOf(row)}</span></td></tr>`;
 }
@@ -53,9 +55,11 @@ function MessageRow({ row, isChosen, choose }) {
 function Message({ message }) {
   const { topic, payload, properties } = message;
   const user = Object.entries(properties.userProperties ?? {}).flatMap(([name, value]) => [value].flat().map((each) => [name, each]));
-  const offset = user.find(([name]) => name === "rumq-offset")?.[1];
+  const offset = user.findLast(([name]) => name === "rumq-offset")?.[1];
   const correlation = properties.correlationData;
   const facts = [
+    ["Arrived here", `${time(message.at * 1000)}, by this computer's clock`],
+    ["Recorded", message.recordedAt === null ? undefined : `${time(message.recordedAt)}, when the broker received it, by its clock`],
     ["Response topic", properties.responseTopic], ["Correlation data", correlation && new TextDecoder().decode(correlation)],
     ["Expires in", properties.messageExpiryInterval !== undefined ? `${properties.messageExpiryInterval} s` : undefined],
   ].filter(([, value]) => value !== undefined);
@@ -63,6 +67,6 @@ function Message({ message }) {
       <span class="dim">QoS ${message.qos}${message.retain ? ", retain" : ""}${message.dup ? ", sent again" : ""}, ${bytes(payload.length)}</span><span class="spring"></span>
       ${offset !== undefined && html`<button type="button" class="small" onClick=${() => offerReplay(topic, offset)}>Replay from here</button>`}</div>
     <${PayloadView} key=${message.id} payload=${payload} contentType=${properties.contentType ?? ""}/>
-    ${facts.length > 0 && html`<dl class="facts properties">${facts.map(([name, value]) => html`<dt>${name}</dt><dd><${Name} text=${value}/></dd>`)}</dl>`}
+    <dl class="facts properties">${facts.map(([name, value]) => html`<dt>${name}</dt><dd><${Name} text=${value}/></dd>`)}</dl>
     <${UserProperties} list=${user}/></div>`;
 }

@@ -16,6 +16,7 @@ export function SubscribeForm({ session, filter: given, from: givenFrom }) {
   const [start, setStart] = useState("");
   const [from, setFrom] = useState("");
   const [level, setLevel] = useState("0");
+  const [fault, setFault] = useState("");
   const form = useRef(null);
   const asked = useRef("");
   const isOn = state.kind === "connected";
@@ -27,14 +28,14 @@ export function SubscribeForm({ session, filter: given, from: givenFrom }) {
     asked.current = key;
     if (session.subscriptions.get().some((each) => each.filter === given && each.from === (givenFrom ?? "") && each.state !== "ended")) return;
     session.clear();
-    session.subscribe({ filter: given, from: givenFrom ?? "", qos: 0 });
+    setFault(session.subscribe({ filter: given, from: givenFrom ?? "", qos: 0 }));
   }, [given, givenFrom, isOn]);
 
   function submit(event) {
     event.preventDefault();
     const { filter, qos } = event.target.elements;
     const place = start === "time" ? new Date(from).toISOString() : ["offset", "other"].includes(start) ? from.trim() : start;
-    session.subscribe({ filter: filter.value, from: place, qos: Number(qos.value) });
+    setFault(session.subscribe({ filter: filter.value, from: place, qos: Number(qos.value) }));
     filter.select();
   }
   const choose = (value) => { setStart(value); setFrom(""); };
@@ -48,6 +49,7 @@ export function SubscribeForm({ session, filter: given, from: givenFrom }) {
         <small>-90s, -7d, 2026-11-20T06:00:00Z, or retained@ before one of them: first the retained messages of that moment</small></label>`}
       <div class="row"><label class="field"><span>QoS</span><select name="qos" value=${level} onChange=${(event) => setLevel(event.target.value)}>${["0", "1", "2"].map((each) => html`<option key=${each} value=${each}>${each}</option>`)}</select></label>
         <button type="submit" class="main" disabled=${!isOn}>Subscribe</button></div>
+      ${fault && html`<p class="fault" role="alert">${fault}</p>`}
     </form>
     ${subscriptions.length > 0 && html`<ul class="subscriptions">${subscriptions.map((each) => html`<${Subscription} key=${each.id} session=${session} of=${each}/>`)}</ul>`}
   </section>`;

@@ -1,7 +1,8 @@
 // Events of the broker as they happen, by level and name. A row opens its fields.
 import { html, useState } from "../parts/dom.js";
 import { useEvents } from "../parts/event_feed.js";
-import { count, time, timeOfDay } from "../parts/format.js";
+import { Remedy } from "../parts/event_row.js";
+import { count, figure, time, timeOfDay } from "../parts/format.js";
 import { Icon } from "../parts/icons.js";
 import { useKeys } from "../parts/keys.js";
 import { Name } from "../parts/name.js";
@@ -56,14 +57,16 @@ function EventRows({ row, isOpen, toggle }) {
       <td class="grow"><span class="value dim">${line(row.fields)}</span></td></tr>
     ${isOpen && html`<tr class="detail" tabindex="-1"><td colspan="4"><dl class="facts">
       <dt>time</dt><dd>${time(row.time_us)} <span class="dim">${new Date(row.time_us / 1000).toISOString()}</span></dd><dt>level</dt><dd><span class="tag ${kind}">${row.level}</span></dd>
+      ${kind && html`<dt>what helps</dt><dd><${Remedy} event=${row}/></dd>`}
       ${Object.entries(row.fields).map(([name, value]) => html`<dt>${name}</dt><dd><${FieldValue} name=${name} value=${value}/></dd>`)}</dl></td></tr>`}`;
 }
 
 function FieldValue({ name, value }) {
   if (typeof value === "string" && value.includes("\n")) return html`<pre>${visible(value)}</pre>`;
   const text = typeof value === "string" ? value : JSON.stringify(value);
+  const shown = figure(name, value);
   const href = value && name === "client_id" ? link("/client", { id: value }) : value && name === "topic" ? link("/topic", { topic: value }) : undefined;
-  return html`<${Name} text=${text} href=${href}/>`;
+  return html`<${Name} text=${text} href=${href}/>${shown !== null && shown !== text && html` <span class="dim">${shown}</span>`}`;
 }
 
 const line = (fields) => Object.entries(fields).filter(([, value]) => value !== null && value !== "").map(([name, value]) => `${name}=${visibleLine(typeof value === "string" ? value : JSON.stringify(value), 120)}`).join("  ").slice(0, 400);

@@ -19,7 +19,7 @@ function Members({ row }) {
 }
 
 const COLUMNS = [
-  { key: "group", title: "Group", sort: "group", grow: true, cell: (row) => html`<${Name} text=${row.group}/>` },
+  { key: "group", title: "Group", sort: "group", grow: true, cell: (row) => html`<${Name} text=${row.group}/><div class="narrow small"><${Members} row=${row}/></div>` },
   { key: "members", title: "Members", number: true, cell: (row) => (row.members ? count(row.members) : html`<${Tag} kind="warn" title="Messages wait until somebody joins">none</${Tag}>`) },
   { key: "lag", title: "Lag", help: "records that were not given to a member yet", number: true, cell: (row) => html`<span class=${row.behind_records ? "warn" : ""}>${count(row.behind_records)}</span>` },
   { key: "returned", title: "Given back", help: "records that a member got and gave back: it left, or did not acknowledge", number: true, wide: true, cell: (row) => count(row.returned_records) },

@@ -6,14 +6,15 @@ import { Plot } from "../parts/plot.js";
 
 const PLOTS = [
   { title: "Messages / s", format: short, series: [["published", "published", 1], ["delivered", "delivered", 2]] },
-  { title: "Bytes / s", format: byteRate, binary: true, series: [["bytes_in", "in", 1], ["bytes_out", "out", 2]] },
+  { title: "Bytes / s", format: byteRate, series: [["bytes_in", "in", 1], ["bytes_out", "out", 2]] },
   { title: "Publish to acknowledgement", format: duration, series: [["acknowledge_p50", "p50", 1], ["acknowledge_p99", "p99", 3]] },
   { title: "Publish to delivery", format: duration, series: [["deliver_p50", "p50", 1], ["deliver_p99", "p99", 3]] },
   { title: "Farthest behind, records", format: short, series: [["behind_records_max", "behind", 4]] },
   { title: "Not delivered / s", format: short, series: [["undelivered", "undelivered", 4]] },
   { title: "Processor, cores", format: short, series: [["cpu", "cores", 1]] },
-  { title: "Memory of all shards", format: bytes, binary: true, series: [["memory_bytes", "memory", 2]] },
-  { title: "Log and free disk", format: bytes, binary: true, series: [["log_bytes", "log", 1], ["disk_free_bytes", "free", 3]] },
+  { title: "Memory of all shards", format: bytes, series: [["memory_bytes", "memory", 2]] },
+  { title: "Log on disk", format: bytes, series: [["log_bytes", "log", 1]] },
+  { title: "Free space of the disk", format: bytes, series: [["disk_free_bytes", "free", 3]] },
 ];
 const NAMES = [...new Set(PLOTS.flatMap((plot) => plot.series.map(([name]) => name)))];
 const POINTS = 240;
@@ -42,6 +43,6 @@ export function HistoryPlots({ history }) {
     return Array.from({ length: count }, (_, index) => history.start_us / 1e6 + index * history.step_seconds);
   }, [history]);
   if (!history) return html`<div class="plots">${PLOTS.map((plot) => html`<figure key=${plot.title} class="plot"><figcaption>${plot.title}</figcaption><div class="canvas"></div></figure>`)}</div>`;
-  return html`<div class="plots">${PLOTS.map((plot) => html`<${Plot} key=${plot.title} title=${plot.title} times=${times} format=${plot.format} binary=${plot.binary}
+  return html`<div class="plots">${PLOTS.map((plot) => html`<${Plot} key=${plot.title} title=${plot.title} times=${times} format=${plot.format}
     series=${plot.series.map(([name, label, number]) => ({ label, token: `plot-${number}`, fill: number === 1 || plot.series.length === 1, values: history.series[name] ?? [] }))}/>`)}</div>`;
 }

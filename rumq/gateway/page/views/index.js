@@ -16,6 +16,7 @@ export const VIEWS = [
   { path: "/shards", title: "Shards", section: "Broker", icon: "shards", key: "h", load: () => import("./shards.js") },
   { path: "/cluster", title: "Cluster", section: "Broker", icon: "cluster", key: "n", load: () => import("./cluster.js") },
   { path: "/events", title: "Events", section: "Broker", icon: "events", key: "e", load: () => import("./events.js") },
+  { path: "/settings", title: "Settings", section: "Broker", icon: "streams", key: "i", role: "administer", load: () => import("./settings.js") },
   { path: "/bans", title: "Bans", section: "Broker", icon: "bans", key: "b", load: () => import("./bans.js") },
   { path: "/traces", title: "Traces", section: "Broker", icon: "traces", key: "p", load: () => import("./traces.js") },
   { path: "/console", title: "MQTT console", section: "Tools", icon: "console", key: "m", load: () => import("./console.js") },

@@ -1,6 +1,6 @@
 // The sign-in form: a token of `rumqd token add`, tried before it is kept.
 import { whoIs } from "../parts/api.js";
-import { html, useState } from "../parts/dom.js";
+import { html, useEffect, useRef, useState } from "../parts/dom.js";
 import { me, signIn, why } from "../parts/session.js";
 import { useStore } from "../parts/store.js";
 import { ThemeSwitch } from "../parts/theme_switch.js";
@@ -10,6 +10,8 @@ export function SignIn() {
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
   const sentence = useStore(why);
+  const field = useRef(null);
+  useEffect(() => field.current.focus(), []); // autofocus is for the first page of a tab only: after a sign-out the focus was nowhere
   async function submit(event) {
     event.preventDefault();
     const given = event.target.elements.token.value.trim();
@@ -20,6 +22,7 @@ export function SignIn() {
       const who = await whoIs(given);
       me.set(who);
       signIn(given, keep);
+      setTimeout(() => document.getElementById("main")?.focus()); // the form that had the focus is gone
     } catch (error) {
       setFault(error.message);
       setBusy(false);
@@ -32,7 +35,7 @@ export function SignIn() {
       <p class="dim">${location.host}</p>
       ${sentence && !fault && html`<p class="notice" role="status">${sentence}</p>`}
       <label class="field" for="token"><span>Token</span>
-        <input id="token" name="token" type="password" autocomplete="current-password" spellcheck=${false} required autofocus aria-describedby="token-help"/></label>
+        <input id="token" name="token" ref=${field} type="password" autocomplete="current-password" spellcheck=${false} required aria-describedby="token-help"/></label>
       <label class="check"><input type="checkbox" id="keep" checked=${keep} onChange=${(event) => setKeep(event.target.checked)}/> <span>Keep me signed in on this computer</span></label>
       ${fault && html`<p class="fault" role="alert">${fault}</p>`}
       <div class="buttons"><button class="main" type="submit" disabled=${busy}>${busy ? "Asking …" : "Sign in"}</button></div>

@@ -16,8 +16,8 @@ const COLUMNS = [
   { key: "age", title: "Oldest", help: "age of the oldest of them", number: true, wide: true, cell: (row) => duration(row.behind_seconds) },
   { key: "rate", title: "Delivered", number: true, wide: true, cell: (row) => rate(row.delivered_per_second) },
   { key: "why", title: "Why", grow: true, cell: (row) => {
-    const { kind, tag, line } = reasonOf(row);
-    return html`<${Tag} kind=${kind}>${tag}</${Tag}> <span>${line}</span>`;
+    const { kind, tag, line, remedy } = reasonOf(row);
+    return html`<${Tag} kind=${kind}>${tag}</${Tag}> <span>${line}</span>${remedy && html` <span class="dim remedy">${remedy}</span>`}`;
   } },
 ];
 

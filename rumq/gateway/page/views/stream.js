@@ -5,7 +5,7 @@ import { html, usePoll } from "../parts/dom.js";
 import { bytes, count, time } from "../parts/format.js";
 import { link, setParams } from "../parts/router.js";
 import { PAGE_ROWS, Table } from "../parts/table.js";
-import { Fault, Heading } from "../parts/view_place.js";
+import { Fault, Heading, Loading } from "../parts/view_place.js";
 import { SealButton, TrimButton } from "./segment_actions.js";
 
 export const title = ({ stream = "" }) => `Stream ${stream}`;
@@ -24,6 +24,7 @@ export function view({ stream = "", partition = "", offset = "0" }) {
   const sum = (key) => rows.reduce((all, row) => all + row[key], 0);
   return html`<${Heading} title=${`Stream ${stream}`} line="A stream of the log, its partitions and their files."/>
     <${Fault} error=${error}/>
+    ${!rows && !error && html`<${Loading}/>`}
     ${rows && !rows.length && html`<p class="empty">There is no stream of this name.</p>`}
     ${rows && rows.length > 0 && html`<dl class="figures">
       <div><dt>Records kept</dt><dd>${count(rows.reduce((all, row) => all + row.next_lsn - row.first_lsn, 0))}</dd><small>since ${time(Math.min(...rows.map((row) => row.first_time_us || Infinity)) || 0)}</small></div>

@@ -7,15 +7,17 @@ import { bytesOf } from "../parts/payload.js";
 import { PayloadView } from "../parts/payload_view.js";
 import { offerReplay } from "../parts/replay_dialog.js";
 import { link } from "../parts/router.js";
-import { Fault, Heading } from "../parts/view_place.js";
+import { Fault, Heading, Loading } from "../parts/view_place.js";
+import { DeletionButton } from "./retained_actions.js";
 import { TopicRecords } from "./topic_records.js";
+import { DownloadButton, Found } from "./topic_search.js";
 import { TopicTrace } from "./topic_trace.js";
 
 export const title = ({ topic = "" }) => visibleLine(topic);
 const SECONDS = 3;
 
-export function view({ topic = "", end, at }) {
-  const { data, error } = usePoll(async (signal) => {
+export function view({ topic = "", end, at, find = "" }) {
+  const { data, error, reload } = usePoll(async (signal) => {
     const [topics, value, retained] = await Promise.all([
       get("topics", { topic, limit: 1 }, signal), unlessForbidden(get("value", { topic }, signal)),
       unlessForbidden(get("retained", { topic, limit: 1 }, signal)),
@@ -27,8 +29,11 @@ export function view({ topic = "", end, at }) {
   return html`<${Heading} title=${html`<${Name} text=${topic}/>`} line=${html`<${Levels} topic=${topic}/>`}>
       <button type="button" onClick=${() => offerReplay(topic, "earliest")}>Replay …</button>
       <a class="button" href=${link("/console", { topic })}>Publish …</a>
+      ${row && !data.forbidden && html`<${DownloadButton} topic=${topic} text=${find}/>`}
+      <${DeletionButton} topic=${topic} row=${row} last=${last} retained=${data && data.retained} after=${reload}/>
     <//>
     <${Fault} error=${error}/>
+    ${!data && !error && html`<${Loading}/>`}
     ${data && !row && html`<p class="empty">Nothing has been published to this topic, or retention has removed all of it.</p>`}
     ${row && html`<dl class="figures">
       <div><dt>Rate</dt><dd>${rate(row.records_per_second)}</dd><small>of the last minute or two</small></div>
@@ -41,7 +46,8 @@ export function view({ topic = "", end, at }) {
         <div class="body"><${PayloadView} payload=${bytesOf(last)} contentType=${last.content_type ?? ""}/><${UserProperties} list=${last.user_properties}/></div></section>
       ${data.retained && html`<${Retained} message=${data.retained} isLast=${data.retained.lsn === last.lsn}/>`}
     </div>`}
-    ${row && !data.forbidden && html`<${TopicRecords} topic=${topic} next=${last ? last.offset + 1 : 0} end=${end} at=${at}/>`}
+    ${row && !data.forbidden && find && html`<${Found} topic=${topic} text=${find}/>`}
+    ${row && !data.forbidden && !find && html`<${TopicRecords} topic=${topic} next=${last ? last.offset + 1 : 0} end=${end} at=${at}/>`}
     ${row && html`<${TopicTrace} topic=${topic}/>`}`;
 }
 

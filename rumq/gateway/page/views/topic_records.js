@@ -9,6 +9,7 @@ import { offerReplay } from "../parts/replay_dialog.js";
 import { setParams } from "../parts/router.js";
 import { Fault } from "../parts/view_place.js";
 import { UserProperties } from "./topic.js";
+import { SearchForm } from "./topic_search.js";
 
 const ROWS = 25;
 
@@ -33,6 +34,7 @@ export function TopicRecords({ topic, next, end, at }) {
   };
   return html`<section class="panel records"><header><h2>Records</h2>
       <span class="dim">${rows && rows.length ? `offsets ${count(newest)} to ${count(oldest)} of ${count(next)}${isNewest ? ", as they come" : ""}` : ""}</span><span class="spring"></span>
+      <${SearchForm}/>
       <form class="jump" onSubmit=${jump}>
         <input type="number" name="offset" min="0" step="1" placeholder="Offset" aria-label="Go to offset"/>
         <input type="datetime-local" name="when" step="1" aria-label="Go to time"/>
@@ -41,6 +43,7 @@ export function TopicRecords({ topic, next, end, at }) {
     ${data && data.lost > 0 && html`<p class="notice">${count(data.lost)} records of this range cannot be read: damaged, or removed by retention.</p>`}
     <div class="scroll"><table aria-label="Records"><thead><tr><th class="number">Offset</th><th>Time</th><th class="wide">QoS</th><th class="number wide">Size</th><th>Payload</th><th></th></tr></thead>
       <tbody>${rows && rows.map((row) => html`<${RecordRows} key=${row.lsn} topic=${topic} row=${row} isOpen=${open === row.lsn} toggle=${() => setOpen(open === row.lsn ? null : row.lsn)}/>`)}</tbody></table></div>
+    ${!rows && !error && html`<p class="empty" role="status">Loading …</p>`}
     ${rows && !rows.length && html`<p class="empty">${at ? "There is no record at or after this time." : "No older record is kept: retention has removed them."}</p>`}
     <nav class="paging" aria-label="Pages of records"><span></span>
       <button type="button" disabled=${isNewest} onClick=${() => show({})}>Newest</button>
