@@ -25,8 +25,8 @@ window.testFind = (selector, text) => [...document.querySelectorAll(selector)].f
   return box.width > 0 && box.height > 0 && (text === null || element.textContent.includes(text));
 })
 """
-
-
+# What a browser logs as an error and is an answer, which the page shows: no such client, a broker that is busy.
+ANSWERS = ((404, "/api/v1/client?"), (503, "/readyz"))
 # An open dialog and toasts first: a fault of an action is in its dialog.
 SHOWN = """
 [...document.querySelectorAll('dialog, .toast'), document.querySelector('main') ?? document.body]
@@ -55,8 +55,10 @@ class Browser(Chromium):
             self.errors.append(" ".join(f"{part.get('value', part)}" for part in params["args"]))
         elif event == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             entry = params["entry"]
-            # That a client is not there is an answer, which the view of the client shows.
-            if "status of 404" in entry["text"] and "/api/v1/client?" in entry.get("url", ""):
+            if any(
+                f"status of {status}" in entry["text"] and path in entry.get("url", "")
+                for status, path in ANSWERS
+            ):
                 return
             self.errors.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}")
         elif event == "Network.requestWillBeSent":
