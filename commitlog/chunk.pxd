@@ -1,7 +1,7 @@
 
 cdef class Chunk:
     cdef public object sources, tags
-    cdef public dict blobs
+    cdef public dict blobs, publishers
     cdef public unsigned long long base_lsn, next_lsn
     cdef public long long base_ts
     cdef public Py_ssize_t count

@@ -45,8 +45,8 @@ class Chunk:
     """
 
     __slots__ = (
-        "base_lsn", "base_ts", "blobs", "count", "flags", "frames", "next_lsn", "routes", "rows", "sources", "tags",
-        "traces",
+        "base_lsn", "base_ts", "blobs", "count", "flags", "frames", "next_lsn", "publishers", "routes", "rows",
+        "sources", "tags", "traces",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +64,7 @@ class Chunk:
         self.sources = sources
         self.routes: tuple[int, list[int], memoryview | None] | None = None
         self.blobs: dict[Any, Any] | None = None
+        self.publishers: dict[int, bytes] | None = None
         self.traces: Any = None
 
 

@@ -23,6 +23,7 @@ from commitlog.chunk import (
 from commitlog.kernels import rows as kernel
 from commitlog.kernels import small_chunk
 from commitlog.kernels import topics as topics_kernel
+from commitlog.publisher_names import PublisherNames
 from commitlog.row_layout import PUBLISHER_WORD, ROW_BYTES
 
 MERGED_BYTES_MAX = 1 << 20
@@ -32,10 +33,10 @@ BUFFER_KEPT_MAX = 1 << 24
 
 
 class Names(NamedTuple):
-    """The partition's dictionaries, which only grow: number -> name."""
+    """The partition's dictionaries: number -> name. publishers: those of records in memory are in it"""
 
     topics: list[bytes]
-    publishers: list[bytes]
+    publishers: PublisherNames
 
 
 class LaidOut(NamedTuple):
@@ -66,7 +67,7 @@ class ChunkLayout:
     def begin_segment(self, salt: int) -> None:
         self._salt, self._chain = salt, 0
         self._seen_topics = bytearray(len(self._names.topics) + 1024)
-        self._seen_publishers = bytearray(len(self._names.publishers) + 1024)
+        self._seen_publishers = bytearray(self._names.publishers.next_number + 1024)
         self._seen_publishers[0] = 1  # nobody: it has no name
         self._told_topics, self._told_publishers = [], []
 
@@ -147,7 +148,7 @@ class ChunkLayout:
 
     def _new_publishers(self, rows: Buffer) -> list[tuple[int, bytes]]:
         names = self._names.publishers
-        grow(self._seen_publishers, len(names))
+        grow(self._seen_publishers, names.next_number)
         found = kernel.first_seen(rows, PUBLISHER_WORD, self._seen_publishers)
         return [(number, names[number]) for number, _ in found if number]
 

@@ -5,15 +5,16 @@ They have a snapshot of the segment list, and open files of their own."""
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from zlib import crc32
 
-from commitlog.chunk import HEADER_BYTES, Chunk, Gap, maybe_header
+from commitlog.chunk import HEADER_BYTES, Buffer, Chunk, Gap, maybe_header
 from commitlog.files import Files
-from commitlog.index import place_at, row_of
+from commitlog.index import load_publishers, place_at, row_of
 from commitlog.kernels import rows as kernel
-from commitlog.row_layout import FRAME_WORD, ROW_BYTES, ROW_WORDS
+from commitlog.publisher_names import PublisherNames
+from commitlog.row_layout import FRAME_WORD, PUBLISHER_WORD, ROW_BYTES, ROW_WORDS
 from commitlog.segment import ChunkPosition, chunk_in
 from commitlog.segments import PlaceCache, SegmentFile, segment_at
 
@@ -41,9 +42,11 @@ def clipped(chunk: Chunk, first_lsn: int, end_lsn: int) -> Chunk:
         if first <= (row := int.from_bytes(chunk.tags[at : at + 4], "little")) < stop
     )
     frames = memoryview(chunk.frames)[start:end]
-    return Chunk(
+    part = Chunk(
         chunk.base_lsn + first, stop - first, chunk.base_ts, chunk.flags, rows, frames, tags, chunk.sources
     )
+    part.publishers = chunk.publishers
+    return part
 
 
 class ColdRead:
@@ -57,9 +60,12 @@ class ColdRead:
         lsn: int,
         end_lsn: int,
         bytes_max: int,
+        names: PublisherNames | None = None,
     ) -> None:
+        """names: of the partition; chunks get the client ids that are not in memory any more with them"""
         self._files, self._segments, self._cache = files, segments, cache
         self._lsn, self._end_lsn, self._bytes_max = lsn, end_lsn, bytes_max
+        self._names = names
         self._found: list[Chunk | Gap] = []
 
     def run(self) -> list[Chunk | Gap]:
@@ -86,7 +92,7 @@ class ColdRead:
     def _read(self, segment: SegmentFile, end: int, bytes_max: int) -> int:
         """Read chunks from one segment; returns their size."""
         places = self._cache.places(self._files, segment)
-        size = 0
+        size, before = 0, len(self._found)
         handle = self._files.open(segment.path)
         block, block_at = memoryview(b""), 0
         try:
@@ -118,6 +124,8 @@ class ColdRead:
                     self._lost(end, f"{segment.path}: damaged at its end")
         finally:
             self._files.close(handle)
+        if self._names is not None and self._names.has_dropped:
+            name_publishers(self._files, segment, self._found[before:], self._names)
         return size
 
     def _lost(self, end_lsn: int, why: str) -> None:
@@ -125,6 +133,26 @@ class ColdRead:
         if end_lsn > self._lsn:
             self._found.append(Gap(self._lsn, end_lsn, why))
         self._lsn = max(self._lsn, end_lsn)
+
+
+def name_publishers(
+    files: Files, segment: SegmentFile, found: Iterable[Chunk | Gap], names: PublisherNames
+) -> None:
+    """Give chunks of a segment their client ids: from memory, or else from where the segment has them."""
+    chunks = [(chunk, publishers_in(chunk.rows)) for chunk in found if isinstance(chunk, Chunk)]
+    missing = names.missing(number for _, numbers in chunks for number in numbers)
+    draft = segment.draft
+    known: Mapping[int, bytes] = names.written if draft is None else draft.index.publishers
+    if not missing <= known.keys():
+        stop = segment.logical_end or segment.bytes
+        known = load_publishers(files, segment.path, segment.salt, segment.end_lsn or 0, stop, only=missing)
+    for chunk, numbers in chunks:
+        chunk.publishers = {number: known.get(number) or names.get(number) for number in numbers}
+
+
+def publishers_in(rows: Buffer) -> set[int]:
+    """The numbers of the publishers of some records."""
+    return set(memoryview(rows).cast("B").cast("I")[PUBLISHER_WORD::ROW_WORDS])
 
 
 def block_length(places: list[ChunkPosition], at: int, bytes_max: int, end_lsn: int) -> int:

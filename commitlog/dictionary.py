@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Mapping
 from threading import Lock
 from typing import NamedTuple
 from zlib import crc32
@@ -15,22 +16,28 @@ from commitlog.chunk import NUMBER_MAX
 from commitlog.files import Files, replace_file, whole_file
 from commitlog.index import NAMES_A_PIECE, Index, crc32_of
 from commitlog.kernels import topics as kernel
+from commitlog.publisher_names import PublisherNames
 from commitlog.topic_table import topic_table
 
 SNAPSHOT = "topics.snap"
 MAGIC = b"RUMQTOP1"
 HEAD = struct.Struct("<8sQII")
 TOPIC, PUBLISHER = struct.Struct("<QH"), struct.Struct("<H")
+RUN = 1 << 12
+NOT_KNOWN = bytes(PUBLISHER.size * RUN)  # publishers that are dropped stand in runs
 SEALS_BETWEEN = 16  # a start scans at most so many segments, beside those that were being written
 
 
 class Snapshot(NamedTuple):
-    """Every topic and publisher used below `lsn`, in the order of their numbers; the next offset of each topic."""
+    """Every topic used below `lsn`, in the order of their numbers, and its next offset.
+
+    publishers: client ids of numbers below `publishers_end`, as far as they are still known"""
 
     lsn: int
     topics: list[bytes]
     offsets: array[int]
-    publishers: list[bytes]
+    publishers: dict[int, bytes]
+    publishers_end: int
 
 
 def snapshot_pieces(snapshot: Snapshot) -> list[bytes | bytearray | memoryview]:
@@ -39,15 +46,27 @@ def snapshot_pieces(snapshot: Snapshot) -> list[bytes | bytearray | memoryview]:
     if count != len(snapshot.offsets):
         raise ValueError(f"{count} topics with {len(snapshot.offsets)} offsets")
     pieces: list[bytes | bytearray | memoryview] = [
-        HEAD.pack(MAGIC, snapshot.lsn, count, len(snapshot.publishers)),
+        HEAD.pack(MAGIC, snapshot.lsn, count, snapshot.publishers_end),
         # A piece at a time: a kernel lets no other thread run.
         *(
             kernel.offsets_and_names(snapshot.offsets, snapshot.topics, at, min(at + NAMES_A_PIECE, count))
             for at in range(0, count, NAMES_A_PIECE)
         ),
-        b"".join(struct.pack("<H", len(name)) + name for name in snapshot.publishers),
+        publisher_piece(snapshot.publishers, snapshot.publishers_end),
     ]
     return [*pieces, crc32_of(pieces).to_bytes(4, "little")]
+
+
+def publisher_piece(names: Mapping[int, bytes], end: int) -> bytes:
+    """The client id of each number below `end`, empty where it is not known: a length of 0, in runs."""
+    pieces = []
+    at = 0
+    for number in sorted(names):
+        if at <= number < end:
+            pieces += [bytes(2 * (number - at)), PUBLISHER.pack(len(names[number])), names[number]]
+            at = number + 1
+    pieces.append(bytes(2 * (end - at)))
+    return b"".join(pieces)
 
 
 def decode_snapshot(raw: bytes) -> Snapshot | None:
@@ -57,17 +76,28 @@ def decode_snapshot(raw: bytes) -> Snapshot | None:
     _, lsn, topics, publishers = HEAD.unpack_from(raw)
     if lsn >= NUMBER_MAX:
         return None
-    found = Snapshot(lsn, [], array("Q"), [])
+    found = Snapshot(lsn, [], array("Q"), {}, max(1, publishers))
     at, end = HEAD.size, len(raw) - 4
-    for layout, count, names in ((TOPIC, topics, found.topics), (PUBLISHER, publishers, found.publishers)):
-        for _ in range(count):
-            if at + layout.size > end:
-                return None
-            *offset, length = layout.unpack_from(raw, at)
-            at += layout.size
-            found.offsets.extend(offset)
-            names.append(raw[at : at + length])
-            at += length
+    for _ in range(topics):
+        if at + TOPIC.size > end:
+            return None
+        offset, length = TOPIC.unpack_from(raw, at)
+        at += TOPIC.size
+        found.offsets.append(offset)
+        found.topics.append(raw[at : at + length])
+        at += length
+    number = 0
+    while number < publishers:
+        if number + RUN <= publishers and raw.startswith(NOT_KNOWN, at, end):
+            at, number = at + len(NOT_KNOWN), number + RUN
+            continue
+        if at + PUBLISHER.size > end:
+            return None
+        (length,) = PUBLISHER.unpack_from(raw, at)
+        at += PUBLISHER.size
+        if length:
+            found.publishers[number] = raw[at : at + length]
+        at, number = at + length, number + 1
     return found if at == end else None
 
 
@@ -86,17 +116,17 @@ def take_offsets(index: Index, offsets: array[int]) -> None:
 
 
 class Dictionary:
-    """The content of the next snapshot. topics, publishers: the partition's own lists, which only grow."""
+    """The content of the next snapshot. topics: the partition's own list, which only grows; publishers: its own."""
 
     def __init__(
-        self, files: Files, directory: str, topics: list[bytes], publishers: list[bytes], offsets: array[int],
+        self, files: Files, directory: str, topics: list[bytes], publishers: PublisherNames, offsets: array[int],
         lsn: int, saved_lsn: int,
     ) -> None:  # fmt: skip
         """offsets: as of `lsn`, below which all is sealed and synced; saved_lsn: the lsn in the file, -1: no file."""
         self._files, self._directory = files, directory
         self._topics, self._publishers = topics, publishers
         self._offsets = array("Q", offsets)
-        self._publishers_end = len(publishers)
+        self._publishers_end = publishers.next_number
         self.lsn, self.saved_lsn = lsn, saved_lsn
         self._seals = 0
         self._taken: dict[int, int] = {}  # base lsn -> end lsn of segments that one before them keeps waiting
@@ -130,7 +160,8 @@ class Dictionary:
                 self.lsn,
                 self._topics[: len(self._offsets)],
                 self._offsets,
-                self._publishers[: self._publishers_end],
+                self._publishers.copied(self._publishers_end),
+                self._publishers_end,
             )
             replace_file(self._files, f"{self._directory}/{SNAPSHOT}", *snapshot_pieces(snapshot))
             self.saved_lsn, self._seals = self.lsn, 0

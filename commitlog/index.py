@@ -7,7 +7,7 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 from zlib import crc32
 
@@ -294,11 +294,17 @@ def scan_places(files: Files, path: str, stop: int) -> list[ChunkPosition]:
 
 
 def load_publishers(
-    files: Files, segment_path: str, salt: int, end_lsn: int, stop: int, start: int = SEGMENT_HEADER_BYTES
+    files: Files,
+    segment_path: str,
+    salt: int,
+    end_lsn: int,
+    stop: int,
+    start: int = SEGMENT_HEADER_BYTES,
+    only: Container[int] | None = None,
 ) -> dict[int, bytes]:
     """The publishers of a segment: from its index file, or else by a scan of all chunks.
 
-    start: only of chunks from this byte on
+    start: only of chunks from this byte on; only: these numbers, None: all
     """
     path = index_path(segment_path)
     if files.exists(path):
@@ -306,7 +312,7 @@ def load_publishers(
         try:
             head = decode_head(files.read(handle, 0, HEAD.size), path, end_lsn, stop)
             section = checked(files.read(handle, *head.section(4)), head, 4, path)
-            return {numbers[0]: name for numbers, name in named(NAME, section)}
+            return {n: name for (n, _), name in named(NAME, section) if only is None or n in only}
         except Damaged:
             pass
         finally:
@@ -316,7 +322,8 @@ def load_publishers(
     try:
         for position, header in chunks_through(files, handle, salt, stop, start):
             if header.aux_len:
-                found.update(decode_aux(read_aux(files, handle, position, header)).publishers)
+                told = decode_aux(read_aux(files, handle, position, header)).publishers
+                found.update((n, name) for n, name in told if only is None or n in only)
     finally:
         files.close(handle)
     return found

@@ -8,7 +8,6 @@ from commitlog.write_group cimport WriteGroup
 
 cdef class Partition:
     cdef public Py_ssize_t wants_room
-    cdef public dict _publisher_numbers
     cdef public list _hot, _hot_lsns, _pending
     cdef public SegmentWriter writer
     cdef public WriteGroup _in_flight

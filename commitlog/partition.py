@@ -18,6 +18,7 @@ from commitlog.kernels import rows as kernel
 from commitlog.kernels.names import NumberOf
 from commitlog.os_errors import while_running
 from commitlog.partition_types import PartitionId
+from commitlog.publisher_names import PublisherNames
 from commitlog.recovery import Recovered
 from commitlog.retention import NoteJumps, SegmentRemoval, finished_ones, segments_to_drop, without_wanted
 from commitlog.row_layout import tag_publishers
@@ -47,8 +48,7 @@ class Partition:
         self.writer = writer
         self.topic_names = found.topic_names
         self.topic_ids = NumberOf(found.topic_names)
-        self.publisher_names = found.publishers
-        self._publisher_numbers = {name: number for number, name in enumerate(found.publishers)}
+        self.publisher_names: PublisherNames = found.publishers
         self.segments = segments
         self.next_offsets = found.next_offsets
         self.next_lsn = self.written_lsn = self.durable_lsn = self.marked_lsn = found.next_lsn
@@ -93,17 +93,14 @@ class Partition:
         return topic_id
 
     def add_publisher(self, client_id: str) -> int:
-        """The number of a publisher, from 1; added if its client id has none."""
-        name = client_id.encode()
-        number = self._publisher_numbers.get(name)
-        if number is None:
-            number = self._publisher_numbers[name] = len(self.publisher_names)
-            self.publisher_names.append(name)
-        return number
+        """The number of a publisher, from 1; added if its client id has none. Held until it is released."""
+        return self.publisher_names.hold(client_id.encode())
+
+    def release_publisher(self, number: int) -> None:
+        self.publisher_names.release(number)
 
     def known_publisher(self, client_id: str) -> int:
-        """The number of a publisher; 0 if it has none."""
-        return self._publisher_numbers.get(client_id.encode(), 0)
+        return self.publisher_names.known(client_id.encode())
 
     def time_near(self, lsn: int) -> int:
         """The approximate time of a record, µs since 1970: of its chunk in memory, else interpolated between segments.
@@ -249,6 +246,7 @@ class Partition:
         if gone >= HOT_TRIM or (gone and size < self._hot_bytes - (1 << 22)):
             self._hot_bytes = size
             del self._hot[:gone], self._hot_lsns[:gone]
+        self.publisher_names.trim(self.next_lsn, self._hot_lsns[0] if self._hot_lsns else self.next_lsn)
 
     # Reading
 
@@ -275,7 +273,9 @@ class Partition:
     def cold_read(self, lsn: int, bytes_max: int = 1 << 20) -> ColdRead:
         """A read from disk, for another thread."""
         segments = self.segments
-        return ColdRead(self.files, segments.snapshot(), segments.cache, lsn, self._readable_lsn(), bytes_max)
+        return ColdRead(
+            self.files, segments.snapshot(), segments.cache, lsn, self._readable_lsn(), bytes_max, self.publisher_names
+        )  # fmt: skip
 
     def find_time(self, ts_us: int) -> FindTime:
         """A search, for another thread, for the first lsn with that time or a later one."""

@@ -50,6 +50,12 @@ class AckSource(Protocol):
     def uncommitted_tags(self) -> Iterator[tuple[int, int]]: ...
 
 
+class NamesOfPublishers(Protocol):
+    """Client ids by publisher number."""
+
+    def get(self, number: int, default: bytes, /) -> bytes: ...
+
+
 class PartitionReader(Protocol):
     """A partition of this shard or of another one. is_mirrored: another shard owns it; is_volatile: it has no files"""
 
@@ -61,8 +67,9 @@ class PartitionReader(Protocol):
     generation: int
     stream: str
     topic_names: list[bytes]
-    publisher_names: list[bytes]
 
+    @property
+    def publisher_names(self) -> NamesOfPublishers: ...
     @property
     def topic_ids(self) -> NumberIndex: ...
     @property
@@ -78,6 +85,7 @@ class PartitionReader(Protocol):
     def read(self, lsn: int, bytes_max: int = 1) -> list[Chunk | Gap]: ...
     def add_topic(self, name: bytes) -> int: ...
     def add_publisher(self, client_id: str) -> int: ...
+    def release_publisher(self, number: int) -> None: ...
     def known_publisher(self, client_id: str) -> int: ...
 
 

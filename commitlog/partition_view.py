@@ -150,7 +150,7 @@ class PartitionView:
         if self._names is None:
             snapshot = maybe_snapshot(self._files, self.directory)
             topics = dict(enumerate(snapshot.topics)) if snapshot is not None else {}
-            publishers = dict(enumerate(snapshot.publishers)) if snapshot is not None else {}
+            publishers = dict(snapshot.publishers) if snapshot is not None else {}
             for segment in self._segments:
                 if snapshot is None or (segment.end_lsn or 0) > snapshot.lsn:
                     index = self._index(segment)

@@ -17,6 +17,7 @@ from commitlog.files import Files
 from commitlog.index import Index, load_places, maybe_index, read_segment
 from commitlog.manifest import Edit, Manifest, clock_edit
 from commitlog.preallocation import data_end
+from commitlog.publisher_names import PublisherNames
 from commitlog.segments import SegmentFile
 from commitlog.tail_scan import examine
 
@@ -49,7 +50,7 @@ class Recovered:
     leftover: list[str] = field(default_factory=list)
     topic_names: list[bytes] = field(default_factory=list)
     next_offsets: array[int] = field(default_factory=lambda: array("Q"))
-    publishers: list[bytes] = field(default_factory=lambda: [b""])
+    publishers: PublisherNames = field(default_factory=lambda: PublisherNames({}, 1))
     last_ts: int = 0
     epoch: int = 1
     snapshot_lsn: int = -1
@@ -92,7 +93,7 @@ def load_snapshot(files: Files, directory: str, found: Recovered) -> None:
     if snapshot is not None:
         found.snapshot_lsn = snapshot.lsn
         found.topic_names, found.next_offsets = snapshot.topics, snapshot.offsets
-        found.publishers = snapshot.publishers or [b""]
+        found.publishers = PublisherNames(snapshot.publishers, snapshot.publishers_end)
 
 
 def add_segment(files: Files, listed: Found, found: Recovered, tail: KnownTail | None = None) -> None:
@@ -228,7 +229,4 @@ def add_names(topics: dict[int, bytes], publishers: dict[int, bytes], found: Rec
     names.extend([b""] * (more - len(names)))
     for topic_id, name in topics.items():
         names[topic_id] = name
-    for number, name in publishers.items():
-        while len(found.publishers) <= number:
-            found.publishers.append(b"")
-        found.publishers[number] = name
+    found.publishers.learn(publishers)

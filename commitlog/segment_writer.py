@@ -145,6 +145,7 @@ class SegmentWriter:
         self.must_end = False
         self._layout.begin_segment(salt)
         self._base_lsn, self._draft = base_lsn, IndexBuilder(self._names.topics)
+        self._names.publishers.written = self._draft.index.publishers
         if self.tap is not None:
             self.tap.opened(name, base_lsn, opening)
         return Opened(self.path, header)

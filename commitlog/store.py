@@ -62,6 +62,12 @@ class Store:
         stream = stream_of(topic, self.streams, self._matches)
         return self._first_of[stream] + partition_of(topic, self.streams[stream].partitions)
 
+    def release_publishers(self, numbers: Sequence[int]) -> None:
+        """A publisher publishes nothing more. numbers: its own, by partition, 0: none"""
+        for partition, number in zip(self.partitions, numbers, strict=True):
+            if number:
+                partition.release_publisher(number)
+
     @property
     def newest_us(self) -> int:
         """The newest timestamp in any partition, µs since 1970; 0 when there is none."""
@@ -86,7 +92,15 @@ class Store:
                 continue
             for place in segments.cache.places(self._files, segment):
                 if place.next_lsn > from_lsn and (place.flags & flag or not flag):
-                    read = ColdRead(self._files, [segment], segments.cache, place.base_lsn, place.next_lsn, 1)
+                    read = ColdRead(
+                        self._files,
+                        [segment],
+                        segments.cache,
+                        place.base_lsn,
+                        place.next_lsn,
+                        1,
+                        partition.publisher_names,
+                    )
                     yield from read.run()
 
     def close(self) -> list[LogFailure]:

@@ -31,7 +31,7 @@ class VolatilePartition:
         self.stream = spec.name
         self.topic_names: list[bytes] = []
         self.topic_ids: dict[bytes, int] = {}
-        self.publisher_names = [b""]
+        self.publisher_names: dict[int, bytes] = {}
         self.next_offsets = array("Q")
         self.next_lsn = self.first_lsn = now_us // 1000
         self._bytes_max = bytes_max
@@ -59,6 +59,9 @@ class VolatilePartition:
         return 0
 
     add_publisher = known_publisher
+
+    def release_publisher(self, number: int) -> None:
+        pass
 
     def append(
         self, rows: bytearray | memoryview, frames: Buffer, count: int, flags: int, now_us: int, tags: bytes = b"",

@@ -29,6 +29,7 @@ class Groups:
         self.filters = FilterIndex()
         self.visits_left = 1 << 60  # nodes that matches may look at in this turn
         self.visits_reserved = 0  # those of them that are not for matches ahead
+        self.rematch_visits = 0  # made for topics that were matched before, since somebody last took them
         self.turn = 0  # so many have begun
         self._under_way: dict[str, TopicMatching] = {}  # topics whose match takes more than a turn
         self.ended: list[Group] = []  # groups without a member whose filters `remove_some_filters` removes
@@ -159,7 +160,10 @@ class Groups:
             if self.visits_left <= 0:
                 return
             if not matching.over:
-                self.visits_left -= matching.go_on(self.filters, self.visits_left)
+                spent = matching.go_on(self.filters, self.visits_left)
+                self.visits_left -= spent
+                if matching.wanted_at == FOR_GOOD:
+                    self.rematch_visits += spent
 
     def is_under_way(self, topic: str) -> bool:
         """Whether a match has begun, and was continued in this turn or the last one."""

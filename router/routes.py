@@ -12,7 +12,7 @@ from router.groups import Groups
 from router.kernels import routes as kernel
 from router.reader import DENIED, Group
 
-UNKNOWN = 0
+UNKNOWN, STALE = 0, 1  # a topic that was never matched; one that is to be matched again
 NUMBERS_END = 1 << 31
 Route = tuple[tuple[Group, int], ...]
 Places = memoryview | None  # row of a chunk -> place in a list of distinct routes; None: there is one
@@ -25,7 +25,7 @@ class RouteTable:
         self._groups = groups
         self._names = names
         self._of_topic = array("I")
-        self._least = self._next = UNKNOWN + 1  # routes with numbers below `_least` are invalid
+        self._least = self._next = STALE + 1  # routes with numbers below `_least` are invalid
         self._interned: dict[Route, int] = {}
         self._routes: dict[int, Route] = {}
         self._topics: dict[int, int] = {}  # route -> how many topics have it; unused ones are removed
@@ -45,15 +45,15 @@ class RouteTable:
         self._interned, self._routes, self._topics = {}, {}, {}
         self.denied = set()
         if self._least > NUMBERS_END:
-            self._of_topic = array("I", bytes(4 * len(self._of_topic)))
-            self._least = self._next = UNKNOWN + 1
+            self._of_topic = array("I", [STALE if number else UNKNOWN for number in self._of_topic])
+            self._least = self._next = STALE + 1
 
     def forget_topic(self, topic_id: int) -> None:
         """Match one topic again when its next message comes."""
         self.epoch += 1
         if topic_id >= len(self._of_topic) or (number := self._of_topic[topic_id]) < self._least:
             return
-        self._of_topic[topic_id] = UNKNOWN
+        self._of_topic[topic_id] = STALE
         self._topics[number] -= 1
         if not self._topics[number]:
             del self._topics[number]
@@ -79,7 +79,10 @@ class RouteTable:
 
     def _match(self, topic_id: int) -> bool:
         """Find the route of a topic; False: the match continues in another turn."""
+        left = self._groups.visits_left
         route = self._groups.route(self._names[topic_id].decode())
+        if self._of_topic[topic_id]:
+            self._groups.rematch_visits += left - self._groups.visits_left
         if route is None:
             return False
         self.matched += 1

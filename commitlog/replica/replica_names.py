@@ -20,6 +20,7 @@ from commitlog.dictionary import (
 )
 from commitlog.files import Files, replace_file
 from commitlog.index import Index, index_path, maybe_index, read_segment, write_index
+from commitlog.publisher_names import PublisherNames
 from commitlog.replica.inventory import SegmentState
 from commitlog.topic_table import topic_table
 
@@ -36,7 +37,7 @@ class ReplicaNames:
         self._files, self._directory = files, directory
         self._lock = Lock()
         self._topics: list[bytes] = []
-        self._publishers: list[bytes] = []
+        self._publishers = PublisherNames({}, 1)
         self._dictionary = self._loaded(first_lsn)
 
     @property
@@ -113,11 +114,11 @@ class ReplicaNames:
         snapshot = maybe_snapshot(self._files, self._directory)
         lsn = saved_lsn = -1
         offsets = array("Q")
-        self._topics, self._publishers = [], [b""]
+        self._topics, self._publishers = [], PublisherNames({}, 1)
         if snapshot is not None:
             lsn = saved_lsn = snapshot.lsn
             self._topics, offsets = snapshot.topics, snapshot.offsets
-            self._publishers = snapshot.publishers or [b""]
+            self._publishers = PublisherNames(snapshot.publishers, snapshot.publishers_end)
         return Dictionary(
             self._files, self._directory, self._topics, self._publishers, offsets, max(lsn, first_lsn), saved_lsn
         )  # fmt: skip
@@ -127,9 +128,7 @@ class ReplicaNames:
         self._topics.extend([b""] * (highest + 1 - len(self._topics)))
         for number, name in index.names.items():
             self._topics[number] = name
-        self._publishers.extend([b""] * (max(index.publishers, default=0) + 1 - len(self._publishers)))
-        for number, name in index.publishers.items():
-            self._publishers[number] = name
+        self._publishers.learn(index.publishers)
         self._dictionary.take(index, segment.base_lsn, segment.end_lsn)
 
 

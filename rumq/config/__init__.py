@@ -275,8 +275,9 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     new_topic_visits_per_second_max: Annotated[
         int,
         number(
-            "filter nodes that the new topics of a user, or an address, may have visited, beyond 64 each; "
-            "beyond it clients with new topics are read later; 0: no limit",
+            "filter nodes that the new topics of a user, or an address, may have visited, beyond 64 each, and apart "
+            "from that those that topics matched again for its subscriptions have; beyond it clients with new topics, "
+            "or that subscribe, are read later; 0: no limit",
             "visits/s", 0, 10**12
         ),
     ] = 200_000

@@ -213,11 +213,12 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
 
     # Sessions and their journal
     topics = TopicRegistry(store, events)
-    wills = WillPublisher(events, context.policies, store, turn.batches, topics)
+    budget = NewTopicBudget(router.groups, clock, lambda: broker.limits)
+    wills = WillPublisher(events, context.policies, store, turn.batches, topics, budget.charge_will)
     recorder = JournalRecorder()
     registry = Registry(
-        commands, lambda *will: events.alone("will", lambda: wills.publish_will(*will)), recorder
-    )
+        commands, lambda *w: events.alone("will", lambda: wills.publish_will(*w)), recorder, store.release_publishers
+    )  # fmt: skip
     sessions = registry.sessions
     journal = JournalWriter(
         store.internal, store.partitions, recorder, router, sessions.get, clock, lifecycle, lambda: orders.in_force(),
@@ -349,7 +350,6 @@ def build_shard(store: Store, context: ShardContext, platform: Platform) -> Shar
     auth_pool = AuthPool(pump.watch, timers.later, lambda: clock.monotonic)
     access_gate = AccessGate(clock)
     logins = Logins(auth_pool, pump, placement, clock, events, access_gate)
-    budget = NewTopicBudget(router.groups, clock, lambda: broker.limits)
     gate = PublishGate(store, turn.batches, topics, admission, retained_quota, backpressure, budget)
     records = ClientRecords(
         registry, recorder, 1 << len(store.partitions), KeepAliveMonitor(), drop_counters, totals

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from commitlog import Chunk, Gap, NotInMemory, Partition, Store, StreamSpec, open_store
 from commitlog.chunk import FLAG_QOS
+from commitlog.cold_reads import publishers_in
 from commitlog.files import Files
 from commitlog.log_reader import LogReader
 from commitlog.partition_view import PartitionView
@@ -128,6 +129,12 @@ def index(partition: Partition) -> None:
         job.run()
 
 
+def client_ids(partition: Partition, chunk: Chunk) -> dict[int, bytes]:
+    """By number, of a chunk's publishers: those that came with it, or the partition's."""
+    names = partition.publisher_names if chunk.publishers is None else chunk.publishers
+    return {number: names.get(number, b"") for number in publishers_in(chunk.rows)}
+
+
 def everything(partition: Partition) -> tuple[list[Seen], list[Gap]]:
     """All that is committed, read through memory and disk; and the gaps."""
     found: list[Seen] = []
@@ -143,7 +150,7 @@ def everything(partition: Partition) -> tuple[list[Seen], list[Gap]]:
             if isinstance(piece, Gap):
                 gaps.append(piece)
             else:
-                names = dict(enumerate(partition.topic_names)), dict(enumerate(partition.publisher_names))
+                names = dict(enumerate(partition.topic_names)), client_ids(partition, piece)
                 found += [seen for seen in rows_of(piece, names) if seen.lsn >= lsn]
             lsn = max(lsn, piece.next_lsn)
     return found, gaps
@@ -218,3 +225,10 @@ def filled(
         append(partition, some_records(10, 10 * group))
         write(partition)
     return files.after_kill()
+
+
+def same_publishers(one: Partition, other: Partition) -> bool:
+    """Whether both have the same client ids by the same numbers, and go on with the same one."""
+    ours, theirs = one.publisher_names, other.publisher_names
+    end = ours.next_number
+    return end == theirs.next_number and ours.copied(end) == theirs.copied(end)

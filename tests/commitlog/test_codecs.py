@@ -163,11 +163,15 @@ def test_an_index_says_what_it_was_told(
             decode_index(raw, "i", end, stop)
 
 
-@given(topics=st.lists(st.tuples(NAMES, U64), max_size=6), publishers=st.lists(NAMES, max_size=6), lsn=U62)
+@given(
+    topics=st.lists(st.tuples(NAMES, U64), max_size=6),
+    publishers=st.dictionaries(st.integers(1, 9), NAMES.filter(bool), max_size=6),
+    lsn=U62,
+)
 def test_a_snapshot_says_what_it_was_told(
-    topics: list[tuple[bytes, int]], publishers: list[bytes], lsn: int
+    topics: list[tuple[bytes, int]], publishers: dict[int, bytes], lsn: int
 ) -> None:
-    snapshot = Snapshot(lsn, [n for n, _ in topics], array("Q", [o for _, o in topics]), publishers)
+    snapshot = Snapshot(lsn, [n for n, _ in topics], array("Q", [o for _, o in topics]), publishers, 10)
     raw = b"".join(snapshot_pieces(snapshot))
     assert decode_snapshot(raw) == snapshot
     for at in range(len(raw)):

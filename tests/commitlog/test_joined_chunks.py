@@ -23,7 +23,7 @@ def test_chunks_that_are_joined_have_the_same_records(sizes: list[int], bytes_ma
         else:
             pieces.append(Gap(lsn, lsn + 3, "damaged"))
         lsn += size or 3
-    names = dict(enumerate(partition.topic_names)), dict(enumerate(partition.publisher_names))
+    names = dict(enumerate(partition.topic_names)), {0: b"", **partition.publisher_names.copied(1 << 32)}
 
     def records(chunks: list[Chunk | Gap]) -> list[object]:
         return [each for one in chunks for each in ([one] if isinstance(one, Gap) else rows_of(one, names))]

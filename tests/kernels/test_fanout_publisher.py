@@ -7,7 +7,7 @@ import pytest
 from tests.kernel_forms import forms
 
 ROW_V5 = 16
-NAMES = [b"", b"device-1", b"", b"device-3"]
+NAMES = {1: b"device-1", 3: b"device-3"}
 
 
 @pytest.fixture(params=forms("rumq.mqtt.kernels.fanout"))
@@ -33,7 +33,7 @@ def chunk(*publishers: int, properties: bytes = b"\0") -> tuple[bytes, bytes]:
 
 def built(
     kernel: Any,
-    publishers: list[bytes] | None,
+    publishers: dict[int, bytes] | None,
     *numbers: int,
     v5: bool = True,
     located: bytes = b"",
@@ -104,10 +104,10 @@ def test_it_counts_against_the_largest_packet(kernel: Any) -> None:
 
 
 def test_names_that_come_later_are_seen(kernel: Any) -> None:
-    names = [b""]
+    names: dict[int, bytes] = {}
     form = kernel.Form(0, 0, False, b"", b"", names)
     assert not form.plain() and kernel.Form(0, 0, False, b"", b"", None).plain()
-    names.append(b"new")
+    names[1] = b"new"
     rows, frames = chunk(1)
     blob, _ = kernel.build(rows, frames, 0, 1, 5, 0, [form], None, None, True, 0, 0, 0, None, 0, 1 << 40)
     assert bytes(blob.data) == frame(told(b"new"))

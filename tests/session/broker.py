@@ -63,13 +63,18 @@ class Broker:
         self.journal = JournalRecorder()
         self.journal_bit = 2
         self.wills: list[str] = []
+        self.released: list[Any] = []  # publisher numbers of sessions that ended
         self.registry = Registry(
-            self.commands, lambda _, will, __: self.wills.append(will.topic), self.journal
+            self.commands,
+            lambda _, will, __: self.wills.append(will.topic),
+            self.journal,
+            self.released.append,
         )
         self.drop_counters, self.shard_totals = DropCounters(), ShardTotals()
         self.batches = [Batch()]
         self.topics: Any = {}
         self.topics_max = 100
+        self.change_waits: list[float] = []  # of who subscribes or unsubscribes
         self.topic_waits: list[float | None] = []  # of who publishes to new topics
         self.keep_alive_monitor = KeepAliveMonitor()
         self.backpressure = self
@@ -123,6 +128,9 @@ class Broker:
 
     def match_topic(self, client: Any, name: bytes) -> float | None:
         return self.topic_waits.pop(0) if self.topic_waits else None
+
+    def change_filters(self, client: Any) -> float:
+        return self.change_waits.pop(0) if self.change_waits else 0.0
 
     def refuse_topic(self, name: bytes, client: Any, user_topics_max: int | None) -> str:
         return "too many topics"

@@ -2,6 +2,14 @@
 
 docs/replay.md and docs/publishers.md"""
 
+from typing import Protocol
+
+
+class PublisherNames(Protocol):
+    """Client ids by publisher number: of a partition, or of one chunk."""
+
+    def get(self, number: int, default: bytes, /) -> bytes: ...
+
 
 def pair(name: bytes, value: bytes) -> bytes:
     """One user property, encoded."""
@@ -38,8 +46,7 @@ def location(located: bytes, topic_offset: int, lsn: int, ts_us: int) -> bytes:
     )
 
 
-def published_by(publishers: list, number: int) -> bytes:
+def published_by(publishers: PublisherNames, number: int) -> bytes:
     """The user property that tells a subscriber who published; empty where the log does not name a publisher."""
-    if number >= len(publishers) or not publishers[number]:
-        return b""
-    return pair(b"rumq-publisher", publishers[number])
+    name = publishers.get(number, b"")
+    return pair(b"rumq-publisher", name) if name else b""

@@ -161,6 +161,11 @@ class BrokerPort(AckBroker, Protocol):
 
         returns: how many seconds it has to wait before it asks again, 0.0: until the next turn; None: it is done"""
 
+    def change_filters(self, client: ClientInfo) -> float:
+        """A client is about to subscribe or unsubscribe: that topics are matched again is at its expense.
+
+        returns: how many seconds it has to wait before it asks again; 0.0: it may"""
+
     def refuse_topic(self, name: bytes, client: ClientInfo, user_topics_max: int | None) -> str:
         """Count a message for a topic that there is no room for; returns why.
 

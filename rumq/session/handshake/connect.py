@@ -54,7 +54,9 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     properties = connack_properties(client, connect, session, told, told_of_method)
     authorization.find_permit(client, client_id)
     session.will = authorization.permitted_will(client, connect)
-    session.author = author_of(identity, policy.name) if session.will is not None else None
+    session.author = None
+    if session.will is not None:
+        session.author = author_of(identity, policy.name, client.address)
     broker.journal.connected(session)
     window_limit = min(client.limits.inflight_max, connect.properties.get("receive_maximum", 65535))
     connected = Connected(client, session, wire_of(client, session), window_limit)

@@ -95,7 +95,7 @@ class Reauthentication:
         authorization.find_permit(client, session.client_id)
         authorization.recheck_subscriptions(client)
         if session.author is not None:
-            session.author = author_of(identity, client.policy.name)
+            session.author = author_of(identity, client.policy.name, client.address)
             client.broker.journal.will(session)
         self._send(Reason.SUCCESS, identity.last_data)
         client.broker.event("client.proved", client, user=identity.user, method=identity.method)

@@ -195,7 +195,7 @@ class Connected:
             self.paused = self.is_metered = False
             if call is not None:
                 run_confined(self, call)
-            if not self.client.closed and not self.held:
+            if not (self.client.closed or self.held or self.paused):
                 self.transport.resume_reading()
 
     def next_turn(self, call: Callable[[], None]) -> None:

@@ -14,13 +14,14 @@ from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.wire import Fields
 from rumq.session.connection import packet_order
-from rumq.session.connection.client_state import Client, RequestResponder
+from rumq.session.connection.client_state import Client, RequestResponder, run_confined
 from rumq.session.journal.recorder import REFUSED
 from rumq.session.protocol import publish_checks
 from rumq.session.protocol import subscribe as requests
 from rumq.session.protocol.batched_subscribe import LISTS, SHORT_BYTES, BatchedRequest
 
 PACKETS_A_TURN = 256  # of one client
+CHANGE_SECONDS_MAX = 10.0  # a client that waits to change filters asks again after so long
 PROPERTIES_BYTES_MAX = 1 << 16  # of a packet that is no PUBLISH: all of them are checked in one turn
 PINGRESP = encode(p.Pingresp(), 4)
 PUBACK, PUBREC, PUBREL, PUBCOMP = (
@@ -36,6 +37,31 @@ def serve(responder: RequestResponder, first_byte: int, body: bytes) -> int:
     client, packet_type = responder.client, first_byte >> 4
     if client.wire is not None:
         client.wire.others += 1
+    if packet_type in LISTS and (seconds := client.broker.change_filters(client)):
+        responder.pause()
+        wait_to_change(responder, first_byte, body, seconds)
+        return 1
+    return serve_now(responder, first_byte, body)
+
+
+def wait_to_change(responder: RequestResponder, first_byte: int, body: bytes, seconds: float) -> None:
+    """Serve a SUBSCRIBE or UNSUBSCRIBE later: the topics that its holder's last ones have matched again were many."""
+    broker = responder.client.broker
+
+    def again() -> None:
+        if seconds := broker.change_filters(responder.client):
+            wait_to_change(responder, first_byte, body, seconds)
+        else:
+            responder.resume(finish)
+
+    def finish() -> None:
+        serve_now(responder, first_byte, body)
+
+    broker.later(min(seconds, CHANGE_SECONDS_MAX), partial(run_confined, responder, again))
+
+
+def serve_now(responder: RequestResponder, first_byte: int, body: bytes) -> int:
+    client, packet_type = responder.client, first_byte >> 4
     if len(body) > SHORT_BYTES and packet_type in LISTS:
         if client.version == 5:
             check_properties(body)

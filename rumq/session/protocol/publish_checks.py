@@ -133,7 +133,8 @@ def supply(client: Client, wire: Wire) -> None:
         assert session is not None
         if wire.publishers is None:
             wire.publishers = session.own_publishers(len(broker.batches))
-        wire.publishers[wire.partition] = broker.publisher_number(wire.partition, session.client_id)
+        if not wire.publishers[wire.partition]:  # its will may have given it one
+            wire.publishers[wire.partition] = broker.publisher_number(wire.partition, session.client_id)
     elif stop == ingest.FULL:
         broker.batches[wire.partition].grow(wire.frame_bytes)
     else:

@@ -4,7 +4,7 @@ MQTT 5.0, 3.1.2.4, 3.1.2.5, 3.1.2.11.2, 3.1.3.2.2 and 4.1. Time is an argument, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 from router.commands import CommandQueue, Detach, End
@@ -37,8 +37,14 @@ class Registry:
 
     filter_totals: of their filters; expired: number so far"""
 
-    def __init__(self, commands: CommandQueue, publish_will: PublishWill, journal: SessionJournal) -> None:
-        """publish_will: called when one is due, with (session that left it, will, session that its client has now)"""
+    def __init__(
+        self, commands: CommandQueue, publish_will: PublishWill, journal: SessionJournal,
+        release_publishers: Callable[[Sequence[int]], None],
+    ) -> None:  # fmt: skip
+        """publish_will: called when one is due, with (session that left it, will, session that its client has now)
+
+        release_publishers: called with the numbers of a session that ends, by partition (0: none)"""
+        self._release_publishers = release_publishers
         self._journal = journal
         self.sessions: dict[str, Session] = {}
         self._commands = commands
@@ -170,6 +176,9 @@ class Registry:
             session.asked.count_for("", None)
         if self.sessions.get(session.key) is session:
             del self.sessions[session.key]
+        if session.publishers is not None:
+            self._release_publishers(session.publishers)
+            session.publishers = None
         will, session.will = session.will, None
         unacknowledged = []
         if session.window is not None:

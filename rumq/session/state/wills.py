@@ -15,17 +15,20 @@ from rumq.auth.permit import Permit
 from rumq.auth.rules import Rules
 from rumq.mqtt.packets import Publish, Will
 from rumq.mqtt.properties import Properties
+from rumq.session.state.persistent_sessions import holder_of
 
 
 class Author(msgspec.Struct, frozen=True, array_like=True):
     """The identity that left a will, as the journal has it. listener: its name
 
-    certificate: common name, subject and further names; empty for none"""
+    certificate: common name, subject and further names; empty for none; holder: who pays for a topic that the will
+    creates (`persistent_sessions.holder_of`), empty in older journals"""
 
     user: str | None
     groups: list[str]
     certificate: list[str]
     listener: str
+    holder: str = ""
 
 
 class ListenerRules(Protocol):
@@ -59,11 +62,12 @@ def rules_permit_will(
     )
 
 
-def author_of(identity: Identity, listener: str) -> Author:
-    """listener: its name"""
+def author_of(identity: Identity, listener: str, address: str = "") -> Author:
+    """listener: its name; address: of the client"""
     shown = identity.certificate
     certificate = [] if shown is None else [shown.common_name, shown.subject, *shown.names]
-    return Author(identity.user, sorted(identity.groups), certificate, listener)
+    holder = holder_of(identity.user, address) if address or identity.user is not None else ""
+    return Author(identity.user, sorted(identity.groups), certificate, listener, holder)
 
 
 def identity_of(author: Author | None) -> Identity:

@@ -47,6 +47,8 @@ class IncomingPartition:
         told = []
         for number, name in message.publishers:
             ours = self._partition.add_publisher(name.decode())
+            if number < len(self._publishers) and self._publishers[number] != UNKNOWN:
+                self._partition.release_publisher(self._publishers[number])
             put(self._publishers, number, ours)
             told.append((number, ours))
         if told:
@@ -62,6 +64,12 @@ class IncomingPartition:
             bytes(raw[frames_end:]), struct.pack("<QQ", self.source, message.sequence),
         )  # fmt: skip
         return Appended(self._partition.index, chunk)
+
+    def close(self) -> None:
+        """The other shard is gone: its publishers are nobody's."""
+        for number in self._publishers:
+            if number and number != UNKNOWN:
+                self._partition.release_publisher(number)
 
     def step_done(self) -> None:
         """The commands have been carried out: all records up to here are in the partition."""
@@ -103,12 +111,15 @@ class PublishReceiver:
         self.incoming: dict[int, IncomingPartition] = {}
 
     def joined(self, incarnation: int) -> None:
+        self.lost()
         for partition in self._partitions:
             self.incoming[partition.index] = IncomingPartition(
                 partition, incarnation, partial(self._topics.number, partition)
             )
 
     def lost(self) -> None:
+        for incoming in self.incoming.values():
+            incoming.close()
         self.incoming = {}
 
     def published(self, link: BusLink, message: Published, raw: memoryview) -> None:

@@ -15,6 +15,7 @@ from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.kernels import rows as kernel
 from commitlog.row_layout import PUBLISHER_WORD, ROW, ROW_RETAIN, tag_publishers
 from rumq.shards.bus.messages import Published
+from rumq.shards.bus.numbered_publishers import NumberedPublishers
 from rumq.tracing.trace import Wire
 
 Say = Callable[..., None]
@@ -61,8 +62,7 @@ class PublishSender:
         self.pending_bytes = 0
         self.topic_ids: dict[bytes, int] = {}
         self._topics: list[bytes] = []
-        self._publishers: list[bytes] = [b""]
-        self._publisher_numbers: dict[bytes, int] = {}
+        self._publishers = NumberedPublishers()
         self.theirs = array("I", [0])  # our publisher number -> the owner's, 0 until it is told
         self._seen_topics = bytearray()
         self._seen_publishers = bytearray()
@@ -79,16 +79,20 @@ class PublishSender:
         return number
 
     def add_publisher(self, client_id: str) -> int:
-        name = client_id.encode()
-        number = self._publisher_numbers.get(name)
-        if number is None:
-            number = self._publisher_numbers[name] = len(self._publishers)
-            self._publishers.append(name)
-            self.theirs.append(0)
+        number, is_new = self._publishers.hold(client_id.encode(), self.committed_lsn)
+        if is_new:
+            # A number that was another's: the owner is told the name with the first record.
+            self.theirs.extend([0] * (number + 1 - len(self.theirs)))
+            self.theirs[number] = 0
+            if number < len(self._seen_publishers):
+                self._seen_publishers[number] = 0
         return number
 
+    def release_publisher(self, number: int) -> None:
+        self._publishers.release(number)
+
     def known_publisher(self, client_id: str) -> int:
-        return self._publisher_numbers.get(client_id.encode(), 0)
+        return self._publishers.known(client_id.encode())
 
     def numbered(self, pairs: list[tuple[int, int]]) -> None:
         """The owner has told its numbers of our publishers."""
@@ -99,7 +103,7 @@ class PublishSender:
 
     def publisher_name(self, number: int) -> bytes:
         """The client id of a publisher, by our number."""
-        return self._publishers[number]
+        return self._publishers.names[number]
 
     def append(
         self, rows: bytearray, frames: bytes, count: int, flags: int, tags: bytes, traced: Wire = NONE_TRACED
@@ -109,18 +113,19 @@ class PublishSender:
         batch = Batch(self.next_lsn, rows, frames, count, flags, tags, traced)
         self._waiting.append(batch)
         self.pending_bytes += batch.bytes
+        self._publishers.appended(self.next_lsn)
         if self._say is not None:
             self._hand_over(batch)
 
     def _hand_over(self, batch: Batch) -> None:
         assert self._say is not None
-        for seen, names in ((self._seen_topics, self._topics), (self._seen_publishers, self._publishers)):
+        names_of = self._publishers.names
+        for seen, names in ((self._seen_topics, self._topics), (self._seen_publishers, names_of)):
             if len(seen) < len(names):
                 seen.extend(bytes(len(names) - len(seen) + 1024))
         topics = [(n, self._topics[n]) for n, _ in kernel.first_seen(batch.rows, 0, self._seen_topics)]
         publishers = [
-            (n, self._publishers[n])
-            for n, _ in kernel.first_seen(batch.rows, PUBLISHER_WORD, self._seen_publishers)
+            (n, names_of[n]) for n, _ in kernel.first_seen(batch.rows, PUBLISHER_WORD, self._seen_publishers)
         ]
         message = Published(
             self.index, batch.sequence, batch.count, batch.flags, topics, publishers, len(batch.rows),

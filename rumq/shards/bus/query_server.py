@@ -37,8 +37,7 @@ class Names(Protocol):
 
     def sent(self, index: int) -> int: ...
 
-    def introduce(self, index: int) -> None: ...
-    def introduce_all(self) -> None: ...
+    def introduce(self, index: int, rows: Raw, own: dict[int, bytes] | None = None) -> None: ...
 
 
 class Asker(NamedTuple):
@@ -90,6 +89,10 @@ class QueryServer:
         raw: list[Raw] = []
         names: m.Names = []
         seen = bytearray(len(partition.topic_names))
+        chunks = list(chunks)
+        for chunk in chunks:
+            if isinstance(chunk, Chunk):
+                asker.names.introduce(question.partition, chunk.rows, chunk.publishers)
         for chunk in joined(chunks):
             if isinstance(chunk, Gap):
                 pieces.append(m.Piece(chunk.base_lsn, chunk.next_lsn, 0, 0, 0, 0, chunk.why))
@@ -104,7 +107,6 @@ class QueryServer:
         answer = m.Chunks(
             question.request, question.partition, partition.first_lsn, names, pieces, str(fault) if fault else ""
         )  # fmt: skip
-        asker.names.introduce(question.partition)
         asker.link.say(answer, *raw)
 
     # Beginnings
@@ -112,7 +114,7 @@ class QueryServer:
     def find_start(self, asker: Asker, question: m.FindStart) -> None:
         def done(found: Found | None, fault: BaseException | None) -> None:
             lsns, retained = found or ({}, [])
-            asker.names.introduce_all()
+            introduce(asker, retained)
             for at in range(0, len(retained), RETAINED_A_PIECE):
                 some = items_of(retained[at : at + RETAINED_A_PIECE])
                 asker.link.say(m.Found(question.request, {}, some, more=True))
@@ -144,7 +146,7 @@ class QueryServer:
             if link.transport.room > 0:
                 messages += search.next_messages()
                 if messages or search.over:
-                    asker.names.introduce_all()
+                    introduce(asker, messages)
                     link.say(m.Found(question.request, {}, items_of(messages), more=not search.over))
                     messages = []
             if not search.over:
@@ -235,6 +237,15 @@ class RestartQueries:
         begin()
 
 
+def introduce(asker: Asker, messages: Iterable[Retained]) -> None:
+    """Name the publishers of retained messages."""
+    rows: dict[int, list[bytes]] = {}
+    for message in messages:
+        rows.setdefault(message.partition, []).append(bytes(message.row))
+    for index, of_partition in rows.items():
+        asker.names.introduce(index, b"".join(of_partition))
+
+
 def items_of(messages: Iterable[Retained]) -> list[m.RetainedItem]:
     return [
         m.RetainedItem(r.topic, r.partition, r.lsn, r.base_ts, bytes(r.row), bytes(r.frame)) for r in messages
@@ -253,6 +264,7 @@ def log_tags(store: Store, partition: Partition, from_lsn: int) -> Iterator[tupl
     for chunk in store.chunks_with(partition, FLAG_QOS, from_lsn):
         if isinstance(chunk, Gap) or not chunk.tags:
             continue
+        names = partition.publisher_names if chunk.publishers is None else chunk.publishers
         for row, publisher, packet_id in tag_publishers(chunk.rows, chunk.tags):
             if chunk.base_lsn + row >= from_lsn:
-                yield partition.publisher_names[publisher].decode(), packet_id
+                yield names.get(publisher, b"").decode(), packet_id

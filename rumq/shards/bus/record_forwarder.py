@@ -5,12 +5,13 @@ log when there is room: nothing is queued for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from commitlog.chunk import FLAG_UNIFORM
-from commitlog.cold_reads import clipped
+from commitlog.cold_reads import clipped, publishers_in
 from commitlog.kernels import rows as row_kernel
-from commitlog.partition_types import PartitionWriter
+from commitlog.partition_types import NamesOfPublishers, PartitionWriter
+from commitlog.publisher_names import KEPT_MAX, PublisherNames
 from router import commands as c
 from router.effects import Deliver
 from router.feed import Feed
@@ -23,30 +24,43 @@ from rumq.shards.turn.ports import Call, CommandQueue, Timers
 from rumq.tracing.trace import Wire
 
 NAMES_A_MESSAGE = 4096
+SENT_MAX = KEPT_MAX
 VIEWS_MAX = 12  # a socket takes 64 buffers at once
 
 
-class PublisherNames:
+class SentNames:
     """Client ids of publisher numbers, sent to a shard whose subscribers ask for publishers, ahead of their records.
 
-    Numbers are given in order and never change while a partition is open, so only how many were sent is kept."""
+    A number is one client id's for ever. The other shard keeps the last 2 * SENT_MAX that it was sent; which ones it
+    has is known here of SENT_MAX, then all are sent anew as they are needed."""
 
     def __init__(self, link: BusLink, partitions: Sequence[PartitionWriter]) -> None:
         self._link = link
-        self._names: dict[int, list[bytes]] = {p.index: p.publisher_names for p in partitions}
-        self._sent = dict.fromkeys(self._names, 1)  # number 0 is nobody's
+        self._names = {p.index: p.publisher_names for p in partitions}
+        self._sent: dict[int, set[int]] = {index: {0} for index in self._names}  # number 0 is nobody's
 
-    def introduce(self, index: int) -> None:
-        """Send the names of a partition that are new. Cost: a comparison when there are none."""
-        names, sent = self._names[index], self._sent[index]
-        if sent < len(names):
-            for first in range(sent, len(names), NAMES_A_MESSAGE):
-                self._link.say(m.Publishers(index, first, names[first : first + NAMES_A_MESSAGE]))
-            self._sent[index] = len(names)
+    def introduce(self, index: int, numbers: set[int], own: dict[int, bytes] | None) -> None:
+        """Send those client ids that the other shard need not have. own: those of a chunk, None: the partition's"""
+        sent = self._sent[index]
+        new = sorted(numbers - sent)
+        if not new:
+            return
+        names: NamesOfPublishers = self._names[index] if own is None else own
+        for run in runs_of(new, NAMES_A_MESSAGE):
+            self._link.say(m.Publishers(index, run[0], [names.get(number, b"") for number in run]))
+        if len(sent) + len(new) > SENT_MAX:
+            sent.clear()
+            sent.add(0)
+        sent.update(new)
 
-    def introduce_all(self) -> None:
-        for index in self._names:
-            self.introduce(index)
+
+def runs_of(numbers: Sequence[int], length_max: int) -> Iterator[Sequence[int]]:
+    """Sorted numbers in runs without a gap."""
+    first = 0
+    for at in range(1, len(numbers) + 1):
+        if at == len(numbers) or numbers[at] != numbers[at - 1] + 1 or at - first == length_max:
+            yield numbers[first:at]
+            first = at
 
 
 class ShardSink:
@@ -98,7 +112,7 @@ class RecordForwarder(ShardSink):
             index, chunk.base_lsn + effect.first, effect.stop - effect.first, chunk.base_ts, flags,
             self._new_names(index, rows), len(rows), *traced_of(effect),
         )  # fmt: skip
-        self._publisher_names.introduce(index)
+        self._publisher_names.introduce(index, rows, chunk.publishers)
         self._link.say(message, rows, *frames)
 
     def _new_names(self, index: int, rows: Raw) -> m.Names:
@@ -133,7 +147,7 @@ class RemoteSubscriber:
         self._commands, self._timers = commands, timers
         self._subscriber: Subscriber | None = None
         self._early: list[m.Want] = []
-        self._names: PublisherNames | None = None  # if it has subscriptions that ask for publishers
+        self._names: SentNames | None = None  # if it has subscriptions that ask for publishers
         self.wants_marks = False
 
     def sent(self, index: int) -> int:
@@ -189,15 +203,14 @@ class RemoteSubscriber:
 
     def want_publishers(self, link: BusLink, message: m.WantPublishers) -> None:
         if self._names is None:
-            self._names = PublisherNames(link, self._partitions)
-        self.introduce_all()
+            self._names = SentNames(link, self._partitions)
+            for partition in self._partitions:  # the other shard has cached records that were not introduced
+                known = partition.publisher_names
+                if isinstance(known, PublisherNames):
+                    self._names.introduce(partition.index, set(known.copied(known.next_number)), None)
         link.say(m.Wanted(message.request))
 
-    def introduce(self, index: int) -> None:
-        """Name the new publishers of a partition, if the other shard asks for them: before their records."""
+    def introduce(self, index: int, rows: Raw, own: dict[int, bytes] | None = None) -> None:
+        """Name the publishers of some rows to a shard that asks for them, before the records. own: their chunk's"""
         if self._names is not None:
-            self._names.introduce(index)
-
-    def introduce_all(self) -> None:
-        if self._names is not None:
-            self._names.introduce_all()
+            self._names.introduce(index, publishers_in(rows), own)

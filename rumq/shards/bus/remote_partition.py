@@ -9,6 +9,7 @@ from typing import Protocol
 
 from commitlog import Chunk, Gap, NotInMemory, Store, StreamSpec
 from commitlog.partition_types import PartitionWriter
+from commitlog.publisher_names import KEPT_MAX, PublisherNames
 from router import commands as c
 from router.remote_feed import RemoteFeed
 from router.shard import Shard
@@ -42,7 +43,7 @@ class RemotePartition:
         self.topic_names: list[bytes] = []  # by the owner's ids; empty where not known
         self.topic_ids: dict[bytes, int] = {}
         # By the owner's numbers; only if a subscription here asks for publishers.
-        self.publisher_names: list[bytes] = [b""]
+        self.publisher_names = PublisherNames({}, 1, 2 * KEPT_MAX)
         self.outgoing = PublishSender(index)
 
     @property
@@ -68,16 +69,16 @@ class RemotePartition:
 
     def name_publishers(self, first: int, names: list[bytes]) -> None:
         """Learn names of publisher numbers, from `first` on."""
-        missing = first - len(self.publisher_names)
-        if missing > 0:
-            self.publisher_names.extend([b""] * missing)
-        self.publisher_names[first : first + len(names)] = names
+        self.publisher_names.learn(dict(enumerate(names, first)))
 
     def add_topic(self, name: bytes) -> int:
         return self.outgoing.add_topic(name)
 
     def add_publisher(self, client_id: str) -> int:
         return self.outgoing.add_publisher(client_id)
+
+    def release_publisher(self, number: int) -> None:
+        self.outgoing.release_publisher(number)
 
     def known_publisher(self, client_id: str) -> int:
         return self.outgoing.known_publisher(client_id)

@@ -123,7 +123,7 @@ class FanOut:
             blob = None
             if not alias_max:
                 v5 = version == 5
-                form = self._blobs.forms(group, effect.partition, v5)[form_number]
+                form = self._blobs.forms(group, effect.partition, v5, chunk)[form_number]
                 if form.plain():
                     blob = pick(rows, frames, picked, first, stop, base_lsn, form, v5, packet_max)
             if blob is None:
@@ -179,7 +179,7 @@ class FanOut:
         if flow.aliases is None:
             flow.aliases = {}
         chunk, first = effect.chunk, effect.first
-        forms = self._blobs.forms(effect.group, effect.partition, True)
+        forms = self._blobs.forms(effect.group, effect.partition, True, chunk)
         if effect.wanted is None:
             forms = [forms[effect.form]]
         numbered = any(f.qos for f in forms)

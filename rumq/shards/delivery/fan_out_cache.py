@@ -13,6 +13,7 @@ from router.feed import Feed
 from router.reader import Group
 from router.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
+from rumq.mqtt.kernels.delivery_properties import PublisherNames
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.shards.tracing.traced_deliveries import replayed
 from rumq.tracing.tracer import Tracer
@@ -33,9 +34,14 @@ def encoded_identifiers(identifiers: tuple[int, ...]) -> bytes:
 
 
 def wire_form(
-    form: DeliveryOptions, v5: bool, located: bytes, publishers: list[bytes], *, always_retain: bool = False
+    form: DeliveryOptions,
+    v5: bool,
+    located: bytes,
+    publishers: PublisherNames,
+    *,
+    always_retain: bool = False,
 ) -> fanout.Form:
-    """The kernel's idea of a form. publishers: the partition's, by number"""
+    """The kernel's idea of a form. publishers: the partition's, or the chunk's own"""
     retain = 2 if always_retain else int(form.retain_as_published)
     return fanout.Form(
         form.qos,
@@ -45,6 +51,11 @@ def wire_form(
         located if v5 else b"",
         publishers if v5 and form.tells_publisher else None,
     )
+
+
+def tells_publisher(group: Group) -> bool:
+    """Whether somebody in the group asked who published."""
+    return any(form.tells_publisher for form in group.forms)
 
 
 class FanOutCache:
@@ -59,18 +70,23 @@ class FanOutCache:
         self._kept: deque[tuple[Chunk, Group, int]] = deque()
         self._kept_bytes = 0
 
-    def forms(self, group: Group, partition: int, v5: bool) -> list[fanout.Form]:
+    def forms(self, group: Group, partition: int, v5: bool, chunk: Chunk) -> list[fanout.Form]:
         """The group's forms as the kernel takes them."""
+        if chunk.publishers is not None and tells_publisher(group):
+            names = chunk.publishers
+            return [wire_form(form, v5, self._place(group, partition), names) for form in group.forms]
         cache: list[list[fanout.Form]] | None = group.cache  # type: ignore[assignment]
         if cache is None:
             cache = [[] for _ in self._located]
             group.cache = cache
         forms = cache[partition]
         while len(forms) < len(group.forms):
-            located = self._located[partition] if group.wants.committed_only else b""
             publishers = self.feeds[partition].partition.publisher_names
-            forms.append(wire_form(group.forms[len(forms)], v5, located, publishers))
+            forms.append(wire_form(group.forms[len(forms)], v5, self._place(group, partition), publishers))
         return forms
+
+    def _place(self, group: Group, partition: int) -> bytes:
+        return self._located[partition] if group.wants.committed_only else b""
 
     def of(self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int) -> Blob:
         """What the effect's group gets of the whole chunk."""
@@ -79,7 +95,7 @@ class FanOutCache:
         blob: Blob | None = None if kept is None else kept.get(group)
         if blob is not None:
             return blob
-        forms = self.forms(group, effect.partition, v5)
+        forms = self.forms(group, effect.partition, v5, chunk)
         whole_chunk = effect.first == 0 and effect.stop == chunk.count
         if effect.wanted is None and whole_chunk and not packet_max:
             blob = self._maybe_as_stored(chunk, forms[effect.form], v5)

@@ -103,7 +103,8 @@ class Redelivery:
         v5 = deliveries.client.version == 5
         state = deliveries.flow.window.state_of(packet_id)
         form = self._form(deliveries, code, chunk, row, state)
-        publishers = self._feeds[partition_of(code)].partition.publisher_names
+        named = chunk.publishers
+        publishers = self._feeds[partition_of(code)].partition.publisher_names if named is None else named
         blob, _ = fanout.build(
             chunk.rows, chunk.frames, row, row + 1, chunk.base_lsn, chunk.base_ts,
             [wire_form(form, v5, b"", publishers, always_retain=bool(code & RETAINED_CODE))], None, None,

@@ -49,7 +49,7 @@ class RetainedDelivery:
         return Pieces(self, effect, shape)
 
     def form(self, asked: DeliveryOptions, shape: Shape, partition: int) -> fanout.Form:
-        publishers = self._partitions[partition].publisher_names if asked.tells_publisher else []
+        publishers = self._partitions[partition].publisher_names if asked.tells_publisher else {}
         return wire_form(asked, shape.version == 5, b"", publishers, always_retain=True)
 
     def build(self, messages: list[Retained], form: fanout.Form, shape: Shape, key: str) -> Blob:

@@ -4,7 +4,7 @@ A will takes the path of an ordinary PUBLISH: through the kernel into the batche
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from commitlog.store import Store
 from rumq.mqtt.encode import encode
@@ -22,11 +22,12 @@ from rumq.shards.write_path.topic_registry import TopicRegistry
 class WillPublisher:
     def __init__(
         self, events: EventSink, policies: Collection[ListenerPolicy], store: Store, batches: list[Batch],
-        topics: TopicRegistry,
+        topics: TopicRegistry, charge: Callable[[str, str, bytes], None],
     ) -> None:  # fmt: skip
-        """policies: of every listener"""
+        """policies: of every listener; charge: (session, holder, name) a topic that a will creates"""
         self._events, self._policies = events, policies
         self._partitions, self._batches, self._topics = store.partitions, batches, topics
+        self._charge = charge
         self._wire = Wire(True, 1 << 28, 65535, 0)
         self._wire.own = True
 
@@ -41,6 +42,18 @@ class WillPublisher:
             return
         self._publish(message_of(will), session, current)
 
+    def _number(self, client_id: str, partition: int, current: Session | None) -> int:
+        """Of the publisher; the session that its client has now holds it: No Local is for a will too."""
+        there = self._partitions[partition]
+        number = there.add_publisher(client_id)
+        if current is not None and not current.ended:
+            own = current.own_publishers(len(self._batches))
+            if not own[partition]:
+                own[partition] = number
+                return number
+        there.release_publisher(number)
+        return number
+
     def _publish(self, packet: Publish, session: Session, current: Session | None) -> None:
         """Publish as a client would; refused only if there is no room for its topic."""
         client_id, version = session.client_id, 5 if session.version == 5 else 4
@@ -54,16 +67,13 @@ class WillPublisher:
         while True:
             pos = ingest.cut(wire, batches, data, pos, len(data), self._topics.known)
             if wire.stop == ingest.TOPIC:
+                author = session.author
+                self._charge(session.key, author.holder if author is not None else "", wire.topic)
                 if not self._topics.add(wire.topic):
                     self._topics.refuse(wire.topic, client_id, None)
                     return
             elif wire.stop == ingest.PUBLISHER:
-                number = self._partitions[wire.partition].add_publisher(client_id)
-                wire.publishers[wire.partition] = number
-                if current is not None:
-                    current.own_publishers(len(wire.publishers))[wire.partition] = (
-                        number  # No Local holds for a will too
-                    )
+                wire.publishers[wire.partition] = self._number(client_id, wire.partition, current)
             elif wire.stop == ingest.FULL:
                 batches[wire.partition].grow(wire.frame_bytes)
             else:

@@ -28,7 +28,9 @@ class TracedPublishers:
         Of a client with a user name and QoS 0 only the client id is known. Cost: linear in this turn's promises"""
         partition = self._store.partitions[index]
         names = partition.outgoing if isinstance(partition, RemotePartition) else None
-        name = names.publisher_name(number) if names is not None else partition.publisher_names[number]
+        name = (
+            names.publisher_name(number) if names is not None else partition.publisher_names.get(number, b"")
+        )
         client_id = name.decode(errors="replace")
         found = self._promised(client_id, index, number) if qos else None
         session: Session | None = found.session if found is not None else None

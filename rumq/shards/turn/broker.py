@@ -85,6 +85,7 @@ class Broker:
             gate.refuse_topic,
             gate.match_topic,
         )
+        self.change_filters = gate.change_filters
         self.publisher_number, self.refuse_publish = gate.publisher_number, gate.refuse_publish
         self.promise, self.promise_messages = acks.promise, acks.promise_messages
         self.send_again = redelivery.go_on

@@ -1,4 +1,5 @@
-"""The work that new topics make is their publishers': who makes much of it waits, not who publishes behind it.
+"""The work that new topics make is their publishers', and that of topics which are matched again is theirs who changed
+filters: who makes much of it waits, not who publishes behind it.
 
 A new topic is matched before its first message enters the log, so messages of others pass meanwhile. What that costs,
 in visits of the filter index, is charged to the user, or to the address of a client without one; beyond the rate,
@@ -27,7 +28,10 @@ class NewTopicBudget:
         """limits: those of the broker now"""
         self._groups, self._clock, self._limits = groups, clock, limits
         self._topics, self._visits = TokenBuckets(), TokenBuckets()
+        self._changes = TokenBuckets()  # of visits too: who creates topics may subscribe meanwhile
         self._tried: dict[str, None] = {}
+        self._changer = ""  # the holder that has changed filters last
+        self._allowance = 0.0  # visits that may still be charged to it for that
         self._current: dict[str, str] = {}  # holder -> the one of its topics whose match takes several turns
 
     def match(self, client: ClientInfo, name: bytes) -> float | None:
@@ -59,6 +63,33 @@ class NewTopicBudget:
             del self._current[holder]
         self._topics.spend(own, 1, limits.new_topics_per_second_max, now)
         return None
+
+    def change_filters(self, client: ClientInfo) -> float:
+        """A client is about to subscribe or unsubscribe, and topics that are known will be matched again.
+
+        What that costs until somebody else changes filters is charged to this one's holder, at most a second's visits
+        for each change: a loop is slowed down, and one change keeps nobody waiting, however many topics there are.
+
+        returns: how many seconds it has to wait before it asks again; 0.0: it may"""
+        now, rate = self._clock.monotonic, self._limits().new_topic_visits_per_second_max
+        spent = min(float(self._groups.rematch_visits), self._allowance)
+        self._groups.rematch_visits = 0
+        self._changes.spend(self._changer, spent, rate, now)
+        self._allowance -= spent
+        holder = _holder_of(client)
+        wait = self._changes.wait(holder, now)
+        if not wait:
+            self._changer, self._allowance = holder, float(rate)
+        return wait
+
+    def charge_will(self, client_id: str, holder: str, name: bytes) -> None:
+        """A will is about to create a topic: it does not wait, but the next new topics of its owner do."""
+        now, limits, groups = self._clock.monotonic, self._limits(), self._groups
+        left = groups.visits_left
+        groups.match_ahead(name.decode())  # what a turn has left for it; its route takes the rest
+        spent = left - groups.visits_left
+        self._visits.spend(holder, max(0, spent - FREE_VISITS), limits.new_topic_visits_per_second_max, now)
+        self._topics.spend(client_id, 1, limits.new_topics_per_second_max, now)
 
     def _note(self, holder: str, topic: str, *, is_next: bool) -> None:
         """A match takes more than a turn."""

@@ -20,7 +20,7 @@ class PublishGate:
         self, store: Store, batches: list[Batch], topics: TopicRegistry, admission: WriteAdmission,
         retained_quota: RetainedQuota, backpressure: Backpressure, budget: NewTopicBudget,
     ) -> None:  # fmt: skip
-        self.match_topic = budget.match
+        self.match_topic, self.change_filters = budget.match, budget.change_filters
         self._partitions, self._batches = store.partitions, batches
         self._admission, self._retained_quota = admission, retained_quota
         self.topics = topics.known

@@ -3,7 +3,17 @@
 from commitlog.dictionary import maybe_snapshot
 from commitlog.replica.inventory import inventory
 from commitlog.testing.simulated_files import SimulatedFiles
-from tests.commitlog.records import DIRECTORY, Seen, append, everything, index, opened, some_records, write
+from tests.commitlog.records import (
+    DIRECTORY,
+    Seen,
+    append,
+    everything,
+    index,
+    opened,
+    same_publishers,
+    some_records,
+    write,
+)  # fmt: skip
 from tests.commitlog.replica.copying import SEGMENT_BYTES, align, copy_all, mirror_of, recovered, states
 from tests.commitlog.test_log_agrees_with_a_list import PowerLost, chooser, power_for
 
@@ -85,7 +95,7 @@ def test_names_that_only_the_cut_records_had_are_forgotten() -> None:
     copy_all(files, partition, mirror)
     successor = opened(others.after_power_loss(lambda n: 0)).partitions[0]
     assert successor.topic_names == partition.topic_names
-    assert successor.publisher_names == partition.publisher_names
+    assert same_publishers(successor, partition)
     assert list(successor.next_offsets) == list(partition.next_offsets)
 
 

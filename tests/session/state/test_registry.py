@@ -1,5 +1,6 @@
 """Sessions are resumed, taken over, ended and expired, and wills wait for them. MQTT 5.0, 3.1.2 and 4.1."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -25,9 +26,13 @@ class Commands(list[Any]):
 class World:
     def __init__(self) -> None:
         self.commands, self.wills = Commands(), list[str]()
+        self.released: list[Sequence[int]] = []
         self.journal = JournalRecorder()
         self.registry = Registry(
-            self.commands, lambda session, will, current: self.wills.append(will.topic), self.journal
+            self.commands,
+            lambda session, will, current: self.wills.append(will.topic),
+            self.journal,
+            self.released.append,
         )
 
     def session(self, *, expiry: int = 0, will_delay: int | None = None) -> Session:
@@ -179,3 +184,20 @@ def test_every_filter_is_looked_at() -> None:
     subscriber = Subscriber("pump", None)
     subscriber.main_subscriptions = {"a": Subscription("a")}
     assert subscriber.plain_filters() == ["a"]
+
+
+def test_the_publisher_numbers_of_a_session_are_released_when_it_ends_and_not_before() -> None:
+    world = World()
+    short = world.session()
+    lasting, _ = world.registry.open("other", None, personal=False, clean_start=False)
+    assert short.publishers is None
+    short.own_publishers(3)[1] = 7
+    world.registry.end(short)
+    world.registry.end(short)
+    assert world.released == [[0, 7, 0]] and short.publishers is None
+    lasting.expiry_seconds = 10
+    lasting.own_publishers(3)[2] = 9
+    world.registry.leave(lasting, with_will=False, now=0.0)
+    assert len(world.released) == 1, "its QoS 2 messages are known by the number"
+    world.registry.expire(11.0)
+    assert world.released[1:] == [[0, 0, 9]]

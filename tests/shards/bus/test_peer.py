@@ -7,7 +7,7 @@ import pytest
 
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import LinkRetries
-from rumq.shards.bus.peer import Parts, Peer, ThisShard
+from rumq.shards.bus.peer import MARK_SECONDS, Parts, Peer, ThisShard
 from rumq.shards.bus.peers import Peers
 from tests.shards.bus.world import Hand
 
@@ -47,12 +47,14 @@ class World:
         self.members, self.groups, self.links = Part(), Part(), Part()
         self.groups.weights = self.groups.handed = lambda home: {}  # type: ignore[attr-defined]
         self.interest: Any = SimpleNamespace(has_begun=False, wants_publishers=False, filters=lambda: ["a"])
-        feed = SimpleNamespace(
+        self.feed = feed = SimpleNamespace(
             partition=SimpleNamespace(committed_lsn=4, first_lsn=1), committed_lsn=4, visible_lsn=5,
             mark=lambda committed: 5,
         )  # fmt: skip
         own: Any = [SimpleNamespace(index=0, first_lsn=1)]
-        nothing: Any = SimpleNamespace(reasons=dict, full=set())
+        self.refusing: dict[int, tuple[bool, str]] = {}
+        self.full: set[int] = set()
+        nothing: Any = SimpleNamespace(reasons=lambda: self.refusing, full=self.full)
         here = ThisShard(0, 77, own, [feed], nothing, nothing)  # type: ignore[list-item]
         parts: Any = Parts(
             *(self.owner, self.publisher, self.subscriber, self.members, self.groups, Part(), Part())  # type: ignore[arg-type]
@@ -70,6 +72,15 @@ class World:
     def hello(self) -> None:
         self.peer.received(m.Hello(1, 88, {}), NONE)
 
+    def commit(self, lsn: int) -> None:
+        """The one partition of this shard is committed up to there."""
+        self.feed.partition.committed_lsn = self.feed.committed_lsn = lsn
+
+    def said_in_a_turn(self) -> list[Any]:
+        before = len(self.link.said)
+        self.peer.end_turn()
+        return self.link.said[before:]
+
 
 @pytest.fixture
 def world() -> World:
@@ -77,7 +88,12 @@ def world() -> World:
 
 
 def test_a_link_begins_with_hello_and_where_our_partitions_stand(world: World) -> None:
-    assert world.link.said == [m.Hello(0, 77, {0: (1, 5)})]
+    first = world.link
+    assert first.said == [m.Hello(0, 77, {0: (1, 5)})]
+    world.peer.received(m.Drained(), NONE)
+    world.new_link()
+    assert first.closed and not world.link.closed and world.link.said == first.said
+    assert not world.peer.is_drained, "of another run"
 
 
 def test_begin_waits_for_sessions_to_be_restored(world: World) -> None:
@@ -86,6 +102,25 @@ def test_begin_waits_for_sessions_to_be_restored(world: World) -> None:
     world.interest.has_begun = True
     world.peer.begin()
     assert world.link.said[-1] == m.Begin(["a"], {}, {}, {}) and world.peer.has_begun
+    assert "restored" in world.members.calls
+
+
+def test_publishers_are_asked_for_before_anything_that_they_have_published_comes(world: World) -> None:
+    world.interest.wants_publishers = world.interest.has_begun = True
+    world.peer.ask(lambda request: m.ReadFrom(request, 0, 5), lambda answer, _: None)
+    assert not any(isinstance(each, m.ReadFrom) for each in world.link.said), "it is not known yet"
+    world.hello()
+    asked = [type(each) for each in world.link.said[1:]]
+    assert asked == [m.WantPublishers, m.ReadFrom, m.WantPublishers, m.Begin]
+
+
+def test_who_begins_hears_which_partitions_refuse_and_which_are_full(world: World) -> None:
+    world.hello()
+    world.refusing[0] = (True, "no space")
+    world.full.add(0)
+    world.peer.received(m.Begin([], {}, {}, {}), NONE)
+    assert world.link.said[-2:] == [m.Refusing(0, True, "no space"), m.RetainedFull(0, True)]
+    assert "begin" in world.subscriber.calls and "begin" in world.members.calls
 
 
 def test_a_question_is_asked_again_over_the_next_link_until_it_is_answered(world: World) -> None:
@@ -107,38 +142,90 @@ def test_answers_in_pieces_end_with_the_last(world: World) -> None:
     world.peer.ask(lambda request: m.FindRetained(request, "#", {}), lambda answer, _: answers.append(answer))
     for more in (True, False, False):
         world.peer.received(m.Found(1, {}, [], more=more), NONE)
-    assert len(answers) == 2
+    assert [answer.more for answer in answers] == [True, False]
+
+
+def test_answers_go_to_who_asked(world: World) -> None:
+    answers: list[tuple[str, Any]] = []
+    for name in ("one", "two"):
+        world.peer.ask(
+            lambda request: m.Want(request, []), lambda answer, _, name=name: answers.append((name, answer))
+        )
+    world.peer.received(m.Wanted(2), NONE)
+    world.peer.received(m.Wanted(9), NONE)
+    world.peer.received(m.Wanted(1), NONE)
+    assert answers == [("two", m.Wanted(2)), ("one", m.Wanted(1))]
 
 
 def test_all_parts_hear_of_its_end(world: World) -> None:
+    world.interest.has_begun = True
     world.hello()
+    assert world.peer.has_begun
     world.peer.needs = {0: 4}
+    world.peer.tell_needs({4: 9})
     world.peer.lost("died")
+    assert not world.peer.has_begun
     for part in (world.owner, world.publisher, world.subscriber, world.members, world.links):
         assert "lost" in part.calls
     assert "home_lost" in world.groups.calls and not world.peer.needs and not world.peer.say(m.Drained())
+    world.new_link()
+    world.peer.tell_needs({4: 9})
+    assert world.link.said[-1] == m.Needs({4: 9}), "its next run has not heard of them"
 
 
 def test_watermarks_are_sent_at_once_where_a_publisher_waits_and_else_every_50_ms(world: World) -> None:
     world.hello()
-    sequence = 0
+    sequence, steps = 0, list[None]()
     world.publisher.incoming = {
-        0: SimpleNamespace(step_done=lambda: None, committed_sequence=lambda: sequence)
+        0: SimpleNamespace(step_done=lambda: steps.append(None), committed_sequence=lambda: sequence)
     }
-    world.peer.end_turn()
-    assert world.link.said[-1] == m.Mark(0, 0, 0, 4, 1)
-    sent = len(world.link.said)
-    world.peer.end_turn()
-    assert len(world.link.said) == sent
+    assert world.said_in_a_turn() == [m.Mark(0, 0, 0, 4, 1)]
+    assert world.said_in_a_turn() == [], "nothing has moved"
+    world.commit(7)
+    world.hand.monotonic += MARK_SECONDS * 0.9
+    assert world.said_in_a_turn() == [], "nobody waits for it"
+    world.hand.monotonic += MARK_SECONDS * 0.2
+    assert world.said_in_a_turn() == [m.Mark(0, 0, 0, 7, 1)]
     sequence = 3
-    world.peer.end_turn()
-    assert world.link.said[-1] == m.Mark(0, 3, 0, 4, 1)
+    assert world.said_in_a_turn() == [m.Mark(0, 3, 0, 7, 1)], "at once: a publisher waits"
+    world.hand.monotonic += 2 * MARK_SECONDS
+    assert world.said_in_a_turn() == [], "also after 50 ms nothing has moved"
+    world.commit(9)
+    assert world.said_in_a_turn() == []
+    world.subscriber.wants_marks = True
+    assert world.said_in_a_turn() == [m.Mark(0, 3, 0, 9, 1)], "it asked for every move"
+    assert len(steps) == 8, "each turn's records count"
+
+
+def test_a_watermark_says_how_far_live_records_were_forwarded_only_while_the_reader_is_live(
+    world: World,
+) -> None:
+    world.hello()
+    world.publisher.incoming = {0: SimpleNamespace(step_done=lambda: None, committed_sequence=lambda: 0)}
+    is_live = False
+    world.subscriber.reader = SimpleNamespace(is_live=lambda index: is_live)  # type: ignore[assignment]
+    assert world.said_in_a_turn() == [m.Mark(0, 0, 0, 4, 1)]
+    is_live = True
+    world.hand.monotonic += 2 * MARK_SECONDS
+    assert world.said_in_a_turn() == [m.Mark(0, 0, 5, 4, 1)]
+
+
+def test_the_next_link_is_told_every_watermark_anew(world: World) -> None:
+    world.hello()
+    world.publisher.incoming = {0: SimpleNamespace(step_done=lambda: None, committed_sequence=lambda: 0)}
+    world.said_in_a_turn()
+    world.peer.lost("died")
+    world.new_link()
+    world.hand.monotonic += 2 * MARK_SECONDS
+    assert world.said_in_a_turn() == [m.Mark(0, 0, 0, 4, 1)]
 
 
 def test_needs_are_sent_when_they_have_changed(world: World) -> None:
     world.peer.tell_needs({4: 9})
     world.peer.tell_needs({4: 9})
     assert world.link.said.count(m.Needs({4: 9})) == 1
+    world.peer.tell_needs({})
+    assert world.link.said[-1] == m.Needs({}), "nothing is needed any more"
 
 
 # All peers

@@ -15,8 +15,14 @@ from tests.shards.bus.world import Hand
 class World:
     def __init__(self) -> None:
         self.hand, self.totals = Hand(), ShardTotals()
+        self.released: list[int] = []
         self.partition: Any = SimpleNamespace(
-            index=0, next_lsn=10, committed_lsn=10, add_publisher=lambda client_id: 4, append=self._append
+            index=0,
+            next_lsn=10,
+            committed_lsn=10,
+            add_publisher=lambda client_id: 4,
+            append=self._append,
+            release_publisher=self.released.append,
         )
         self.urgent: list[int] = []
         no_tracer: Any = None

@@ -18,6 +18,7 @@ from rumq.shards.delivery.fan_out_cache import FanOutCache, encoded_identifiers,
 from tests.commitlog.records import NOW, append, opened, some_records
 from tests.conformance.wire import Prop, one_property
 
+CHUNK = Chunk(0, 1, 0, 0, b"", b"")
 UNIFORM = FLAG_UNIFORM | FLAG_QOS  # all of them 3.1.1, QoS 1
 
 
@@ -56,33 +57,46 @@ def test_identifiers_are_properties_of_a_publish(identifiers: list[int]) -> None
 
 @pytest.mark.parametrize("v5", [True, False])
 def test_a_form_has_properties_for_mqtt_5_alone(v5: bool) -> None:
-    form = wire_form(DeliveryOptions(2, True, True, (7,), True), v5, b"main/g1/p0", [b"", b"c"])
+    form = wire_form(DeliveryOptions(2, True, True, (7,), True), v5, b"main/g1/p0", {1: b"c"})
     assert (form.qos, form.retain, form.no_local) == (2, 1, True)
     assert (form.identifiers, form.located) == ((b"\x0b\x07", b"main/g1/p0") if v5 else (b"", b""))
-    assert form.publishers == ([b"", b"c"] if v5 else None)
+    assert form.publishers == ({1: b"c"} if v5 else None)
 
 
 @pytest.mark.parametrize(
     ("as_published", "always", "retain"), [(False, False, 0), (True, False, 1), (False, True, 2)]
 )
 def test_the_retain_flag_is_kept_dropped_or_set(as_published: bool, always: bool, retain: int) -> None:
-    form = wire_form(DeliveryOptions(0, as_published, False, ()), True, b"", [], always_retain=always)
+    form = wire_form(DeliveryOptions(0, as_published, False, ()), True, b"", {}, always_retain=always)
     assert form.retain == retain
 
 
 def test_readers_who_learn_their_place_in_the_log_have_the_partition_s_name_in_their_form() -> None:
     world = World()
-    (live,) = world.cache.forms(world.group(), 0, True)
-    (replay,) = world.cache.forms(world.group(committed_only=True), 0, True)
+    (live,) = world.cache.forms(world.group(), 0, True, CHUNK)
+    (replay,) = world.cache.forms(world.group(committed_only=True), 0, True, CHUNK)
     assert (live.located, replay.located) == (b"", b"main/g1/p0")
+
+
+def test_records_that_come_with_their_publishers_names_are_told_by_those() -> None:
+    """Those of the partition may be other ones by then: docs/decisions, "Names of publishers are bounded"."""
+    world = World()
+    group = Group(GroupKey(frozenset([Subscription("#", 1, tells_publisher=True)]), False), 1)
+    group.form_number(["#"], "t/0")
+    read = Chunk(0, 1, 0, 0, b"", b"")
+    read.publishers = {7: b"long ago"}
+    (own,) = world.cache.forms(group, 0, True, read)
+    assert own.publishers == read.publishers
+    (form,) = world.cache.forms(group, 0, True, CHUNK)
+    assert form.publishers is world.partition.publisher_names
 
 
 def test_forms_that_a_group_gets_later_are_added() -> None:
     world = World()
     group = world.group()
-    before = world.cache.forms(group, 0, False)
+    before = world.cache.forms(group, 0, False, CHUNK)
     group.forms.append(DeliveryOptions(0, False, False, ()))
-    after = world.cache.forms(group, 0, False)
+    after = world.cache.forms(group, 0, False, CHUNK)
     assert len(after) == 2 and after[0] is before[0]
 
 

@@ -90,7 +90,9 @@ def test_it_is_held_to_the_rules_as_they_are_when_it_is_due(
 ) -> None:
     policy = ListenerPolicy()
     parts = shard.parts
-    wills = WillPublisher(parts.events, [policy], shard.store, parts.turn.batches, parts.topics)
+    wills = WillPublisher(
+        parts.events, [policy], shard.store, parts.turn.batches, parts.topics, lambda *new: None
+    )
     reader = subscribed(shard, "r", "gone")
     Client(shard, "c", 5, will=Will("gone", b"will"))
     session = session_of(shard, "c")

@@ -36,7 +36,9 @@ class Run:
         assert self.store.internal is not None
         self.router = Shard(self.store.partitions)
         self.recorder = JournalRecorder()
-        self.registry = Registry(self.hand, lambda session, will: None, self.recorder)
+        self.registry = Registry(
+            self.hand, lambda session, will: None, self.recorder, self.store.release_publishers
+        )
         self.journal = JournalWriter(
             self.store.internal, self.store.partitions, self.recorder, self.router, self.registry.sessions.get,
             self.hand, self.lifecycle,

@@ -54,7 +54,7 @@ class World:
         )  # fmt: skip
         gate = part(
             "topics", "backpressure", "pause_publisher", "add_topic", "refuse_topic", "match_topic", "publisher_number",
-            "refuse_publish",
+            "refuse_publish", "change_filters",
         )  # fmt: skip
         records = ClientRecords(
             shard.parts.broker.registry, JournalRecorder(), 4, KeepAliveMonitor(), DropCounters(), self.totals

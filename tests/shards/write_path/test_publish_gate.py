@@ -39,7 +39,7 @@ class World:
         )
         self.backpressure: Any = SimpleNamespace(pause_publisher=lambda link, bulk: None)
         topics = TopicRegistry(self.store, self.hand)
-        budget: Any = SimpleNamespace(match=lambda client, name: None)
+        budget: Any = SimpleNamespace(match=lambda client, name: None, change_filters=lambda client: 0.0)
         self.gate = PublishGate(
             self.store, self.batches, topics, self.admission, self.quota, self.backpressure, budget
         )
