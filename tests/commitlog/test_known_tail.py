@@ -52,12 +52,14 @@ def test_a_recovery_finds_the_same_with_what_is_known(chunks: int, segment_bytes
         "first_lsn",
         "topic_names",
         "next_offsets",
-        "publishers",
         "last_ts",
         "edits",
         "clean",
     ):
         assert getattr(known, field) == getattr(plain, field), field
+    names = plain.publishers
+    assert known.publishers.next_number == names.next_number
+    assert known.publishers.copied(names.next_number) == names.copied(names.next_number) != {}
     assert [(s.path, s.end_lsn, s.logical_end, s.indexed) for s in known.segments] == [
         (s.path, s.end_lsn, s.logical_end, s.indexed) for s in plain.segments
     ]

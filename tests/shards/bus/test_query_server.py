@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
+from commitlog.cold_reads import publishers_in
 from commitlog.row_layout import ROW_EMPTY, ROW_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
@@ -51,14 +52,13 @@ class World:
         self.partition = self.store.own[0]
         self.router = Shard([self.partition])
         self.pool, self.hand, self.link = ByHand(), Hand(), Link()
-        self.introduced: list[int | None] = []
+        self.introduced: list[tuple[int, set[int]]] = []  # partition, and the numbers of publishers
         self.searches: list[tuple[m.FindStart, Callable[[Any, BaseException | None], None]]] = []
         self.left: list[tuple[int, int, Callable[[], None]]] = []
         self.sent = 0  # of what the other shard wants, the lsn before which all has gone out
         names: Any = SimpleNamespace(
             sent=lambda index: self.sent,
-            introduce=self.introduced.append,
-            introduce_all=lambda: self.introduced.append(None),
+            introduce=lambda index, rows, own=None: self.introduced.append((index, publishers_in(rows))),
         )
         link: Any = self.link
         self.asker = Asker(1, link, names)
@@ -152,7 +152,7 @@ def test_what_is_in_memory_is_answered_at_once_with_the_names_of_its_topics() ->
     assert (piece.base_lsn, piece.next_lsn) == (0, 3), "two small chunks as one"
     rows, frames = world.link.raw[0]
     assert (len(rows), len(frames)) == (piece.rows_len, piece.frames_len) == (96, len(frames))
-    assert world.introduced == [0] and not world.pool.jobs
+    assert world.introduced == [(0, {0}), (0, {0})] and not world.pool.jobs
 
 
 def test_what_readers_here_do_not_see_yet_is_not_shown_to_others() -> None:
@@ -202,7 +202,7 @@ def test_what_was_retained_at_the_start_of_a_replay_comes_in_pieces_and_the_lsns
     assert [(len(each.retained), each.more, each.lsns) for each in world.link.said] == [
         (RETAINED_A_PIECE, True, {}), (1, True, {}), (0, False, {0: 4}),
     ]  # fmt: skip
-    assert world.introduced == [None], "and the publishers' names before them"
+    assert world.introduced == [(0, {0})], "and the publishers' names before them"
 
 
 def test_a_search_that_fails_is_an_answer_too() -> None:
