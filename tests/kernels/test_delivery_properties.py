@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commitlog.publisher_names import PublisherNames
 from tests.kernel_forms import forms
 
 KERNEL = pytest.mark.parametrize("kernel", forms("rumq.mqtt.kernels.delivery_properties"))
@@ -48,6 +49,6 @@ def test_a_time_is_as_datetime_writes_it(kernel: Any, ts_us: int) -> None:
 
 @KERNEL
 def test_a_publisher_without_a_name_is_not_told(kernel: Any) -> None:
-    names = [b"", b"device-1"]
+    names = PublisherNames({1: b"device-1"}, 2)
     assert pairs(kernel.published_by(names, 1)) == [(b"rumq-publisher", b"device-1")]
     assert kernel.published_by(names, 0) == kernel.published_by(names, 2) == b""

@@ -37,10 +37,12 @@ def test_an_entry_is_an_array_that_begins_with_its_tag() -> None:
 
 
 def test_an_author_is_an_array_in_its_will() -> None:
-    will = e.Will(7, 0, b"x", Author("anna", ["ops"], [], "inside"))
+    will = e.Will(7, 0, b"x", Author("anna", ["ops"], [], "inside", "user anna"))
     assert msgspec.msgpack.decode(e.encode_entries([will])) == [
-        ["will", 7, 0, b"x", ["anna", ["ops"], [], "inside"]]
+        ["will", 7, 0, b"x", ["anna", ["ops"], [], "inside", "user anna"]]
     ]
+    before = msgspec.msgpack.encode([["will", 7, 0, b"x", ["anna", ["ops"], [], "inside"]]])
+    assert e.decode_entries(before) == [e.Will(7, 0, b"x", Author("anna", ["ops"], [], "inside"))]
 
 
 def test_what_is_no_list_of_entries_is_refused() -> None:
