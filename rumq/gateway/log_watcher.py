@@ -13,14 +13,14 @@ import trio
 from rumq.gateway import endpoints as e
 from rumq.gateway.context import Context
 from rumq.gateway.record_rows import Wanted
-from rumq.gateway.records import Piece, text_of
+from rumq.gateway.records import Piece, cursor_of, text_of
 from rumq.gateway.tokens import Token
 
 Read = Callable[[Callable[[], Piece]], Awaitable[Piece]]
 
 
 class LogWatcher:
-    """asked: `cursor`, or else `start`, is where it begins; read: calls on a thread"""
+    """asked: `cursor`, or else `start`, is where it begins, ValueError for one that is none; read: calls on a thread"""
 
     def __init__(
         self, context: Context, token: Token, asked: e.Fetch, read: Read, *, is_binary: bool = False
@@ -28,6 +28,8 @@ class LogWatcher:
         self._context, self._token, self._asked = context, token, asked
         self._read, self._is_binary = read, is_binary
         self.cursor = asked.cursor
+        if asked.cursor:
+            cursor_of(asked.cursor)  # a bad one is the client's fault, whether the broker answers or not
 
     async def next_piece(self, limit: int, bytes_max: int, seconds: float) -> Piece:
         """The next piece with a record or a loss, or after that time one without, which may have moved the cursor.

@@ -197,9 +197,9 @@ ANSWERED_AT_ONCE = (endless_body,)  # refused before it holds anything
 
 def test_of_those_that_come_in_one_turn_the_last_one_stays() -> None:
     async def body() -> None:
-        for _ in range(20):  # trio runs what begins in one turn forwards or backwards, by chance
-            async with running() as place:
-                streams = [place.connect("10.0.0.1") for _ in range(3 * CONNECTIONS_MAX)]
+        async with running() as place:
+            for number in range(20):  # trio runs what begins in one turn forwards or backwards, by chance
+                streams = [place.connect(f"10.0.1.{number}") for _ in range(3 * CONNECTIONS_MAX)]
                 await streams[-1].send_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
                 assert bytes(await streams[-1].receive_some()).startswith(b"HTTP/1.1 200")
 

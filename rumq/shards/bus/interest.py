@@ -74,7 +74,8 @@ class Interest:
         self._has_publishers = False  # and every other shard sends them
         self._asked: set[Asked] = set()  # that have not been answered by all
         self._meeting: list[Call] = []  # who waits for the next `_meet`
-        self._away: Counter[int] = Counter()  # by shard: looks in a row that found it away
+        # By shard: looks in a row that found it away. What has reached LOOKS stays until it says where it stands.
+        self._away: Counter[int] = Counter()
         self._is_looking = False
 
     def begin(self, *, wants_publishers: bool) -> None:
@@ -134,8 +135,11 @@ class Interest:
         self._meeting.append(then)
 
     def is_away(self, index: int) -> bool:
-        """Whether a shard has been away for so long that nobody waits for it."""
+        """Whether a shard was away for so long that nobody waited for it, and has not said since where it stands."""
         return self._away.get(index, 0) >= LOOKS
+
+    def _not_waited_for(self) -> set[int]:
+        return {index for index, other in self._others.items() if other.link is None and self.is_away(index)}
 
     def _ask_where_they_stand(self) -> None:
         calls, self._meeting = self._meeting, []
@@ -145,17 +149,28 @@ class Interest:
                 call()
 
         # One that has been away for long holds up nobody again, unlike for a filter that is new to it.
-        away = {index for index in self._others if self.is_away(index)}
+        away = self._not_waited_for()
         if away.issuperset(self._others):
             met()
         else:
             self._ask_all(lambda request: m.Want(request, []), met, away)
 
-    def _ask_all(self, question: Callable[[int], m.Question], then: Call, but: Collection[int] = ()) -> None:
-        """Ask every other shard; `then` is called when all have answered. but: these are not waited for"""
+    def _ask_all(
+        self,
+        question: Callable[[int], m.Question],
+        then: Call,
+        but: Collection[int] = (),
+        *,
+        is_want: bool = True,
+    ) -> None:
+        """Ask every other shard; `then` is called when all have answered. but: these are not waited for
+
+        is_want: the answer comes behind all that is committed there"""
         asked = Asked(set(self._others).difference(but), then)
 
         def answered(index: int, _: m.Wanted, __: memoryview) -> None:
+            if is_want:
+                self._away.pop(index, None)
             if asked.discard(index):
                 self._asked.discard(asked)
 
@@ -171,12 +186,13 @@ class Interest:
         self._is_looking = False
         for index, other in self._others.items():
             # Of one that was linked it is known how far its records are here.
-            is_away = other.link is None and all(partition.is_met for partition in other.partitions)
-            self._away[index] = self._away.get(index, 0) + 1 if is_away else 0
-        self._away = +self._away
+            if other.link is None and all(partition.is_met for partition in other.partitions):
+                self._away[index] += 1
+            elif not self.is_away(index):
+                self._away.pop(index, None)
         for asked in list(self._asked):
-            for index, looks in self._away.items():
-                if looks >= LOOKS and asked.discard(index):
+            for index in self._not_waited_for():
+                if asked.discard(index):
                     self._asked.discard(asked)
         if self._asked or self._away:
             self._is_looking = True
@@ -198,7 +214,7 @@ class Interest:
                     then()
 
             self.wants_publishers = True
-            self._ask_all(m.WantPublishers, named)
+            self._ask_all(m.WantPublishers, named, is_want=False)
             return False
         return self.confirm_all(asked, then)
 

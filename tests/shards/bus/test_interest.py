@@ -155,3 +155,40 @@ def test_a_shard_that_is_back_is_waited_for_again(world: World) -> None:
     world.others[1].answer(m.Wanted(2))
     look(world, LOOK_SECONDS * LOOKS)
     assert world.calls == ["then"]
+
+
+def test_a_shard_that_is_back_counts_as_away_until_it_has_said_where_it_stands(world: World) -> None:
+    """Whoever was not kept waiting for it is not told afterwards that it has been heard of: what is retained would be
+    the message of the time when the link was cut."""
+    linked(world)
+    world.interest.begin(wants_publishers=False)
+    world.interest.confirm(["a"], world.then)
+    world.answer_all()
+    world.others[2].link = None
+    world.interest.confirm_subscriptions([("a", "a")], world.then)
+    next_turn(world)
+    world.others[1].answer(m.Wanted(2))
+    look(world, LOOK_SECONDS * LOOKS)
+    assert world.calls == ["then", "then"] and world.interest.is_away(2)
+    world.others[2].link = object()  # type: ignore[assignment]
+    look(world, LOOK_SECONDS)
+    assert world.interest.is_away(2), "nothing has come from it"
+    world.interest.confirm_subscriptions([("a", "a")], world.then)
+    next_turn(world)
+    world.others[1].answer(m.Wanted(3))
+    assert world.calls == ["then", "then"], "it is there, so it is waited for"
+    world.others[2].answer(m.Wanted(2))
+    assert not world.interest.is_away(2)
+    world.others[2].answer(m.Wanted(3))
+    assert world.calls == ["then", "then", "then"]
+
+
+def test_a_shard_that_has_only_named_its_publishers_has_not_said_where_it_stands(world: World) -> None:
+    linked(world)
+    world.others[2].link = None
+    world.interest.confirm_subscriptions([("a", "a")], world.then, publishers=True)
+    look(world, LOOK_SECONDS * LOOKS)
+    world.others[2].link = object()  # type: ignore[assignment]
+    assert world.others[2].answer(m.Wanted(1)) == m.WantPublishers(1)
+    look(world, LOOK_SECONDS)
+    assert world.interest.is_away(2)
