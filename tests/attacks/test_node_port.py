@@ -34,6 +34,7 @@ from tests.net.conftest import authorities as authorities
 GROWTH_BYTES_MAX = 24 << 20  # of a process under all of it: three strangers with one frame each took 360 MiB
 SECONDS_MAX = 40.0
 NAMES = ("n1", "n2", "n3")
+FORGED_EPOCH = 1 << 40
 
 pytestmark = [
     pytest.mark.timeout(240),
@@ -163,11 +164,16 @@ def answers(sock: socket.socket) -> list[Answer]:
     return found
 
 
+def assert_not_believed(site: Site) -> None:
+    """Nobody was deposed by the forged promise; a busy machine may depose a leader by an honest one."""
+    assert not [each for each in site.told("cluster.deposed") if str(FORGED_EPOCH) in each["why"]]
+
+
 def test_a_stranger_is_told_nothing_at_any_door(site: Site) -> None:
     """Nor a device with a certificate of the same authority, which knows the cluster's id besides."""
     cluster = site.status()["cluster"]
     assert len(cluster) == 16
-    promise = encoded(m.Promise(1 << 40))
+    promise = encoded(m.Promise(FORGED_EPOCH))
     for kind in ("replica", "bus", "client", "ask", "admin", "other"):
         for address in site.ports().values():
             for claims in ("0123456789abcdef", cluster) if site.secure else ("0123456789abcdef",):
@@ -176,7 +182,7 @@ def test_a_stranger_is_told_nothing_at_any_door(site: Site) -> None:
                     assert answers(sock) in ([Refused(TO_A_STRANGER)], [])
     whys = {each["why"] for each in site.told("connection.refused")}
     assert [why for why in whys if ("names no node" if site.secure else "not 0123456789abcdef") in why]
-    assert not site.told("cluster.deposed")
+    assert_not_believed(site)
     site.publishes()
 
 
@@ -188,9 +194,9 @@ def test_a_node_of_another_cluster_or_name_is_refused(site: Site) -> None:
         for address in site.ports().values():
             with closing(connected(site, address, file)) as sock:
                 greeting = Greeting("replica", cluster, "n1#00000000", 0, 1)
-                sock.sendall(encoded(greeting) + encoded(m.Promise(1 << 40)))
+                sock.sendall(encoded(greeting) + encoded(m.Promise(FORGED_EPOCH)))
                 assert answers(sock) in ([Refused(TO_A_STRANGER)], [])
-    assert not site.told("cluster.deposed")
+    assert_not_believed(site)
     site.publishes()
 
 
