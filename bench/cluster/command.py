@@ -1,5 +1,5 @@
-"""`python -m bench cluster`: three copies against one, one follower paused, clients relayed against local ones, an idle
-node, and replays at a node that follows."""
+"""`python -m bench cluster`: three copies against one, one follower paused, one node gone, clients relayed against
+local ones, an idle node, and replays at a node that follows."""
 
 import argparse
 import contextlib
@@ -26,7 +26,7 @@ from bench.scenarios import SCENARIOS
 from bench.series import run_series
 
 OK, FAILED = 0, 1
-PARTS = ("copies", "paused", "relayed", "idle", "replays")
+PARTS = ("copies", "paused", "away", "relayed", "idle", "replays")
 PACED = Load(publishers=10, subscribers=10, spread="pairs", qos=1, window=100, rate=2_000)
 EXAMPLES = """\
 examples:
@@ -37,6 +37,7 @@ examples:
 FIGURE_WORDS = {
     "copies": "QoS 1, 10:10, window 100: messages a second; and PUBACK of one message at a time",
     "paused": "PUBACK of one message at a time, one follower paused against none: p99",
+    "away": "one of three nodes killed against none: messages a second at QoS 1, 10:10; p99 of one PUBACK at a time",
     "idle": "three nodes with three shards and no clients: each node with all its processes, without etcd",
     "relayed": "2,000 messages a second at QoS 1, clients at a follower's node against the leader's: CPU of all nodes",
     "replays": "200,000 records of a partition that another node leads, by a client at home at this one",
@@ -64,7 +65,13 @@ def main(argv: Sequence[str]) -> int:
             if part == "copies":
                 found[part] = copies(args.peers.split(","), args.runs, args.seconds)
             else:
-                parts = {"paused": paused, "relayed": relayed, "idle": standing, "replays": replays}
+                parts = {
+                    "paused": paused,
+                    "away": away,
+                    "relayed": relayed,
+                    "idle": standing,
+                    "replays": replays,
+                }
                 found[part] = parts[part](args.runs, args.seconds)
             for name, value in found[part].items():
                 print(f"  {name:44}{value:12,.3f}", flush=True)
@@ -114,6 +121,31 @@ def paused(runs: int, seconds: float) -> Figures:
             with stopped(members.other()):
                 meanwhile.append(at(alone, leader, members, seconds)["acknowledged_p99_us"])
     return ratio("p99 of PUBACK, us", "all nodes", before, "one follower paused", meanwhile)
+
+
+def away(runs: int, seconds: float) -> Figures:
+    """All rounds with three nodes, then all with two: a follower is killed in between, and stays dead."""
+    crowd, alone = SCENARIOS["ten-to-ten-qos1"], SCENARIOS["one-at-a-time"]
+    rates: list[list[float]] = [[], []]
+    latencies: list[list[float]] = [[], []]
+    with running_cluster("--restart-seconds", "3600") as members:
+        leader, other = members.leader(), members.other()
+        for rate, latency in zip(rates, latencies, strict=True):
+            for _ in range(runs):
+                rate.append(at(crowd, leader, members, seconds)["delivered_per_s"])
+                latency.append(at(alone, leader, members, seconds)["acknowledged_p99_us"])
+            if rate is rates[0]:
+                for pid in tree(other.pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+        if members.leader() != leader:
+            raise BenchFault("another node leads now: no follower was killed")
+    names = "three nodes", "two of three"
+    return (
+        ratio("messages a second", names[0], rates[0], names[1], rates[1])
+        | {f"{name}, p99": value for name, value in
+           ratio("PUBACK, us", names[0], latencies[0], names[1], latencies[1]).items()}
+    )  # fmt: skip
 
 
 def relayed(runs: int, seconds: float) -> Figures:
