@@ -109,6 +109,7 @@ def test_replay_from_here_opens_the_console_with_the_messages(page: Page) -> Non
     page.show("/topic?topic=plant/line-2/press-2/process")
     browser.fill("input[name=offset]", "12")
     browser.press("Enter")
+    browser.until("document.querySelector('.records tbody tr')?.innerText.startsWith('12')")
     browser.click(".records button", "Replay from here")
     browser.click("dialog button.main", "Open in the console")
     browser.sees(".subscriptions", "plant/line-2/press-2/process")

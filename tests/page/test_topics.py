@@ -178,6 +178,7 @@ def test_a_topic_is_traced_live(page: Page, gateway: Gateway) -> None:
     page.show("/topic?topic=traced")
     browser.sees(".empty", "Nothing has been published")
     scene.publish(gateway, [scene.message("traced", b"1")])
+    browser.sees(".records button", "Replay from here")  # the page has been laid out anew
     browser.click("button", "Trace …")
     browser.sees("dialog", "never its payload")
     browser.click("dialog button", "Trace")

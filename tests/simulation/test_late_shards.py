@@ -3,6 +3,7 @@
 import gc
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -177,17 +178,22 @@ def test_a_lasting_subscription_goes_on_where_it_stood(world: World) -> None:
     assert world.had(subscriber) == list(range(7))
 
 
-def test_a_subscription_made_meanwhile_gets_what_is_acknowledged_after_suback(world: World) -> None:
+def test_a_subscription_made_meanwhile_gets_what_is_acknowledged_after_suback(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also what the missing shard takes from others before this one has met it."""
     begin_without(world)
     client, publisher = world.joined_now(HERE), world.joined_now(THIRD)
     here = world.machine.shards[HERE]
     assert here is not None
     # As after three seconds in a cluster. In one broker the link to a dead shard is up: its supervisor holds it.
-    here.parts.broker._interest.confirmed.add(topic_of(MISSING))  # type: ignore[union-attr]
-    here.parts.broker._interest._away[MISSING] = LOOKS  # type: ignore[union-attr]
-    client.subscribe(topic_of(MISSING), 1)
-    world.machine.run(100)
+    interest: Any = here.parts.broker._interest
+    interest.confirmed.add(topic_of(MISSING))
+    interest._away[MISSING] = LOOKS
+    with monkeypatch.context() as patched:
+        patched.setattr(interest, "_not_waited_for", lambda: {MISSING})
+        client.subscribe(topic_of(MISSING), 1)
+        world.machine.run(100)
     assert [wish.granted is not None for wish in client.wishes()] == [True]
     world.machine.freeze(here, world.machine.step + 400)
     world.machine.start(MISSING)
