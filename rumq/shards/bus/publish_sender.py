@@ -15,7 +15,7 @@ from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.kernels import rows as kernel
 from commitlog.row_layout import PUBLISHER_WORD, ROW, ROW_RETAIN, tag_publishers
 from rumq.shards.bus.messages import Published
-from rumq.shards.bus.numbered_publishers import NumberedPublishers
+from rumq.shards.links.numbered_publishers import NumberedPublishers
 from rumq.tracing.trace import Wire
 
 Say = Callable[..., None]

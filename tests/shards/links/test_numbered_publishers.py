@@ -1,6 +1,6 @@
 """Numbers of publishers on the way to another shard are given again once nothing on its way has them."""
 
-from rumq.shards.bus.numbered_publishers import NumberedPublishers
+from rumq.shards.links.numbered_publishers import NumberedPublishers
 
 
 def test_a_client_keeps_its_number_and_two_have_two() -> None:

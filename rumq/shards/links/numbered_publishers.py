@@ -1,8 +1,7 @@
 """The numbers that a shard gives to those who publish from it to one partition of another shard.
 
 They are the link's alone, not the log's: a number that nobody holds any more is given to another client id, once the
-owner has committed the last record with it. So there are as many as sessions, and KEPT_MAX. Knows no partition and no
-message."""
+owner has committed the last record with it. So there are as many as sessions, and KEPT_MAX."""
 
 from __future__ import annotations
 
