@@ -145,15 +145,21 @@ def test_probes_and_right_tokens_are_answered_meanwhile(
             assert is_held.acquire(timeout=HELD_SECONDS_MAX)
         until = time.monotonic() + LASTS_SECONDS
         seconds = []
+        tried = refused = 0
         while time.monotonic() < until:
-            for host in ("127.0.0.1", "127.0.0.2"):
-                seconds.append(answered(gateway, "/healthz", host))
+            seconds.append(answered(gateway, "/healthz", "127.0.0.1"))
+            tried += 1
+            try:
+                seconds.append(answered(gateway, "/healthz", "127.0.0.2"))
+            except ConnectionResetError:  # an attacker's own address opens more connections than it may
+                refused += 1
             seconds.append(answered(gateway, "/readyz", "127.0.0.1"))
             seconds.append(answered(gateway, "/api/v1/me", "127.0.0.1", gateway.secrets["reader"]))
     finally:
         is_over.set()
         attack.join()
     assert max(seconds) <= SECONDS_MAX and len(seconds) >= 4
+    assert refused <= 0.9 * tried, "its own turn comes, too"
     assert not gateway.broker.named("gateway.failed", "gateway.died")
 
 
