@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
+from commitlog.held_numbers import HeldNumbers
+
 KEPT_MAX = 1 << 16  # client ids that nobody uses, 10 MB: a device that returns soon keeps its number
 DROPS_A_GROUP = 1 << 10  # names dropped at once: a tenth of a millisecond
 
@@ -22,7 +24,7 @@ class PublisherNames:
     `get`, and call `missing` and `copied`."""
 
     __slots__ = (
-        "_held", "_kept_max", "_leaving", "_names", "_numbers", "_released", "_unused", "has_dropped", "next_number",
+        "_held", "_kept_max", "_leaving", "_names", "_numbers", "_unused", "has_dropped", "next_number",
         "written",
     )  # fmt: skip
 
@@ -35,10 +37,9 @@ class PublisherNames:
         # A client id may have had several numbers: its last one is the one that it has.
         self._names = {number: names[number] for number in sorted(names) if number}
         self._numbers = {name: number for number, name in self._names.items()}
-        self._held: dict[int, int] = {}  # number -> how often
-        # Numbers that nobody holds, in this order: since the last group, since the one before it, and with the lsn
-        # behind their last record.
-        self._released: list[int] = []
+        self._held = HeldNumbers()
+        # Numbers that nobody holds, in this order: since the last group (`HeldNumbers.released`), since the one before
+        # it, and with the lsn behind their last record.
         self._leaving: list[int] = []
         self._unused = OrderedDict.fromkeys(self._names, 0)
         self.trim(1, 1, len(self._unused))
@@ -61,18 +62,13 @@ class PublisherNames:
             number = self._numbers[name] = self.next_number
             self._names[number] = name
             self.next_number += 1
-        self._held[number] = self._held.get(number, 0) + 1
+        self._held.hold(number)
         self._unused.pop(number, None)
         return number
 
     def release(self, number: int) -> None:
         """One that held a number publishes nothing more with it; records that have it may not be appended yet."""
-        left = self._held.get(number, 0) - 1
-        if left > 0:
-            self._held[number] = left
-        elif not left:
-            del self._held[number]
-            self._released.append(number)
+        self._held.release(number)
 
     def known(self, name: bytes) -> int:
         """The number of a client id; 0 if it has none, or has none any more."""
@@ -100,7 +96,7 @@ class PublisherNames:
         for number in self._leaving:
             if number not in self._held:
                 self._unused[number] = next_lsn
-        self._leaving, self._released = self._released, []
+        self._leaving = self._held.take_released()
         for _ in range(min(drops_max, len(self._unused) - self._kept_max)):
             number, end_lsn = self._unused.popitem(last=False)
             if end_lsn > memory_lsn:

@@ -154,8 +154,7 @@ def soak(clients: int) -> Iterator[tuple[int, int]]:
         gc.collect()
         names = partition.publisher_names
         kept = sum(
-            len(getattr(names, slot))
-            for slot in ("_names", "_numbers", "_held", "_unused", "_leaving", "_released")
+            len(getattr(names, slot)) for slot in ("_names", "_numbers", "_held", "_unused", "_leaving")
         )
         yield first + clients // 20, kept
 

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from commitlog.held_numbers import HeldNumbers
+
 KEPT_MAX = 1 << 12  # client ids that nobody uses: one that returns soon need not be introduced again
 
 
 class NumberedPublishers:
     """names: by number; 0 is nobody's"""
 
-    __slots__ = ("_held", "_kept_max", "_numbers", "_released", "_unused", "names")
+    __slots__ = ("_held", "_kept_max", "_numbers", "_unused", "names")
 
     def __init__(self, kept_max: int = KEPT_MAX) -> None:
         self._kept_max = kept_max
         self.names: list[bytes] = [b""]
         self._numbers: dict[bytes, int] = {}
-        self._held: dict[int, int] = {}  # number -> how often
-        self._released: list[int] = []  # since records were handed over: those of this turn may have them
+        self._held = (
+            HeldNumbers()
+        )  # released: since records were handed over, as those of this turn may have them
         # Number -> the sequence behind its last record, of those that nobody holds, the first one released first.
         self._unused: OrderedDict[int, int] = OrderedDict()
 
@@ -38,7 +41,7 @@ class NumberedPublishers:
                 self.names.append(name)
             self._numbers[name] = number
         self._unused.pop(number, None)
-        self._held[number] = self._held.get(number, 0) + 1
+        self._held.hold(number)
         return number, is_new
 
     def _maybe_free(self, committed: int) -> int:
@@ -52,20 +55,13 @@ class NumberedPublishers:
 
     def release(self, number: int) -> None:
         """One that held a number publishes nothing more with it."""
-        left = self._held.get(number, 0) - 1
-        if left > 0:
-            self._held[number] = left
-        elif not left:
-            del self._held[number]
-            self._released.append(number)
+        self._held.release(number)
 
     def appended(self, end: int) -> None:
         """Records were handed over, the last one before sequence `end`: also those of this turn's released numbers."""
-        for number in self._released:
-            if number not in self._held:
-                self._unused[number] = end
-                self._unused.move_to_end(number)
-        self._released.clear()
+        for number in self._held.take_released():
+            self._unused[number] = end
+            self._unused.move_to_end(number)
 
     def known(self, name: bytes) -> int:
         return self._numbers.get(name, 0)
