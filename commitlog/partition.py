@@ -390,6 +390,8 @@ class Partition:
 
     def _removal(self, count: int) -> SegmentRemoval | None:
         segments = self.segments
+        while count > 0 and segments.files[count].base_lsn > self.committed_lsn:
+            count -= 1  # what waits for a majority is sent to copies from here
         if segments.removing or count <= 0:
             return None
         first_lsn = segments.files[count].base_lsn

@@ -22,6 +22,11 @@ def read_opening(files: Files, path: str) -> bytes:
         files.close(handle)
 
 
+def has_saved_names(files: Files, directory: str) -> bool:
+    """A copy that was just emptied has none before its leader has sent them."""
+    return files.exists(f"{directory}/{SNAPSHOT}")
+
+
 def saved_names(files: Files, directory: str) -> bytes:
     """The topics and publishers that retention saved before it removed anything. raises: OSError"""
     return whole_file(files, f"{directory}/{SNAPSHOT}")

@@ -52,6 +52,8 @@ class MirrorPartition:
         self.next_lsn = found.segments[-1].end_lsn if found.segments else found.first_lsn
         self.synced_lsn, self.committed_lsn = self.next_lsn, self.first_lsn
         self._names = ReplicaNames(files, directory, self.first_lsn)
+        if not (found.segments or found.doubt) and self._names.lsn > self.first_lsn:  # it was about to begin anew
+            self._names.forget(self.first_lsn)
         remove_segments(files, found.leftover)
         self._unindexed: deque[SegmentState] = deque()
         if found.found or len(edits) > 2 * len(found.segments) + 8:
@@ -205,13 +207,14 @@ class MirrorPartition:
         """Make the copy a prefix of the leader's log, as `differences.difference` says; synced when it returns.
 
         drop: segments to remove; name: of the one that is to end at byte `stop`, before `end_lsn`; "": none
-        first_lsn: of the leader's log; segments below it are removed too
+        first_lsn: of the leader's log; segments below it are removed too, and a copy that `begins_anew` begins there
         raises: CutBelowCommitted, LogError, Damaged: nothing was changed then; OSError"""
         self._check()
         self.sync()
         plan = planned(self.segments, drop, name, end_lsn, stop, max(first_lsn, self.first_lsn))
         if plan.end_lsn < self.committed_lsn:
             raise CutBelowCommitted(self.directory, plan.end_lsn, self.committed_lsn)
+        is_anew = self.begins_anew(drop, name, first_lsn)
         shortened: TailSegment | None = None
         if plan.cut is not None:
             shortened = opened_tail(self._files, f"{self.directory}/{name}", stop, end_lsn)
@@ -220,10 +223,19 @@ class MirrorPartition:
                 self._tail.close()
                 self._tail = None
             self._carry_out(plan, shortened)
+            if is_anew:
+                self._begin_at(first_lsn)
         except BaseException:
             self.failed = True
             raise
         self.doubt = ""
+
+    def begins_anew(self, drop: Sequence[str], name: str, first_lsn: int) -> bool:
+        """Whether such a cut leaves nothing, and the leader's log begins before this one: it is to be filled from there.
+
+        Retention removes on each node for itself, and here it had gone further. False where a cut is refused."""
+        is_behind = first_lsn < self.first_lsn and self.committed_lsn <= self.first_lsn
+        return is_behind and not name and all(each.name in drop for each in self.segments)
 
     def adopt_names(self, raw: bytes) -> None:
         """The leader's topics and publishers, of a copy that has no segment yet: those whose records are removed keep
@@ -353,6 +365,12 @@ class MirrorPartition:
                 self._tail.give_back()
                 self._tail.sync()
         self._await_indexes()
+
+    def _begin_at(self, first_lsn: int) -> None:
+        """Without a segment: as a new copy. The topics come with the segments. raises: OSError"""
+        self._rewrite([], first_lsn, first_lsn)
+        self._names.forget(first_lsn)
+        self.first_lsn = self.next_lsn = self.synced_lsn = self.committed_lsn = first_lsn
 
     def _rewrite(
         self,

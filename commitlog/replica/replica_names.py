@@ -94,6 +94,15 @@ class ReplicaNames:
                 )
             self._dictionary = self._loaded(first_lsn)
 
+    def forget(self, first_lsn: int) -> None:
+        """Of a copy that begins anew at an lsn. raises: OSError"""
+        path = f"{self._directory}/{SNAPSHOT}"
+        with self._lock:
+            if self._files.exists(path):
+                self._files.remove(path)
+                self._files.sync_directory(self._directory)
+            self._dictionary = self._loaded(first_lsn)
+
     def adopt(self, raw: bytes, first_lsn: int) -> bool:
         """Take the names that the leader saved, as those of the log below its first record; False if they are damaged.
 

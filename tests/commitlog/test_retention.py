@@ -132,6 +132,22 @@ def test_a_segment_that_is_not_indexed_yet_waits() -> None:
     assert partition.take_retention(NOW) is not None
 
 
+def test_what_waits_for_a_majority_stays() -> None:
+    """A copy that comes back is sent it from here; nobody has acknowledged it yet."""
+    partition = opened(SimulatedFiles(), segment_bytes_max=12_000, retention_bytes_max=30_000).partitions[0]
+    partition.note_replicated(0)
+    for first in range(0, 120, 10):
+        append(partition, some_records(10, first))
+        write(partition)
+    index(partition)
+    assert partition.take_retention(NOW) is None and partition.take_removal(120) is None
+    ends = [segment.end_lsn for segment in partition.segments.files]
+    assert ends[0] is not None and ends[1] is not None
+    partition.note_replicated(ends[1] - 1)
+    removal = partition.take_retention(NOW)
+    assert removal is not None and removal.first_lsn == ends[0]
+
+
 def test_a_removal_that_stops_anywhere_is_finished_at_the_next_start() -> None:
     """At each of its calls: it fails, or the power goes. Nothing is a gap, and nothing is left lying about."""
     files = SimulatedFiles()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from commitlog.errors import CutBelowCommitted, LogError
 from commitlog.files import Files
 from commitlog.known_tail import KnownTail, TailReader
-from commitlog.replica.block_reader import read_block, read_opening, saved_names
+from commitlog.replica.block_reader import has_saved_names, read_block, read_opening, saved_names
 from commitlog.replica.differences import difference
 from commitlog.replica.inventory import SegmentState
 from commitlog.replica.mirror_partition import MirrorPartition
@@ -101,6 +101,9 @@ class NodeLogCopies:
         copy.sync()
         return infos(copy.segments)
 
+    def begins_anew(self, cut: m.Cut) -> bool:
+        return self._copy(cut.partition).begins_anew(cut.drop, cut.name, cut.first_lsn)
+
     def apply(self, frame: DataFrame, raw: memoryview) -> None:
         copy = self._copy(frame.partition)
         self._touched[frame.partition] = None
@@ -109,10 +112,13 @@ class NodeLogCopies:
         elif isinstance(frame, m.Open):
             copy.open_segment(frame.name, bytes(raw))
         elif isinstance(frame, m.Cut):
+            known = copy.committed_lsn
             try:
                 copy.cut(frame.drop, frame.name, frame.end_lsn, frame.stop, frame.first_lsn)
             except CutBelowCommitted as fault:
                 raise CutRefused(frame.partition, str(fault)) from fault
+            if copy.committed_lsn < known:  # it begins anew
+                self._lost_marks[frame.partition] = max(known, self._lost_marks.get(frame.partition, 0))
             self._readers[frame.partition].begin("")
         elif isinstance(frame, m.Names):
             copy.adopt_names(bytes(raw))
@@ -169,12 +175,14 @@ class NodeLogCopies:
         tuple[m.ReplicaMessage, Sequence[Raw]]
     ]:  # fmt: skip
         """What a claimant's copy of a partition lacks, that has these segments; `Fetched` is the last message."""
-        ours = self._copy(partition).segments
+        copy = self._copy(partition)
+        ours = copy.segments
         theirs = [SegmentState(s.name, s.base_lsn, s.end_lsn, s.stop, s.is_done) for s in have]
         lacks = difference(ours, theirs)
-        first = ours[0].base_lsn if ours else 0
+        first = copy.first_lsn
         yield m.Cut(epoch, partition, lacks.drop, lacks.name, lacks.end_lsn, lacks.stop, first), ()
-        if first and lacks.send_index == 0 and lacks.position == 0 and len(lacks.drop) == len(theirs):
+        is_anew = first > 0 and lacks.send_index == 0 and lacks.position == 0 and len(lacks.drop) == len(theirs)
+        if is_anew and (ours or has_saved_names(self._files, f"{self._data}/{partition}")):
             # A copy that begins anew behind records that are removed: their topics keep their numbers.
             yield m.Names(epoch, partition), (saved_names(self._files, f"{self._data}/{partition}"),)
         for at, segment in enumerate(ours[lacks.send_index :], lacks.send_index):

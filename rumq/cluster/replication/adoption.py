@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.copy_change import change_copy
 from rumq.cluster.replication.ports import DataFrame, LogCopies, ReplicaState
 
 
@@ -34,9 +36,10 @@ class Adoption:
     """source: the replica that is being read, "" for none; is_short: it had less than it had promised with"""
 
     def __init__(
-        self, epoch: int, node: str, promised: Mapping[str, m.Promised], logs: LogCopies, state: ReplicaState
-    ) -> None:
-        self._epoch, self._logs, self._state = epoch, logs, state
+        self, epoch: int, node: str, promised: Mapping[str, m.Promised], logs: LogCopies, state: ReplicaState,
+        effects: list[fx.Effect],
+    ) -> None:  # fmt: skip
+        self._epoch, self._logs, self._state, self._effects = epoch, logs, state, effects
         self.source = ""
         self.is_short = False
         self._partition = ""
@@ -73,7 +76,5 @@ class Adoption:
             self.is_short = self._logs.ends()[self._partition] < self._end
             return True
         if isinstance(message, DataFrame):
-            if isinstance(message, m.Cut) and (message.drop or message.name):
-                self._state.note_cut(message.partition)
-            self._logs.apply(message, raw)
+            change_copy(message, raw, self._logs, self._state, self._effects)
         return False

@@ -219,7 +219,9 @@ class Office:
             self._give_up(doubt, now)
             return
         self.doubt = ""
-        self._adoption = Adoption(self.epoch, self._node, self._promised, self._logs, self._state)
+        self._adoption = Adoption(
+            self.epoch, self._node, self._promised, self._logs, self._state, self._effects
+        )
         self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS
         self._ask_for_next(now)
 

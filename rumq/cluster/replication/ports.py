@@ -33,6 +33,9 @@ class LogCopies(Protocol):
 
     def inventory(self, partition: str) -> list[m.SegmentInfo]: ...
 
+    def begins_anew(self, cut: m.Cut) -> bool:
+        """Whether this cut empties the copy, because what it has is no part of a log that begins before it does."""
+
     def apply(self, frame: DataFrame, raw: memoryview) -> None:
         """Cut, begin a segment, write chunks or trim.
 

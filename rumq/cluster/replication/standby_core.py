@@ -11,6 +11,7 @@ from math import inf
 from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.copy_change import change_copy
 from rumq.cluster.replication.election_backoff import ElectionBackoff
 from rumq.cluster.replication.majority_lease import HOLD_SECONDS, NOT_LEASED
 from rumq.cluster.replication.office import WAY_OUT, Office, Step, promised_here
@@ -263,10 +264,8 @@ class StandbyCore:
             segments = self._logs.inventory(message.partition)
             self._reply(link, m.Segments(epoch, message.partition, segments))
         elif isinstance(message, DataFrame):
-            if isinstance(message, m.Cut) and (message.drop or message.name):
-                self._state.note_cut(message.partition)
             try:
-                self._logs.apply(message, raw)
+                change_copy(message, raw, self._logs, self._state, self._effects)
             except CutRefused as refused:
                 self._refuse(link, refused)
                 return

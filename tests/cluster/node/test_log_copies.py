@@ -76,3 +76,26 @@ def test_a_partition_of_the_leader_that_is_not_here_is_told_with_the_reason() ->
         blank().inventory("plant/g1/p0")
     with pytest.raises(LogError, match="has a partition"):
         blank().apply(m.Trim(1, "plant/g1/p0", 4), memoryview(b""))
+
+
+def test_a_copy_that_begins_anew_still_tells_what_it_knows_to_be_committed() -> None:
+    """Retention had removed 30 records here, of which the leader has all; nothing else here is in its log."""
+    files = SimulatedFiles()
+    copies = NodeLogCopies(files, "data", COPIES)
+    empty = m.Cut(1, KEY, [], "", 0, 0, 30)
+    copies.apply(empty, memoryview(b""))
+    copies.note_committed(KEY, 30)
+    assert copies.ends() == {KEY: 30} and not copies.begins_anew(empty)
+    cut = m.Cut(2, KEY, [], "", 0, 0, 0)
+    assert copies.begins_anew(cut)
+    copies.apply(cut, memoryview(b""))
+    assert copies.ends() == {KEY: 0} and copies.marks() == {KEY: 30}
+    filled(copies, log(2, epoch=2))
+    assert copies.ends() == {KEY: 20} and copies.marks() == {KEY: 30}
+
+
+def test_a_copy_without_a_record_says_where_it_begins() -> None:
+    source, copies = blank(), blank()
+    source.apply(m.Cut(1, KEY, [], "", 0, 0, 30), memoryview(b""))
+    filled(copies, source)
+    assert copies.ends() == {KEY: 30}

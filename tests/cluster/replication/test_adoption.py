@@ -7,17 +7,21 @@ from rumq.cluster.replication.adoption import Adoption, maybe_doubt
 
 
 class Logs:
-    """applied: frames; synced: how often; end: of the partition, once it is synced"""
+    """applied: frames; synced: how often; end: of the partition, once it is synced; is_emptied: by a cut"""
 
     def __init__(self) -> None:
         self.applied: list[m.ReplicaMessage] = []
         self.synced, self.end = 0, 9
+        self.is_emptied = False
 
     def ends(self) -> dict[str, int]:
         return {"p": self.end}
 
     def inventory(self, partition: str) -> list[m.SegmentInfo]:
         return []
+
+    def begins_anew(self, cut: m.Cut) -> bool:
+        return self.is_emptied
 
     def apply(self, frame: Any, raw: memoryview) -> None:
         self.applied.append(frame)
@@ -27,13 +31,18 @@ class Logs:
 
 
 class State:
+    is_doubted = False
+
     def note_cut(self, partition: str) -> None: ...
 
+    def distrust(self) -> None:
+        self.is_doubted = True
 
-def adoption(logs: Logs, **promised: tuple[int, dict[str, int]]) -> Adoption:
+
+def adoption(logs: Logs, state: State | None = None, **promised: tuple[int, dict[str, int]]) -> Adoption:
     """promised: by node, (opened, ends); n1 is the claimant"""
     answers = {node: m.Promised(9, opened, ends) for node, (opened, ends) in promised.items()}
-    return Adoption(9, "n1", answers, logs, State())  # type: ignore[arg-type]
+    return Adoption(9, "n1", answers, logs, state or State(), [])  # type: ignore[arg-type]
 
 
 def questions(found: Adoption) -> list[tuple[str, str]]:
@@ -90,3 +99,14 @@ def test_two_leaders_of_one_epoch_and_marks_above_the_log_are_doubts() -> None:
     assert maybe_doubt({"n1": one, "n3": older}) is None
     lost = m.Promised(9, m.DOUBTED, {"p": 0}, marks={"p": 6})
     assert "n3 knows that p is committed up to lsn 6" in str(maybe_doubt({"n1": one, "n3": lost}))
+
+
+def test_a_claimants_copy_that_is_emptied_is_doubted_before() -> None:
+    logs, state = Logs(), State()
+    found = adoption(logs, state, n1=(3, {"p": 9}), n2=(4, {"p": 9}))
+    found.next_question()
+    found.took("n2", m.Cut(9, "p", ["s"], "", 0, 0, 0), memoryview(b""))
+    assert not state.is_doubted
+    logs.is_emptied = True
+    found.took("n2", m.Cut(9, "p", ["s"], "", 0, 0, 0), memoryview(b""))
+    assert state.is_doubted and len(logs.applied) == 2

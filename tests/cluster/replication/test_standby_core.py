@@ -406,6 +406,37 @@ def test_r5_what_is_committed_is_not_cut_and_the_leader_is_told() -> None:
     assert replica.disk.parts[P].now.end_lsn == 2 and not replica.core.is_following
 
 
+def test_r11_a_copy_that_begins_anew_is_doubted_until_it_is_complete() -> None:
+    """It led, retention removed what was committed, and nothing of its own term is in the log of who leads now."""
+    replica = Replica()
+    image = replica.disk.parts[P].now
+    image.first_lsn = 22
+    image.open("s", 22)
+    image.write(bytes(16))
+    replica.hear(1, m.Promise(4))
+    said = replica.hear(1, m.Cut(4, P, ["s"], "", 0, 0, 0))
+    assert [each.name for each in said if isinstance(each, fx.Alarm)] == ["cluster.copy_doubted"]
+    assert replica.disk.opened == m.DOUBTED and (image.first_lsn, image.end_lsn) == (0, 0)
+    replica.hear(1, m.Open(4, P, "t", 0))
+    replica.hear(1, m.Complete(4))
+    assert replica.disk.opened == 4
+
+
+def test_r11_a_copy_that_refuses_to_be_emptied_keeps_its_vote() -> None:
+    replica = Replica()
+    image = replica.disk.parts[P].now
+    image.first_lsn = 22
+    image.open("s", 22)
+    image.write(bytes(16))
+    replica.hear(1, m.Promise(3))
+    replica.hear(1, m.Complete(3))
+    replica.hear(1, m.Beat(3, {P: 23}))
+    replica.hear(2, m.Promise(4), 2.0)
+    said = replica.hear(2, m.Cut(4, P, ["s"], "", 0, 0, 0), 2.0)
+    assert [each.name for each in said if isinstance(each, fx.Alarm)] == ["cluster.copies_disagree"]
+    assert replica.disk.opened == 3 and (image.first_lsn, image.end_lsn) == (22, 24)
+
+
 def test_r11_what_is_held_and_committed_is_noted_every_second() -> None:
     replica = Replica()
     replica.hear(1, m.Promise(3))

@@ -5,7 +5,7 @@ prefix of the operations of each partition, the last of them perhaps in part."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from random import Random
 from struct import pack, unpack_from
 from typing import Any, NamedTuple
@@ -71,11 +71,17 @@ class Image:
                 return int(unpack_from("<q", segment.data, at)[0]) if at < len(segment.data) else None
         return None
 
+    def begins_anew(self, drop: Collection[str], name: str, first_lsn: int) -> bool:
+        return first_lsn < self.first_lsn and not name and all(each.name in drop for each in self.segments)
+
     def cut(self, drop: frozenset[str], name: str, stop: int, first_lsn: int) -> None:
+        is_anew = self.begins_anew(drop, name, first_lsn)
         self.segments = [each for each in self.segments if each.name not in drop]
         if name:
             del self.segments[-1].data[stop - HEADER_BYTES :]
         self.trim(first_lsn)
+        if is_anew:
+            self.first_lsn = first_lsn
 
     def trim(self, first_lsn: int) -> None:
         self.segments = [each for each in self.segments if each.base_lsn >= first_lsn]
@@ -83,8 +89,6 @@ class Image:
 
     def open(self, name: str, base_lsn: int) -> None:
         self.segments.append(Segment(name, base_lsn))
-        if len(self.segments) == 1:
-            self.first_lsn = base_lsn
 
     def write(self, data: bytes) -> None:
         self.segments[-1].data += data
@@ -134,7 +138,8 @@ class Disk:
 
     told: by partition, what a leader has said is committed; kept through crashes, for the checks
     away: the volume with the partitions and the journal, while it is not mounted
-    was_harmed: it has lost what was synced, by a fault that its process cannot have prevented"""
+    was_harmed: it has lost what was synced, by a fault that its process cannot have prevented
+    begins_anew: a copy was emptied, as its leader's log begins before it"""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -142,7 +147,7 @@ class Disk:
         self.note = Note(disk="sim")
         self.spent = 0.0
         self.sync_seconds = 0.0005
-        self.is_failing = self.was_harmed = False
+        self.is_failing = self.was_harmed = self.begins_anew = False
         self.trap = ""
         self.told = dict.fromkeys(PARTITIONS, 0)
         self.away: DiskImage | None = None
@@ -298,6 +303,11 @@ class MemoryLogs:
     def first_lsn(self, partition: str) -> int:
         return self._parts[partition].now.first_lsn
 
+    def begins_anew(self, cut: m.Cut) -> bool:
+        image = self._parts[cut.partition].now
+        is_refused = self.is_guarded and self._guards[cut.partition] > image.first_lsn
+        return not is_refused and image.begins_anew(cut.drop, cut.name, cut.first_lsn)
+
     def apply(self, frame: DataFrame, raw: memoryview) -> None:
         self._disk.point("apply")
         part = self._parts[frame.partition]
@@ -308,7 +318,7 @@ class MemoryLogs:
                 self._misfit(f"{frame} behind {last and (last.name, last.stop)}")
             part.do(Image.write, bytes(raw))
         elif isinstance(frame, m.Open):
-            if part.now.segments and part.now.end_lsn != frame.base_lsn:
+            if part.now.end_lsn != frame.base_lsn:
                 self._misfit(f"{frame} behind lsn {part.now.end_lsn}")
             part.do(Image.open, frame.name, frame.base_lsn)
         elif isinstance(frame, m.Trim):
@@ -325,6 +335,8 @@ class MemoryLogs:
         cut = (frozenset(frame.drop), frame.name, frame.stop, frame.first_lsn)
         after.cut(*cut)
         before = part.now.end_lsn
+        if self.begins_anew(frame):
+            after.first_lsn = part.now.first_lsn  # what retention has removed here is not cut
         if after.end_lsn < min(before, self._disk.told[frame.partition]):
             self._disk.faults.append(
                 f"{frame} cuts {before} to {after.end_lsn}, {self._disk.told[frame.partition]} are committed"
@@ -333,6 +345,9 @@ class MemoryLogs:
             raise CutRefused(
                 frame.partition, f"{frame.partition} would end at {after.end_lsn}, below its mark"
             )
+        if self.begins_anew(frame):
+            self._disk.begins_anew = True
+            self._guards[frame.partition] = self._disk.told[frame.partition] = frame.first_lsn
         part.do(Image.cut, *cut)
 
     def _misfit(self, what: str) -> None:

@@ -208,7 +208,7 @@ class World:
     def alarmed(self, node: Node, alarm: fx.Alarm) -> None:
         self.count[alarm.name] += 1
         self.tell(f"{node.name}: {alarm.name}, {alarm.why}")
-        if alarm.name == "cluster.copy_doubted" and node.disk.was_harmed:
+        if alarm.name == "cluster.copy_doubted" and (node.disk.was_harmed or node.disk.begins_anew):
             return
         harmed = any(each.disk.was_harmed for each in self.nodes.values())
         if alarm.name == "cluster.copies_disagree" and harmed and "may lack" in alarm.why:

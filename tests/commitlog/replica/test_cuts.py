@@ -1,6 +1,9 @@
 """A cut of a copy at any moment: the log is a prefix of one of the two, and what was cut does not come back."""
 
+import pytest
+
 from commitlog.dictionary import maybe_snapshot
+from commitlog.errors import CutBelowCommitted
 from commitlog.replica.inventory import inventory
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import (
@@ -77,6 +80,65 @@ def test_a_power_loss_at_any_call_of_a_cut_leaves_a_prefix_of_a_log() -> None:
             assert recovered(others.after_power_loss(chooser(loss))) == everything(partition)[0]
         call += 1
     assert call > 10
+
+
+def trimmed_and_two_logs() -> tuple[SimulatedFiles, SimulatedFiles, list[Seen]]:
+    """As `two_logs`; retention has removed on the node whatever both have."""
+    files, others, theirs = two_logs()
+    mirror = mirror_of(others)
+    mirror.trim(60)
+    assert mirror.first_lsn == 60
+    mirror.close()
+    return files, others.after_kill(), theirs[60:]
+
+
+def test_a_power_loss_at_any_call_while_a_copy_begins_anew_leaves_one_that_can_be_filled() -> None:
+    """Nothing that retention has left on it is in the leader's log, which begins before: it is filled from there."""
+    done = False
+    call = 0
+    while not done:
+        for loss in LOSSES:
+            files, others, theirs = trimmed_and_two_logs()
+            partition = opened(files, segment_bytes_max=SEGMENT_BYTES, seed=60).partitions[0]
+            append(partition, [(b"new", b"y")], client_id="another")
+            write(partition)
+            mirror = mirror_of(others)
+            others.before_call = power_for(call)
+            try:
+                align(states(partition), 0, mirror)
+                done = True
+            except PowerLost:
+                pass
+            others = others.after_power_loss(chooser(loss))
+            mirror = mirror_of(others)
+            assert mirror.doubt == "", f"call {call}, {loss}"
+            if done or mirror.first_lsn == 0:
+                assert (mirror.first_lsn, mirror.next_lsn, mirror.committed_lsn) == (0, 0, 0)
+                assert maybe_snapshot(others, DIRECTORY) is None, "names come with the segments"
+            else:
+                assert recovered(others.after_kill()) == theirs[: mirror.next_lsn - 60]
+            copy_all(files, partition, mirror)
+            others = others.after_power_loss(chooser(loss))
+            assert recovered(others.after_kill()) == everything(partition)[0]
+            successor = opened(others).partitions[0]
+            assert successor.topic_names == partition.topic_names
+            assert same_publishers(successor, partition)
+            assert list(successor.next_offsets) == list(partition.next_offsets)
+        call += 1
+    assert call > 10
+
+
+def test_a_copy_with_records_that_are_committed_does_not_begin_anew() -> None:
+    _, others, _ = trimmed_and_two_logs()
+    mirror = mirror_of(others)
+    drop = [each.name for each in mirror.segments]
+    assert mirror.begins_anew(drop, "", 0) and not mirror.begins_anew(drop, "", 60)
+    assert not mirror.begins_anew(drop[1:], "", 0) and not mirror.begins_anew(drop[1:], drop[0], 0)
+    mirror.note_committed(61)
+    assert not mirror.begins_anew(drop, "", 0)
+    with pytest.raises(CutBelowCommitted):
+        mirror.cut(drop, "", 0, 0, 0)
+    assert (mirror.first_lsn, mirror.next_lsn) == (60, 200)
 
 
 def test_names_that_only_the_cut_records_had_are_forgotten() -> None:

@@ -1,0 +1,27 @@
+"""What is noted before a frame changes a copy. docs/replication.md, R5 and R11."""
+
+from __future__ import annotations
+
+from rumq.cluster.replication import effects as fx
+from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.ports import DataFrame, LogCopies, ReplicaState
+
+
+def change_copy(
+    frame: DataFrame, raw: memoryview, logs: LogCopies, state: ReplicaState, effects: list[fx.Effect]
+) -> None:
+    """What is not committed of a copy goes out of the notes before it is cut; a copy that begins anew lacks what it had
+    acknowledged, until it is complete. raises: CutRefused, of a copy that is as it was; OSError, LogError"""
+    if isinstance(frame, m.Cut):
+        if frame.drop or frame.name:
+            state.note_cut(frame.partition)
+        if logs.begins_anew(frame):
+            state.distrust()
+            effects.append(
+                fx.Alarm(
+                    "cluster.copy_doubted",
+                    f"retention removed records of {frame.partition} here that its leader has, and what was left here is"
+                    " not in the leader's log: this copy is filled from its beginning",
+                )
+            )
+    logs.apply(frame, raw)
