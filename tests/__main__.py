@@ -52,6 +52,7 @@ class Result(NamedTuple):
     group: Group
     failed: bool
     seconds: float
+    cpu_seconds: float
     output: str
 
 
@@ -99,7 +100,7 @@ running: set[subprocess.Popen[str]] = set()
 
 
 def run(group: Group) -> Result:
-    start, output, status = time.monotonic(), "", 0
+    start, output, status, cpu = time.monotonic(), "", 0, 0.0
     for command in group.commands:
         try:
             process = subprocess.Popen(
@@ -110,11 +111,15 @@ def run(group: Group) -> Result:
             output, status = f"{output}{fault}\n", 127
             break
         running.add(process)
-        output += process.communicate()[0]
+        assert process.stdout is not None
+        output += process.stdout.read()
+        _, how, usage = os.wait4(process.pid, 0)
+        status = process.returncode = os.waitstatus_to_exitcode(how)
+        cpu += usage.ru_utime + usage.ru_stime
         running.discard(process)
-        if status := process.returncode:
+        if status:
             break
-    return Result(group, status != 0, time.monotonic() - start, output)
+    return Result(group, status != 0, time.monotonic() - start, cpu, output)
 
 
 def run_all(part: Sequence[Group], at_once: int) -> list[Group]:
@@ -139,7 +144,8 @@ def report(result: Result) -> None:
     if result.failed:
         print(f"\n===== FAILED: {result.group.name}\n{result.output}", flush=True)
     else:
-        print(f"passed  {result.seconds:5.0f} s  {result.group.name:<26} {last}", flush=True)
+        seconds = f"{result.seconds:5.0f} s  cpu {result.cpu_seconds:4.0f} s"
+        print(f"passed  {seconds}  {result.group.name:<26} {last}", flush=True)
 
 
 def main() -> int:

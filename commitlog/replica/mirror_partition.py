@@ -231,7 +231,7 @@ class MirrorPartition:
         self.doubt = ""
 
     def begins_anew(self, drop: Sequence[str], name: str, first_lsn: int) -> bool:
-        """Whether such a cut leaves nothing, and the leader's log begins before this one: it is to be filled from there.
+        """Whether such a cut leaves nothing, and the leader's log begins before this one: that is sent from there.
 
         Retention removes on each node for itself, and here it had gone further. False where a cut is refused."""
         is_behind = first_lsn < self.first_lsn and self.committed_lsn <= self.first_lsn

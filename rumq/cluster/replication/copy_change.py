@@ -20,7 +20,7 @@ def change_copy(
             effects.append(
                 fx.Alarm(
                     "cluster.copy_doubted",
-                    f"retention removed records of {frame.partition} here that its leader has, and what was left here is"
+                    f"retention removed records of {frame.partition} here that its leader has, and what was left is"
                     " not in the leader's log: this copy is filled from its beginning",
                 )
             )
