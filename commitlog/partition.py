@@ -361,9 +361,8 @@ class Partition:
         count = min(
             without_wanted(files, due, wanted_lsn, wanted_bytes_max),
             without_wanted(files, due, unexported_lsn, unexported_bytes_max),
+            without_wanted(files, due, keep_lsn),
         )
-        while count > 0 and keep_lsn is not None and files[count].base_lsn > keep_lsn:
-            count -= 1
         return self._removal(count)
 
     def take_removal(self, below_lsn: int) -> SegmentRemoval | None:
@@ -390,8 +389,7 @@ class Partition:
 
     def _removal(self, count: int) -> SegmentRemoval | None:
         segments = self.segments
-        while count > 0 and segments.files[count].base_lsn > self.committed_lsn:
-            count -= 1  # what waits for a majority is sent to copies from here
+        count = without_wanted(segments.files, count, self.committed_lsn)  # copies may want the rest
         if segments.removing or count <= 0:
             return None
         first_lsn = segments.files[count].base_lsn

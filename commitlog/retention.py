@@ -16,6 +16,8 @@ from commitlog.segment_writer import SegmentWriter
 from commitlog.segments import SegmentFile
 from commitlog.streams import StreamSpec
 
+EVERYTHING = 1 << 62  # bytes
+
 
 def finished_ones(segments: Sequence[SegmentFile], below_lsn: int | None = None) -> int:
     """How many of the oldest segments are finished, and have no record from an lsn on; never the last one."""
@@ -56,7 +58,9 @@ def segments_to_drop(
     return drop
 
 
-def without_wanted(segments: list[SegmentFile], due: int, wanted_lsn: int | None, bytes_max: int) -> int:
+def without_wanted(
+    segments: list[SegmentFile], due: int, wanted_lsn: int | None, bytes_max: int = EVERYTHING
+) -> int:
     """How many of the `due` oldest segments may be removed when records from wanted_lsn on are wanted.
 
     bytes_max: of the due segments at most the newest so many bytes are kept; wanted_lsn None: nothing is wanted"""

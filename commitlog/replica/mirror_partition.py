@@ -52,7 +52,8 @@ class MirrorPartition:
         self.next_lsn = found.segments[-1].end_lsn if found.segments else found.first_lsn
         self.synced_lsn, self.committed_lsn = self.next_lsn, self.first_lsn
         self._names = ReplicaNames(files, directory, self.first_lsn)
-        if not (found.segments or found.doubt) and self._names.lsn > self.first_lsn:  # it was about to begin anew
+        is_empty = not (found.segments or found.doubt)
+        if is_empty and self._names.lsn > self.first_lsn:  # it was about to begin anew
             self._names.forget(self.first_lsn)
         remove_segments(files, found.leftover)
         self._unindexed: deque[SegmentState] = deque()
@@ -231,11 +232,9 @@ class MirrorPartition:
         self.doubt = ""
 
     def begins_anew(self, drop: Sequence[str], name: str, first_lsn: int) -> bool:
-        """Whether such a cut leaves nothing, and the leader's log begins before this one: that is sent from there.
-
-        Retention removes on each node for itself, and here it had gone further. False where a cut is refused."""
-        is_behind = first_lsn < self.first_lsn and self.committed_lsn <= self.first_lsn
-        return is_behind and not name and all(each.name in drop for each in self.segments)
+        """Whether such a cut, if it is not refused, leaves nothing, and retention had gone further here than there."""
+        is_later = first_lsn < self.first_lsn and self.committed_lsn <= self.first_lsn
+        return is_later and not name and all(each.name in drop for each in self.segments)
 
     def adopt_names(self, raw: bytes) -> None:
         """The leader's topics and publishers, of a copy that has no segment yet: those whose records are removed keep

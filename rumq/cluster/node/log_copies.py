@@ -181,8 +181,8 @@ class NodeLogCopies:
         lacks = difference(ours, theirs)
         first = copy.first_lsn
         yield m.Cut(epoch, partition, lacks.drop, lacks.name, lacks.end_lsn, lacks.stop, first), ()
-        is_anew = first > 0 and lacks.send_index == 0 and lacks.position == 0 and len(lacks.drop) == len(theirs)
-        if is_anew and (ours or has_saved_names(self._files, f"{self._data}/{partition}")):
+        is_new = lacks.send_index == 0 and lacks.position == 0 and len(lacks.drop) == len(theirs)
+        if first and is_new and (ours or has_saved_names(self._files, f"{self._data}/{partition}")):
             # A copy that begins anew behind records that are removed: their topics keep their numbers.
             yield m.Names(epoch, partition), (saved_names(self._files, f"{self._data}/{partition}"),)
         for at, segment in enumerate(ours[lacks.send_index :], lacks.send_index):
