@@ -95,7 +95,8 @@ def sign_out(browser: Browser) -> None:
 
 
 PROCESS = "plant/line-2/press-3/process"
-PICTURES = {
+PICTURES = {  # in this order: what is traced tells many events
+    "events": Picture("/events", ("table.events td", "admin.action"), open_event),
     "overview": Picture("/?range=300", ("table[aria-label='Slow consumers'] td", "billing")),
     "overview-dark": Picture(
         "/?range=300", ("table[aria-label='Slow consumers'] td", "billing"), theme="dark"
@@ -123,7 +124,6 @@ PICTURES = {
     "stream": Picture("/stream?stream=main", ("table[aria-label=Segments] td", "sealed")),
     "trim": Picture("/stream?stream=main", ("table[aria-label=Segments] td", "sealed"), trim),
     "exports": Picture("/exports", ("table[aria-label=Exports] td", None)),
-    "events": Picture("/events", ("table.events td", "admin.action"), open_event),
     "console": Picture("/console", ("#connection .dot.good", None), replay),
     "console-narrow": Picture("/console", ("#connection .dot.good", None), replay, "dark", NARROW),
     "bans": Picture("/bans", ("main h1", None)),
