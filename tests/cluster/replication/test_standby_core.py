@@ -26,8 +26,10 @@ class Replica:
         )
         self.see(epoch, leader)
 
-    def see(self, epoch: int, leader: str, claim: str = "theirs", now: float = 0.0) -> None:
-        self.core.seen(view(epoch, leader, claim), True, now)
+    def see(
+        self, epoch: int, leader: str, claim: str = "theirs", now: float = 0.0, is_current: bool = True
+    ) -> None:
+        self.core.seen(view(epoch, leader, claim), is_current, now)
 
     def hear(
         self, link: int, message: m.ReplicaMessage, now: float = 0.0, raw: bytes = b""
@@ -209,6 +211,17 @@ def test_an_epoch_that_goes_back_is_told_once() -> None:
         replica.see(2, "b", now=now)
         said += replica.core.take_effects()
     assert [each.name for each in said if isinstance(each, fx.Alarm)] == ["cluster.epoch_back"]
+
+
+def test_an_old_view_of_a_control_plane_that_is_out_of_reach_is_no_epoch_that_goes_back() -> None:
+    replica = Replica()
+    replica.hear(1, m.Promise(7))
+    said: list[fx.Effect] = []
+    for now, is_current in ((1.0, True), (4.0, False), (8.0, True), (12.0, True)):
+        said += replica.hear(1, m.Beat(7, {}), now)
+        replica.see(2, "b", now=now, is_current=is_current)
+        said += replica.core.take_effects()
+    assert not [each for each in said if isinstance(each, fx.Alarm)]
 
 
 def followed(now: float = 1.0) -> Replica:
