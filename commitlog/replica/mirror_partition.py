@@ -197,6 +197,7 @@ class MirrorPartition:
             self._names.cover(gone, first_lsn)
             self._manifest.add({"edit": "first", "lsn": first_lsn})
             self.first_lsn = first_lsn
+            self.note_committed(first_lsn)
             del self._segments[:count]
             self._forget_jobs(gone)
             self._remove(gone)

@@ -10,16 +10,18 @@ from rumq.cluster.replication.ports import DataFrame, LogCopies, ReplicaState
 def change_copy(
     frame: DataFrame, raw: memoryview, logs: LogCopies, state: ReplicaState, effects: list[fx.Effect]
 ) -> None:
-    """What is not committed of a copy goes out of the notes before it is cut; a copy that begins anew lacks what it had
-    acknowledged, until it is complete. raises: CutRefused, of a copy that is as it was; OSError, LogError"""
+    """What is not committed of a copy goes out of the notes before it is cut. One that begins anew will lack what it
+    had: its mark is noted before, so that nobody takes what it has meanwhile for the whole log (R3).
+
+    raises: CutRefused, of a copy that is as it was; OSError, LogError"""
     if isinstance(frame, m.Cut):
         if frame.drop or frame.name:
             state.note_cut(frame.partition)
         if logs.begins_anew(frame):
-            state.distrust()
+            state.note_copies(logs.marks(), {})
             effects.append(
                 fx.Alarm(
-                    "cluster.copy_doubted",
+                    "cluster.copy_anew",
                     f"retention removed records of {frame.partition} here that its leader has, and what was left is"
                     " not in the leader's log: this copy is filled from its beginning",
                 )

@@ -95,8 +95,8 @@ class StandbyCore:
         self.tick(now)
 
     def _watch_epoch(self, epoch: int, now: float) -> None:
-        """An epoch goes back only where the control plane has lost what it knew. A view that is late catches up, and one
-        that was read before the control plane was out of reach says nothing."""
+        """An epoch goes back only where the control plane has lost what it knew. A view that is late catches up, and
+        one that was read before the control plane was out of reach says nothing."""
         if epoch >= self._state.promised or not self.is_current:
             self._behind_since = None
         elif self._behind_since is None:

@@ -20,6 +20,9 @@ class Logs:
     def inventory(self, partition: str) -> list[m.SegmentInfo]:
         return []
 
+    def marks(self) -> dict[str, int]:
+        return {"p": 4}
+
     def begins_anew(self, cut: m.Cut) -> bool:
         return self.is_emptied
 
@@ -31,12 +34,16 @@ class Logs:
 
 
 class State:
-    is_doubted = False
+    """marks: as noted"""
+
+    def __init__(self) -> None:
+        self.marks: dict[str, int] = {}
 
     def note_cut(self, partition: str) -> None: ...
 
-    def distrust(self) -> None:
-        self.is_doubted = True
+    def note_copies(self, marks: dict[str, int], held: dict[str, Any]) -> None:
+        assert not held
+        self.marks |= marks
 
 
 def adoption(logs: Logs, state: State | None = None, **promised: tuple[int, dict[str, int]]) -> Adoption:
@@ -101,12 +108,12 @@ def test_two_leaders_of_one_epoch_and_marks_above_the_log_are_doubts() -> None:
     assert "n3 knows that p is committed up to lsn 6" in str(maybe_doubt({"n1": one, "n3": lost}))
 
 
-def test_a_claimants_copy_that_is_emptied_is_doubted_before() -> None:
+def test_a_claimants_copy_that_is_emptied_notes_its_mark_before() -> None:
     logs, state = Logs(), State()
     found = adoption(logs, state, n1=(3, {"p": 9}), n2=(4, {"p": 9}))
     found.next_question()
     found.took("n2", m.Cut(9, "p", ["s"], "", 0, 0, 0), memoryview(b""))
-    assert not state.is_doubted
+    assert not state.marks
     logs.is_emptied = True
     found.took("n2", m.Cut(9, "p", ["s"], "", 0, 0, 0), memoryview(b""))
-    assert state.is_doubted and len(logs.applied) == 2
+    assert state.marks == {"p": 4} and len(logs.applied) == 2

@@ -419,7 +419,7 @@ def test_r5_what_is_committed_is_not_cut_and_the_leader_is_told() -> None:
     assert replica.disk.parts[P].now.end_lsn == 2 and not replica.core.is_following
 
 
-def test_r11_a_copy_that_begins_anew_is_doubted_until_it_is_complete() -> None:
+def test_r3_a_copy_that_begins_anew_has_noted_its_mark_before() -> None:
     """It led, retention removed what was committed, and nothing of its own term is in the log of who leads now."""
     replica = Replica()
     image = replica.disk.parts[P].now
@@ -428,14 +428,16 @@ def test_r11_a_copy_that_begins_anew_is_doubted_until_it_is_complete() -> None:
     image.write(bytes(16))
     replica.hear(1, m.Promise(4))
     said = replica.hear(1, m.Cut(4, P, ["s"], "", 0, 0, 0))
-    assert [each.name for each in said if isinstance(each, fx.Alarm)] == ["cluster.copy_doubted"]
-    assert replica.disk.opened == m.DOUBTED and (image.first_lsn, image.end_lsn) == (0, 0)
+    assert [each.name for each in said if isinstance(each, fx.Alarm)] == ["cluster.copy_anew"]
+    assert replica.disk.note.marks == {P: 22} and (image.first_lsn, image.end_lsn) == (0, 0)
     replica.hear(1, m.Open(4, P, "t", 0))
-    replica.hear(1, m.Complete(4))
-    assert replica.disk.opened == 4
+    [promised] = [each.message for each in replica.hear(2, m.Promise(5), 2.0) if isinstance(each, fx.Reply)][
+        -1:
+    ]
+    assert isinstance(promised, m.Promised) and promised.marks == {P: 22} and promised.ends[P] == 0
 
 
-def test_r11_a_copy_that_refuses_to_be_emptied_keeps_its_vote() -> None:
+def test_r5_a_copy_with_records_that_are_committed_is_not_emptied() -> None:
     replica = Replica()
     image = replica.disk.parts[P].now
     image.first_lsn = 22

@@ -347,6 +347,7 @@ class MemoryLogs:
             )
         if self.begins_anew(frame):
             self._disk.begins_anew = True
+            self._marks[frame.partition] = self.marks()[frame.partition]
             self._guards[frame.partition] = self._disk.told[frame.partition] = frame.first_lsn
         part.do(Image.cut, *cut)
 
@@ -383,7 +384,8 @@ class MemoryLogs:
         return {key: (end, last_name(self._parts[key])) for key, end in self.ends().items()}
 
     def marks(self) -> dict[str, int]:
-        return {key: lsn for key, lsn in self._marks.items() if lsn}
+        found = {key: max(lsn, self.first_lsn(key)) for key, lsn in self._marks.items()}
+        return {key: lsn for key, lsn in found.items() if lsn}
 
     def restore_notes(self, state: DiskState) -> bool:
         """As `NodeLogCopies` does. returns: whether a copy may lack what it had acknowledged"""

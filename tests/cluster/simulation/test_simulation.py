@@ -42,7 +42,7 @@ def test_runs_of_fixed_seeds_lose_and_change_nothing() -> None:
     assert not missing, "all of that happens"
 
 
-@pytest.mark.parametrize("seed", [413097, 416360, 612175, 765071])
+@pytest.mark.parametrize("seed", [413097, 416360, 612175, 765071, 784117])
 def test_runs_that_have_found_a_fault_do_not_find_it_again(seed: int) -> None:
     run(seed)
 

@@ -210,6 +210,8 @@ class World:
         self.tell(f"{node.name}: {alarm.name}, {alarm.why}")
         if alarm.name == "cluster.copy_doubted" and (node.disk.was_harmed or node.disk.begins_anew):
             return
+        if alarm.name == "cluster.copy_anew":
+            return
         harmed = any(each.disk.was_harmed for each in self.nodes.values())
         if alarm.name == "cluster.copies_disagree" and harmed and "may lack" in alarm.why:
             return  # one is doubted, and others are away
