@@ -16,7 +16,7 @@ from router.reader import Group, Target
 VISITS_A_TURN = 1 << 12  # for all matches together: some tenths of a millisecond
 UNDER_WAY_MAX = 16  # matches that continue in later turns: each filter that changes is held against them
 MATCH_VISITS = 4  # the cost of a match beside the nodes it visits
-FOUND_A_VISIT = 8  # filters that are counted at the cost of a node
+FOUND_A_VISIT = 2  # filters that are counted at the cost of a node
 
 
 class FilterTargets:

@@ -6,6 +6,10 @@ import heapq
 import time
 from collections.abc import Callable
 
+TIMED_CALLS_A_TURN = (
+    8  # of a crowd that waits for the same moment: others' messages are not behind all of them
+)
+
 Call = Callable[[], None]
 Guard = Callable[[str, Call], None]
 
@@ -79,7 +83,10 @@ class TimerQueue:
                 guard("next turn", call)
 
     def run_due(self, guard: Guard) -> None:
-        while self._later and self._later[0][0] <= self._clock.monotonic:
+        """Those that are left are due in the next turn, which comes at once."""
+        for _ in range(TIMED_CALLS_A_TURN):
+            if not self._later or self._later[0][0] > self._clock.monotonic:
+                break
             guard("timer", heapq.heappop(self._later)[2])
 
     def run_after_step(self, guard: Guard) -> None:

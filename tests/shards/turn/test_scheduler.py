@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from rumq.shards.turn.scheduler import ShardClock, TimerQueue
+from rumq.shards.turn.scheduler import TIMED_CALLS_A_TURN, ShardClock, TimerQueue
 
 
 class World:
@@ -38,7 +38,10 @@ def test_timers_of_the_same_time_are_called_in_the_order_in_which_they_were_set_
     calls = [world.note(f"{number}") for number in range(50)]
     for call in [*reversed(calls), calls[0]]:
         world.timers.later(1.0, call)
-    assert world.after(1.0) == [*(f"{number}" for number in reversed(range(50))), "0"]
+    world.after(1.0)
+    for _ in range(51 // TIMED_CALLS_A_TURN):
+        world.after(0.0)
+    assert world.called == [*(f"{number}" for number in reversed(range(50))), "0"]
 
 
 def test_a_timer_is_called_once_when_its_time_has_come() -> None:
@@ -49,6 +52,19 @@ def test_a_timer_is_called_once_when_its_time_has_come() -> None:
     assert world.after(0.5) == []
     assert world.after(2.0) == ["first", "second"]
     assert world.timers.next_deadline() is None
+
+
+def test_a_crowd_of_timers_is_called_in_pieces_a_turn_each() -> None:
+    """Clients over a rate all wait until the same moment: who publishes then is not behind all of them."""
+    world = World()
+    names = [f"{number}" for number in range(2 * TIMED_CALLS_A_TURN + 1)]
+    for name in names:
+        world.timers.later(1.0, world.note(name))
+    assert world.after(1.0) == names[:TIMED_CALLS_A_TURN]
+    deadline = world.timers.next_deadline()
+    assert deadline is not None and deadline <= world.clock.monotonic, "the next turn comes at once"
+    assert world.after(0.0) == names[: 2 * TIMED_CALLS_A_TURN]
+    assert world.after(0.0) == names and world.timers.next_deadline() is None
 
 
 def test_a_call_for_the_next_turn_that_asks_for_another_gets_the_one_after() -> None:
