@@ -3,7 +3,8 @@
 Some sessions have as many filters as they may, all of which match one kind of topic; anonymous clients publish to new
 topics of that kind. Beside them a publisher and a subscriber of another topic of the same partition measure how long
 their messages take, before and during the flood; their process is a real-time one where that is allowed, or the
-scheduler of a busy machine adds its tick of 4 ms to what the broker takes. First, in this process, what one new topic costs the router."""
+scheduler of a busy machine adds its tick of 4 ms to what the broker takes. First, in this process, what one new topic
+costs the router."""
 
 from __future__ import annotations
 
