@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.cluster.live.gaps import Gap, table
 from tests.cluster.live.harm import ON_LOOPBACK
 from tests.cluster.live.picture import draw
-from tests.cluster.live.run import LiveRun
+from tests.cluster.live.run import QUIET_S, LiveRun
 from tests.cluster.live.time_travel import EVERY_KIND
 
 RUN_HARMS = 50  # of one cluster; the next ones get a new one
@@ -49,6 +49,7 @@ def main() -> int:
         metavar="MS",
         help="between nodes, in namespaces: root [0]",
     )
+    add("--calm", type=float, default=QUIET_S, metavar="S", help="before each harm [%(default)s]")
     add("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of each node")
     add("--data", type=Path, metavar="DIR", help="keep data and logs here [temporary]")
     add("--json", type=Path, metavar="FILE", help="append the gaps to this file, one a line")
@@ -67,7 +68,7 @@ def main() -> int:
                 data = (args.data or Path(folder)) / f"seed-{seed}"
                 run = LiveRun(
                     data, seed, kinds, nodes=args.nodes, settings=args.set, away_s=args.away,
-                    round_trip_s=args.round_trip_ms / 1000, tell=say
+                    round_trip_s=args.round_trip_ms / 1000, calm_s=args.calm, tell=say
                 )  # fmt: skip
                 result = run.run(min(left, RUN_HARMS))
             say(result.report())
