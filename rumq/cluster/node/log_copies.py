@@ -113,6 +113,8 @@ class NodeLogCopies:
             copy.open_segment(frame.name, bytes(raw))
         elif isinstance(frame, m.Cut):
             known = copy.committed_lsn
+            if self._indexing is not None and self.begins_anew(frame):
+                self._indexing.result()  # what it finds belongs to the log of before
             try:
                 copy.cut(frame.drop, frame.name, frame.end_lsn, frame.stop, frame.first_lsn)
             except CutBelowCommitted as fault:

@@ -1,5 +1,7 @@
 """The partitions of a shard on a node that does not lead it, on a simulated disk."""
 
+from concurrent.futures import Future
+
 import pytest
 
 from commitlog import LogError
@@ -92,6 +94,20 @@ def test_a_copy_that_begins_anew_still_tells_what_it_knows_to_be_committed() -> 
     assert copies.ends() == {KEY: 0} and copies.marks() == {KEY: 30}
     filled(copies, log(2, epoch=2))
     assert copies.ends() == {KEY: 20} and copies.marks() == {KEY: 30}
+
+
+def test_a_copy_begins_anew_once_nothing_of_it_is_being_indexed() -> None:
+    copies = blank()
+    copies.apply(m.Cut(1, KEY, [], "", 0, 0, 30), memoryview(b""))
+    ends: list[dict[str, int]] = []
+
+    class Job(Future[None]):
+        def result(self, timeout: float | None = None) -> None:
+            ends.append(copies.ends())
+
+    copies._indexing = Job()
+    copies.apply(m.Cut(2, KEY, [], "", 0, 0, 0), memoryview(b""))
+    assert ends == [{KEY: 30}] and copies.ends() == {KEY: 0}
 
 
 def test_a_copy_without_a_record_says_where_it_begins() -> None:
