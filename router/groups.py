@@ -152,7 +152,7 @@ class Groups:
     def begin_turn(self, visits: int) -> None:
         """Grant a turn its visits, less those that the last one had too many, but a quarter in any case."""
         self.turn += 1
-        self.visits_reserved = visits - AHEAD_VISITS
+        self.visits_reserved = max(visits // 4, visits - AHEAD_VISITS)
         self.visits_left = min(visits, max(visits // 4, self.visits_left + visits))
 
     def go_on(self) -> None:
