@@ -22,7 +22,6 @@ LEVELS = {
     "cluster.copies_disagree": "error",
     "cluster.insecure": "warning",
     "cluster.unnamed_certificates": "warning",
-    "cluster.copy_anew": "warning",
     "cluster.copy_damaged": "error",
     "cluster.copy_doubted": "error",
     "cluster.copy_failed": "error",
