@@ -1,4 +1,4 @@
-# rumqd in a container: docker build -t rumq . (docs/packages.md). /data keeps the log; settings come from the environment
+# rumqd in a container: docker build -t rumq . (docs/guides/packages.md). /data keeps the log; settings come from the environment
 # (log.durability is RUMQ_LOG_DURABILITY), or from a file: -v ./config.toml:/etc/rumq/config.toml and --config.
 FROM python:3.13-slim AS build
 # hadolint ignore=DL3008
@@ -9,10 +9,10 @@ COPY commitlog commitlog
 COPY router router
 COPY rumq rumq
 COPY pyspark_rumq pyspark_rumq
-ARG EXTRAS=certs,gateway
+ARG EXTRAS=
 # compiled, or not built at all
 RUN python -m venv /opt/rumq \
-    && RUMQ_COMPILE=require CFLAGS=-g0 /opt/rumq/bin/pip install --no-cache-dir ".[${EXTRAS}]" \
+    && RUMQ_COMPILE=require CFLAGS=-g0 /opt/rumq/bin/pip install --no-cache-dir ".${EXTRAS:+[${EXTRAS}]}" \
     && /opt/rumq/bin/python -c "from rumq.version import COMPILED, kernels; assert kernels() == COMPILED"
 
 # rumq with Spark: docker build --target spark -t rumq-spark .

@@ -14,7 +14,7 @@ from types import FrameType
 import msgspec
 
 import rumq
-from bench import doors, limit, report, targets
+from bench import doors, limit
 from bench.cluster import command as cluster
 from bench.connections import Address, BenchFault, allow_files
 from bench.gateway import command as gateway
@@ -22,10 +22,11 @@ from bench.isolation import command as isolation
 from bench.peers import DEFAULT, PEERS
 from bench.peers.peer import version
 from bench.profile import command as profile
-from bench.scenario import Scenario
-from bench.scenarios import SCENARIOS
 from bench.secure import CAFILE
-from bench.series import Attached, run_series
+from bench.suite import report, targets
+from bench.suite.scenario import Scenario
+from bench.suite.scenarios import SCENARIOS
+from bench.suite.series import Attached, run_series
 from rumq.version import COMPILED, kernels
 
 OK, FAILED, REFUSED, MISSED, INTERRUPTED = 0, 1, 2, 4, 130
@@ -67,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments[:1] == ["isolation"]:
         return isolation.main(arguments[1:])
     if arguments[:1] == ["spark"]:
-        from bench import spark  # it needs pyspark
+        from bench.table import spark
 
         return spark.main(arguments[1:])
     args = parser().parse_args(arguments)
@@ -157,9 +158,7 @@ def parser() -> argparse.ArgumentParser:
     add("--runs", type=at_least_one, metavar="N", help="of each scenario against each peer [5]")
     add("--seconds", type=positive, metavar="S", help="how long a measured run takes about [3]")
     add("--workers", type=worker_counts, default=(1, 1), metavar="P,S", help="processes of each role [1,1]")
-    add(
-        "--broker-address", type=address, metavar="HOST:PORT", help="one that runs already, as the first peer"
-    )
+    add("--broker-address", type=address, metavar="HOST:PORT", help="one that runs already, as the first peer")
     add("--lead", type=at_least_one, metavar="N", help="messages in flight at most [as `list` shows]")
     add("--tls", type=Path, metavar="CAFILE", help="with --broker-address: over TLS, by this authority")
     add("--realtime", action="store_true", help="brokers and generator before all else that runs here; root")

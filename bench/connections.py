@@ -46,9 +46,7 @@ def waves(client_ids: Sequence[str]) -> Iterator[Sequence[str]]:
         yield client_ids[start : start + WAVE]
 
 
-def open_wave(
-    address: Address, client_ids: Iterable[str], lasting: bool, keep_alive_s: int
-) -> list[socket.socket]:
+def open_wave(address: Address, client_ids: Iterable[str], lasting: bool, keep_alive_s: int) -> list[socket.socket]:
     wave = []
     for client_id in client_ids:
         connection = opened(address)

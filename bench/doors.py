@@ -136,9 +136,7 @@ def rules(folder: Path, runs: int, seconds: float) -> None:
             with running("rumq", folder, *more) as (pid, port):
                 values.append(cpu_of_a_message(pid, port, folder / "out.json", seconds))
     none, many = (statistics.median(values) for values in found.values())
-    print(
-        f"CPU per message, 1:1 QoS 0: no rules {none:.0f} ns, 1,000 rules {many:.0f} ns  {many / none:.3f} x"
-    )
+    print(f"CPU per message, 1:1 QoS 0: no rules {none:.0f} ns, 1,000 rules {many:.0f} ns  {many / none:.3f} x")
 
 
 def cpu_of_a_message(pid: int, port: int, out: Path, seconds: float) -> float:

@@ -8,14 +8,14 @@ from array import array
 from collections.abc import Callable, Iterator
 
 from bench.connections import publish_packet
-from bench.figures import Figures
 from bench.kernels import check, offer, pace
-from bench.load import FILLER, PAYLOAD_BYTES, STAMP_BYTES, TOPIC_BYTES, Load, topic_name
-from bench.measure import measure
+from bench.load.load import FILLER, PAYLOAD_BYTES, STAMP_BYTES, TOPIC_BYTES, Load, topic_name
+from bench.measure.figures import Figures
+from bench.measure.measure import measure
 from bench.peers.peer import running
 from bench.peers.wire import Wire
-from bench.scenario import Scenario
-from bench.scenarios import SCENARIOS
+from bench.suite.scenario import Scenario
+from bench.suite.scenarios import SCENARIOS
 
 BATCH_BYTES = 128 * 1024
 KERNEL_S = 0.5

@@ -26,9 +26,9 @@ from bench.connections import Address, allow_files, read_exactly
 from bench.isolation.frames import connect, publish_packet, suback_bytes, subscribe_packet
 from bench.peers.rumq import rumqd
 from bench.process import cpu_s
-from router.groups import Groups
-from router.reader import GroupKey
-from router.subscription import Subscription
+from router.matching.groups import Groups
+from router.readers.reader import GroupKey
+from router.readers.subscription import Subscription
 
 LEVELS = 31
 FILTERS = 334  # of a session: 10,354 levels from a wildcard on, of which it gets `mqtt.wildcard_levels_max`
@@ -135,9 +135,7 @@ def latencies(publisher: socket.socket, subscriber: socket.socket, seconds: floa
 
 def shown(name: str, found: Sequence[float]) -> str:
     at = [found[min(len(found) - 1, int(len(found) * share))] for share in (0.5, 0.99, 1.0)]
-    return (
-        f"{name:12} p50 {at[0]:8.2f} ms   p99 {at[1]:8.2f} ms   max {at[2]:8.2f} ms   ({len(found)} messages)"
-    )
+    return f"{name:12} p50 {at[0]:8.2f} ms   p99 {at[1]:8.2f} ms   max {at[2]:8.2f} ms   ({len(found)} messages)"
 
 
 def flood(address: Address, pid: int, sessions: int, publishers: int, seconds: float) -> None:
@@ -153,9 +151,7 @@ def flood(address: Address, pid: int, sessions: int, publishers: int, seconds: f
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     before = cpu_s(pid)
     quiet = latencies(publisher, subscriber, seconds)
-    print(
-        shown("quiet", quiet), f"  broker {100 * (cpu_s(pid) - before) / seconds:.0f} % of a core", flush=True
-    )
+    print(shown("quiet", quiet), f"  broker {100 * (cpu_s(pid) - before) / seconds:.0f} % of a core", flush=True)
     here.send(seconds)
     before = cpu_s(pid)
     during = latencies(publisher, subscriber, seconds)
@@ -178,9 +174,7 @@ def main(sessions: int, publishers: int, seconds: float) -> None:
         address = free.getsockname()
     with tempfile.TemporaryDirectory() as folder:
         place = ["--port", str(address[1]), "--data", folder]
-        broker = subprocess.Popen(
-            [*rumqd(), "run", *place, "--set", "shards.count=1"], stderr=subprocess.DEVNULL
-        )
+        broker = subprocess.Popen([*rumqd(), "run", *place, "--set", "shards.count=1"], stderr=subprocess.DEVNULL)
         try:
             until = time.monotonic() + START_SECONDS
             while True:

@@ -1,8 +1,9 @@
-"""The commit log: records, offsets, durability, retention. docs/log-format.md.
+"""The commit log: records, offsets, durability, retention. docs/reference/log-format.md.
 
 The public names of this package. It imports nothing of MQTT or the network, and reads no clock."""
 
 from commitlog.chunk import Chunk, Gap
+from commitlog.disk.files import Files, RealFiles
 from commitlog.errors import (
     Damaged,
     DirectoryInUse,
@@ -14,9 +15,8 @@ from commitlog.errors import (
     OffsetTrimmed,
     StoreError,
 )
-from commitlog.files import Files, RealFiles
-from commitlog.partition import Partition
-from commitlog.store import Store, open_store
+from commitlog.log.partition import Partition
+from commitlog.log.store import Store, open_store
 from commitlog.streams import StreamSpec
 
 __all__ = [

@@ -1,6 +1,7 @@
-"""A chunk: consecutive records of one partition, in memory as on disk. docs/log-format.md, "Chunk".
+"""A chunk: consecutive records of one partition, in memory as on disk. docs/reference/log-format.md, "Chunk".
 
 The document describes the bytes of a header; `HEADER` is the same layout for `struct`."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -13,9 +14,7 @@ from zlib import crc32
 from commitlog.row_layout import ROW_BYTES
 
 if sys.byteorder != "little":
-    raise ImportError(
-        "rumq's log is little-endian, as its rows are read in place: this machine is big-endian"
-    )
+    raise ImportError("rumq's log is little-endian, as its rows are read in place: this machine is big-endian")
 
 MAGIC = int.from_bytes(b"RQC1", "little")
 VERSION = 1
@@ -38,7 +37,8 @@ Buffer = bytes | bytearray | memoryview
 class Chunk:
     """Records base_lsn..next_lsn of a partition. rows: 32 bytes each; frames: the packets, one behind the other.
 
-    flags: docs/log-format.md, "Chunk"; tags: 8 bytes each, (row u32, packet id u32), of inbound QoS 2 messages
+    flags: docs/reference/log-format.md, "Chunk"
+    tags: 8 bytes each, (row u32, packet id u32), of inbound QoS 2 messages
     sources: 16 bytes each, (source u64, sequence u64): up to which forwarded record of each source the log has, with it
     routes: of its rows, by the router (epoch, distinct routes, row -> route); blobs: group -> its bytes, by the fan-out
     traces: of its records that are traced, by the shard; None: none is
@@ -139,7 +139,7 @@ def maybe_header(raw: bytes, salt: int) -> Header | None:
         return None
     header = Header(
         f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11], f[12], f[13], f[14], f[15], f[16], f[17], crc
-    )  # fmt: skip
+    )
     if header.total_len < HEADER_BYTES + header.body_len or header.total_len % ALIGN:
         return None
     return header
@@ -234,9 +234,7 @@ def decode_aux(aux: bytes | memoryview) -> Aux:
         if kind == TAGS:
             tags += items[: len(items) // 8 * 8]
         elif kind == TOPICS:
-            found.topics.extend(
-                (number, offset, name) for (number, offset, _), name in named(TOPIC_ITEM, items)
-            )
+            found.topics.extend((number, offset, name) for (number, offset, _), name in named(TOPIC_ITEM, items))
         elif kind == PUBLISHERS:
             found.publishers.extend((number, name) for (number, _), name in named(PUBLISHER_ITEM, items))
     return found._replace(tags=tags)

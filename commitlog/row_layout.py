@@ -1,6 +1,6 @@
-"""A row: the 32 bytes that a chunk has of each record. docs/log-format.md, "Chunk".
+"""A row: the 32 bytes that a chunk has of each record. docs/reference/log-format.md, "Chunk".
 
-Kernels, which need these as C constants, repeat them: tests/kernels/test_constants.py compares them."""
+Kernels, which need these as C constants, repeat them: tests/mqtt/kernels/test_constants.py compares them."""
 
 from __future__ import annotations
 

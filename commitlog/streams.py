@@ -17,10 +17,10 @@ SYNCED = ("disk", "quorum")
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
     """durability: an acknowledged record survives a kill ("process"), or a power loss as well ("disk");
-    "memory": neither, it is in no file (`commitlog.volatile`); "quorum": the loss of machines, as long as a majority of
+    "memory": neither, it is in no file (`volatile`); "quorum": the loss of machines, as long as a majority of
     those with copies is left. Who makes the copies says what a majority has (`Partition.note_replicated`).
     retention: None keeps everything; sizes in bytes, ages in seconds.
-    yields: whether its oldest segments are removed when the disk is nearly full (`commitlog.space`).
+    yields: whether its oldest segments are removed when the disk is nearly full (`commitlog.disk.space`).
     topics_max, topics_bytes_max (of their names), retained_bytes_max (of a partition): enforced by
     callers that add topics or retain; None: any number."""
 

@@ -60,9 +60,7 @@ class Cluster:
         self.etcds = [etcd(name, etcds, ports, data, place, etcd_settings) for name in etcds]
         self.nodes = [self._node(name, ports, place, settings) for name in names]
 
-    def _node(
-        self, name: str, ports: "Ports", place: Callable[[str], Place], settings: Sequence[str]
-    ) -> Member:
+    def _node(self, name: str, ports: "Ports", place: Callable[[str], Place], settings: Sequence[str]) -> Member:
         own = place(name)
         first = ports.numbers[name]
         mqtt = ports.numbers.get("mqtt " + name, first)
@@ -93,9 +91,7 @@ class Cluster:
             each.start()
         for number in range(len(self.nodes)):
             for shard in range(self.shards):
-                self._wait(
-                    f"a round trip through n{number + 1}", until, lambda n=number, s=shard: self.serves(n, s)
-                )
+                self._wait(f"a round trip through n{number + 1}", until, lambda n=number, s=shard: self.serves(n, s))
 
     def _wait(self, what: str, until: float, is_it: Callable[[], bool]) -> None:
         while not is_it():
@@ -180,29 +176,17 @@ def data_directory(named: str | None) -> Iterator[Path]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=3, metavar="N", help="[3]")
     parser.add_argument("--shards", type=int, default=0, metavar="N", help="[as many as nodes]")
-    parser.add_argument(
-        "--data", metavar="DIR", help="keep everything here, ports too [temporary, removed at the end]"
-    )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of each node"
-    )
+    parser.add_argument("--data", metavar="DIR", help="keep everything here, ports too [temporary, removed at the end]")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of each node")
     parser.add_argument(
         "--restart-seconds", type=float, default=2.0, metavar="S", help="how long the dead stay dead [2]"
     )
-    parser.add_argument(
-        "--mqtt-port", type=int, default=0, metavar="P", help="of the first node [a free one]"
-    )
-    parser.add_argument(
-        "--etcd-heartbeat-ms", type=int, default=100, metavar="MS", help="[100, etcd's default]"
-    )
-    parser.add_argument(
-        "--etcd-election-ms", type=int, default=1000, metavar="MS", help="[1000, etcd's default]"
-    )
+    parser.add_argument("--mqtt-port", type=int, default=0, metavar="P", help="of the first node [a free one]")
+    parser.add_argument("--etcd-heartbeat-ms", type=int, default=100, metavar="MS", help="[100, etcd's default]")
+    parser.add_argument("--etcd-election-ms", type=int, default=1000, metavar="MS", help="[1000, etcd's default]")
     args = parser.parse_args()
     stopping = threading.Event()
 

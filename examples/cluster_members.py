@@ -63,9 +63,7 @@ class Member:
         self.died_at = None
         self.data.mkdir(parents=True, exist_ok=True)
         parent = os.getpid()
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith(("ETCD_", "RUMQ_"))
-        }
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("ETCD_", "RUMQ_"))}
         with self.logs.open("ab") as logs:
             self._process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=logs, stderr=logs, env=environment,
@@ -99,9 +97,7 @@ class Ports:
 
     def __init__(self, file: Path, counts: dict[str, int]) -> None:
         self.numbers: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
-        taken = {
-            port for name, first in self.numbers.items() for port in range(first, first + counts.get(name, 1))
-        }
+        taken = {port for name, first in self.numbers.items() for port in range(first, first + counts.get(name, 1))}
         for name, count in counts.items():
             if name not in self.numbers:
                 self.numbers[name] = first = free_ports(count, taken)

@@ -21,9 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 try:
     import paho.mqtt.client as mqtt
 except ImportError:
-    sys.exit(
-        "cluster_plug.py needs paho-mqtt, as the examples do: python -m pip install 'rumq[examples]' (or ./run)"
-    )
+    sys.exit("cluster_plug.py needs paho-mqtt, as the examples do: python -m pip install 'rumq[examples]' (or ./run)")
 from cluster import RUMQD, Cluster, Member, run
 from main import say
 
@@ -80,11 +78,7 @@ class Device(Roamer):
         super().__init__("device", addresses, first)
 
     def work(self) -> None:
-        if (
-            not self.talks.is_set()
-            or time.monotonic() < self._due
-            or self.next - len(self.acknowledged) >= 100
-        ):
+        if not self.talks.is_set() or time.monotonic() < self._due or self.next - len(self.acknowledged) >= 100:
             return
         self._due = time.monotonic() + INTERVAL_S
         info = self.client.publish(TOPIC, str(self.next), qos=1)
@@ -145,9 +139,7 @@ def story(cluster: Cluster, times: int) -> int:
         )
     device.talks.clear()
     until = time.monotonic() + 20
-    while time.monotonic() < until and (
-        len(device.acknowledged) < device.next or len(set(got)) < device.next
-    ):
+    while time.monotonic() < until and (len(device.acknowledged) < device.next or len(set(got)) < device.next):
         time.sleep(0.05)
     device.end()
     subscriber.end()
@@ -167,9 +159,7 @@ def story(cluster: Cluster, times: int) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=1, help="how often each node is killed [1]")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rumq-cluster-") as folder:

@@ -1,7 +1,8 @@
 """A PySpark job on the log: daily minimum, mean and maximum per device.
 
-python examples/daily.py DATA_DIR
-"""
+python examples/daily.py DATA_DIR [--wait]
+
+With --wait Spark starts, and reads once there is a line on standard input: the log may be written meanwhile."""
 
 import os
 import sys
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 
-def main(data: str) -> None:
+def main(data: str, *, wait: bool) -> None:
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("rumq daily")
@@ -24,6 +25,8 @@ def main(data: str) -> None:
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )
+    if wait and not sys.stdin.readline():
+        return
     readings = (
         spark.read.format("rumq")
         .option("subscribe", "weather/+/temperature")
@@ -49,4 +52,4 @@ def main(data: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], wait="--wait" in sys.argv[2:])

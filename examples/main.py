@@ -1,17 +1,19 @@
 """The main job on real input: devices publish, the log grows, a late subscriber replays, Spark makes a table.
 
-python examples/main.py [--data DIR]
+python examples/main.py [--data DIR] [--stay]
 """
 
 import argparse
 import importlib.util
+import math
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,11 +35,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def broker(port: int, data: str) -> Iterator[None]:
-    """rumqd on a port, until the block ends."""
+def broker(port: int, data: str, *flags: str) -> Iterator["subprocess.Popen[str]"]:
+    """rumqd on a port, until the block ends. Ctrl-C is for this program, which then stops it."""
     process = subprocess.Popen(
-        [*RUMQD, "run", "--port", str(port), "--data", data, "--set", "events.level=warning"]
-    )
+        [*RUMQD, "run", "--port", str(port), "--data", data, "--set", "events.level=warning", *flags],
+        stdout=subprocess.PIPE, text=True, process_group=0,
+    )  # fmt: skip
     try:
         deadline = time.monotonic() + 10
         while True:
@@ -48,9 +51,34 @@ def broker(port: int, data: str) -> Iterator[None]:
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise SystemExit("rumqd did not start, see above") from None
                 time.sleep(0.02)
-        yield
+        yield process
     finally:
         process.terminate()
+        process.wait(30)
+
+
+@contextmanager
+def table(data: str) -> Iterator[Callable[[], None]]:
+    """Spark starts beside what happens until its table is asked for, which is what the block is given."""
+    if shutil.which("java") is None:
+        yield lambda: say("no table: Spark needs Java (Debian: apt-get install openjdk-17-jre-headless)")
+        return
+    if importlib.util.find_spec("pyspark") is None:
+        yield lambda: say("no table: Spark is not installed (pip install 'rumq[spark]')")
+        return
+    command = [sys.executable, str(Path(__file__).with_name("daily.py")), data, "--wait"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0)
+
+    def show() -> None:
+        say("the same files as a table in Spark: daily minimum, mean and maximum per device (examples/daily.py)")
+        process.communicate(b"\n")
+        if process.returncode:
+            raise SystemExit("Spark made no table, see above")
+
+    try:
+        yield show
+    finally:
+        process.terminate()  # it has ended, unless something went wrong
         process.wait(30)
 
 
@@ -68,40 +96,57 @@ def first_of_replay(port: int, topic_filter: str, count: int) -> list[str]:
     return got[:count]
 
 
-def table(data: str) -> None:
-    if shutil.which("java") is None:
-        say("no table: Spark needs Java (Debian: apt-get install openjdk-17-jre-headless)")
-    elif importlib.util.find_spec("pyspark") is None:
-        say("no table: Spark is not installed (pip install 'rumq[spark]')")
-    else:
-        say(
-            "the same files as a table in Spark: daily minimum, mean and maximum per device (examples/daily.py)"
-        )
-        subprocess.run([sys.executable, str(Path(__file__).with_name("daily.py")), data], check=True)
+def stay(port: int, address: str, token: str) -> None:
+    """Publish this machine's readings until Ctrl-C, for the page to show."""
+    say("this machine goes on publishing its readings, ten times a second, until Ctrl-C")
+    print(f"""the page       {address}
+its token      {token}
+from a shell   mosquitto_sub -p {port} -v -t 'machine/#'""", flush=True)  # fmt: skip
+    readings.publish_own("localhost", port, math.inf)
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", help="keep the log here [a temporary directory]")
+    parser.add_argument("--stay", action="store_true", help="then go on, with the web page, until Ctrl-C")
     args = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the broker and Spark end with this program
+        if signal.getsignal(number) != signal.SIG_IGN:  # of nohup
+            signal.signal(number, interrupt)
     with tempfile.TemporaryDirectory() as temporary:
         data = args.data or f"{temporary}/rumq-data"
         port = free_port()
-        say(f"rumqd run --port {port} --data {data}")
-        with broker(port, data):
-            say("two weather stations publish a year of hourly temperatures each, at QoS 1")
-            start = time.monotonic()
-            sent = readings.replay("localhost", port)
-            print(f"{sent} readings acknowledged, each on disk, in {time.monotonic() - start:.1f} s")
-            say("this machine publishes its own readings for three seconds, at QoS 0")
-            print(f"{readings.publish_own('localhost', port, 3)} readings sent")
-            say("rumqd log ls: the log that every topic is")
-            subprocess.run([*RUMQD, "log", "ls", "--data", data], check=True)
-            say("a client that comes late subscribes to $log/earliest/weather/# and gets, first of all")
-            for line in first_of_replay(port, "weather/#", 3):
-                print(line)
-            table(data)
+        flags = ["--page"] if args.stay else []
+        try:
+            story(port, data, flags)
+        except KeyboardInterrupt:
+            print()
     say("done")
+
+
+def story(port: int, data: str, flags: list[str]) -> None:
+    say(" ".join(["rumqd run --port", str(port), "--data", data, *flags]))
+    with broker(port, data, *flags) as process, table(data) as show_table:
+        say("two weather stations publish a year of hourly temperatures each, at QoS 1")
+        start = time.monotonic()
+        sent = readings.replay("localhost", port)
+        print(f"{sent} readings acknowledged, each on disk, in {time.monotonic() - start:.1f} s")
+        say("this machine publishes its own readings for three seconds, at QoS 0")
+        print(f"{readings.publish_own('localhost', port, 3)} readings sent")
+        say("rumqd log ls: the log that every topic is")
+        subprocess.run([*RUMQD, "log", "ls", "--data", data], check=True)
+        say("a client that comes late subscribes to $log/earliest/weather/# and gets, first of all")
+        for line in first_of_replay(port, "weather/#", 3):
+            print(line)
+        show_table()
+        if flags:
+            assert process.stdout is not None
+            address, token = (process.stdout.readline().split()[1] for _ in range(2))  # as rumqd run --page prints them
+            stay(port, address, token)
 
 
 if __name__ == "__main__":

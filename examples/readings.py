@@ -69,16 +69,18 @@ def publish_own(host: str, port: int, seconds: float) -> int:
     """Send this machine's readings ten times a second; returns how many."""
     client = connect(host, port, f"machine-{socket.gethostname()}")
     end, sent = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        for name, value in own_readings().items():
-            client.publish(
-                f"machine/{socket.gethostname()}/{name}", json.dumps({"time": now, "value": value}), qos=0
-            )
-            sent += 1
-        time.sleep(0.1)
-    client.disconnect()
-    client.loop_stop()
+    try:
+        while time.monotonic() < end:
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            for name, value in own_readings().items():
+                client.publish(
+                    f"machine/{socket.gethostname()}/{name}", json.dumps({"time": now, "value": value}), qos=0
+                )
+                sent += 1
+            time.sleep(0.1)
+    finally:
+        client.disconnect()
+        client.loop_stop()
     return sent
 
 
@@ -86,9 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--host", default="localhost")
     parser.add_argument("--port", type=int, default=1883)
-    parser.add_argument(
-        "--seconds", type=float, default=10, help="how long to send this machine's own readings [10]"
-    )
+    parser.add_argument("--seconds", type=float, default=10, help="how long to send this machine's own readings [10]")
     args = parser.parse_args()
     print(f"weather: {replay(args.host, args.port)} readings acknowledged")
     print(f"machine: {publish_own(args.host, args.port, args.seconds)} readings sent")

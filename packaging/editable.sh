@@ -16,13 +16,25 @@ declared() { printf '%s %s\n' "$PWD" "$("$venv/bin/python" -VV)"; cat pyproject.
 compiled() {
     command -v cc gcc || true
     find commitlog router rumq bench tests/fuzz -name '*.so' -printf '%p %T@\n' | sort
-    # Kernels, and the modules that setup.py lists.
-    { find commitlog router rumq bench tests/fuzz \( -path '*/kernels/*.py' -o -name '*.pxd' \) -print0 | sort -z
-      grep -oE '"(commitlog|router|rumq)/[a-z_/]+\.py"' setup.py | tr -d '"' | tr '\n' '\0'; } | xargs -0 cat setup.py
+    # Kernels, and the modules with a mark.
+    { find commitlog router rumq bench tests/fuzz \( -path '*/kernels/*.py' -o -name '*.pxd' \) -print0
+      grep -rlZE --include='*.py' '^# compiled: (hot|warm)$' commitlog router rumq || true; } | sort -z | xargs -0 cat setup.py
 }
 stamp() { "$@" | sha256sum; }
 # is_stamped NAME COMMAND: whether the output of the command is that of the time when NAME was noted
 is_stamped() { [ "$(stamp "$2")" = "$(cat "$venv/rumq-$1" 2>/dev/null)" ]; }
+
+# What builds them is there already (no isolation), and bytecode is made of what is imported, when it is: most is not.
+install_packages() {
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --no-build-isolation "$@"
+}
+
+# Half a gigabyte of archives that comes as a source: to compress them again takes pip longer than all else that it does.
+install_pyspark() {
+    local wanted
+    wanted=$(sed -nE 's/^spark = \["(pyspark[^"]*)".*/\1/p' pyproject.toml)
+    install_packages --use-pep517 --no-deps --config-settings=--build-option=--compression=stored "${wanted:-pyspark}"
+}
 
 # install_tree VENV EXTRA,EXTRA.. WISH: WISH is setup.py's RUMQ_COMPILE, `1` or `product`
 install_tree() {
@@ -32,19 +44,18 @@ install_tree() {
         is_stamped "declared-$extra" declared || missing=$missing,$extra
     done
     if [ -n "$missing" ]; then
-        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "cython>=3.1" "setuptools>=77"
+        install_packages "cython>=3.1" "setuptools>=77"
     fi
     if [ "$wish" != 0 ] && ! is_stamped compiled-1 compiled && ! is_stamped "compiled-$wish" compiled; then
-        say "compiling what has changed (everything takes three to four minutes of CPU time, on all cores)"
+        say "compiling what has changed (everything takes two to three minutes of CPU time, on all cores)"
         RUMQ_COMPILE=$wish "$venv/bin/python" setup.py --quiet build_ext --inplace &
         compiler=$!
         trap 'kill "$compiler" 2>/dev/null' EXIT
     fi
     if [ -n "$missing" ]; then
         say "installing rumq[$extras] into $venv"
-        # Bytecode is made of what is imported, when it is: most of these packages are not.
-        RUMQ_COMPILE=0 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile \
-            --editable ".[$extras]"
+        case ,$missing, in *,spark,*) install_pyspark ;; esac
+        RUMQ_COMPILE=0 install_packages --editable ".[$extras]"
         for extra in ${extras//,/ }; do
             stamp declared >"$venv/rumq-declared-$extra"
         done

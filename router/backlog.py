@@ -1,11 +1,12 @@
 """What a reader that is behind reads next, and the records that it loses: to retention, damage or a limit."""
+# compiled: warm
 
 from __future__ import annotations
 
 from commitlog import Chunk, Gap
 from router.effects import Effect, ReadCold, RecordsLost
-from router.feed import Feed
-from router.reader import Reader
+from router.matching.feed import Feed
+from router.readers.reader import Reader
 
 
 def next_rows(
@@ -30,11 +31,7 @@ def next_rows(
             continue
         wants = reader.group.wants
         # Another shard's reader is no client: what it does not forward, clients there would miss unnoticed.
-        if (
-            backlog_records_max
-            and limit - lsn > backlog_records_max
-            and not (wants.committed_only or wants.is_shard)
-        ):
+        if backlog_records_max and limit - lsn > backlog_records_max and not (wants.committed_only or wants.is_shard):
             lose(reader, index, lsn, limit - backlog_records_max, "backlog_records_max", effects)
             continue
         chunk = feed.maybe_chunk(lsn)

@@ -1,4 +1,5 @@
 """Commands: the inputs of `router.shard.Shard.step`, in batches. Plain data."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -6,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from commitlog import Chunk, Gap
-from router.reader import DeliverySink, Reader
-from router.retained import Retained
-from router.subscriber import Subscriber
-from router.subscription import Permit, Subscription
+from router.matching.retained import Retained
+from router.readers.reader import DeliverySink, Reader
+from router.readers.subscriber import Subscriber
+from router.readers.subscription import Permit, Subscription
 
 
 class Appended:

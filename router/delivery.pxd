@@ -2,9 +2,9 @@ import cython
 
 from commitlog.chunk cimport Chunk
 from router.effects cimport all_rows
-from router.feed cimport Feed
-from router.reader cimport Group, LiveReaders
-from router.routes cimport RouteTable
+from router.matching.feed cimport Feed
+from router.readers.reader cimport Group, LiveReaders
+from router.matching.routes cimport RouteTable
 
 
 cdef class Delivery:
@@ -17,7 +17,10 @@ cdef class Delivery:
     cpdef bint has_deferred(self)
     @cython.locals(group=Group, routes=RouteTable, index=Py_ssize_t, live=LiveReaders, stop=Py_ssize_t, numbers=list)
     cpdef Py_ssize_t _deliver_live(self, Feed feed, Chunk chunk, Py_ssize_t first, bint committed_only) except -1
-    cpdef _deliver_rows(
-        self, Feed feed, Chunk chunk, Group group, Py_ssize_t first, Py_ssize_t stop, list readers, Py_ssize_t form,
-        object wanted, object places,
+    cpdef _deliver_all(
+        self, Feed feed, Chunk chunk, Group group, Py_ssize_t first, Py_ssize_t stop, list readers, Py_ssize_t form
+    )
+    cpdef _deliver_some(
+        self, Feed feed, Chunk chunk, Group group, Py_ssize_t first, Py_ssize_t stop, list readers, object wanted,
+        object places,
     )

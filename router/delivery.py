@@ -1,6 +1,7 @@
 """Deliver chunks to readers: new ones to live readers, older ones to readers that catch up.
 
 Delivery is an effect; what a sink does not accept comes back as a command of the next step."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ from router.effects import (
     ShareReady,
     all_rows,
 )
-from router.feed import Feed
 from router.kernels import routes as kernel
-from router.reader import DENIED, Group, Reader
-from router.reader_turns import ReaderTurns
-from router.routes import Places
-from router.scatter import GROUPS_MIN, scatter
-from router.shared_group import Member, SharedGroup
+from router.matching.feed import Feed
+from router.matching.routes import Places
+from router.matching.scatter import GROUPS_MIN, scatter
+from router.readers.reader import DENIED, Group, Reader
+from router.readers.reader_turns import ReaderTurns
+from router.readers.shared_group import Member, SharedGroup
 
 NOTHING, EVERYTHING = array("I", [0]), array("I", [1])  # of one place: tables of `Deliver`
 CATCH_UP_BYTES = 1 << 18  # delivered to one reader before others have their turn
@@ -126,7 +127,7 @@ class Delivery:
                     table = NOTHING, None, EVERYTHING
                     self.effects.append(Deliver(group, index, chunk, first, stop, readers, 0, table))
                 else:
-                    self._deliver_rows(feed, chunk, group, first, stop, readers, form, None, None)
+                    self._deliver_all(feed, chunk, group, first, stop, readers, form)
             return stop
         groups: dict[Group, None] = {}
         for number in numbers:
@@ -272,39 +273,39 @@ class Delivery:
         wanted, whole = feed.routes.wanted_by(group, numbers)
         denied = feed.routes.denied_to(group, numbers) if feed.routes.denied else None
         if denied is not None:
-            self.effects.append(
-                Deliver(group, feed.index, chunk, first, stop, readers, 0, (wanted, places, denied))
-            )
+            self.effects.append(Deliver(group, feed.index, chunk, first, stop, readers, 0, (wanted, places, denied)))
         elif whole and len(set(wanted)) == 1:
-            self._deliver_rows(feed, chunk, group, first, stop, readers, wanted[0] - 1, None, None)
+            self._deliver_all(feed, chunk, group, first, stop, readers, wanted[0] - 1)
         elif any(wanted):
-            self._deliver_rows(feed, chunk, group, first, stop, readers, 0, wanted, places)
+            self._deliver_some(feed, chunk, group, first, stop, readers, wanted, places)
 
-    def _deliver_rows(
+    def _deliver_all(
+        self, feed: Feed, chunk: Chunk, group: Group, first: int, stop: int, readers: list[Reader], form: int
+    ) -> None:
+        """Every row, in one form."""
+        share = readers[0].share
+        if share is None:
+            self.effects.append(all_rows(group, feed.index, chunk, first, stop, readers, form))
+            return
+        assert isinstance(share, SharedGroup)
+        self._assign(feed, share, chunk, first, stop, range(first, stop))
+
+    def _deliver_some(
         self, feed: Feed, chunk: Chunk, group: Group, first: int, stop: int, readers: list[Reader],
-        form: int, wanted: array[int] | None, places: Places,
+        wanted: array[int], places: Places,
     ) -> None:  # fmt: skip
+        """The rows whose number is not 0: of each distinct route of the rows, the form + 1."""
         share = readers[0].share
         if share is None:
             table = (wanted, places, None)
-            self.effects.append(
-                all_rows(group, feed.index, chunk, first, stop, readers, form)
-                if wanted is None
-                else Deliver(group, feed.index, chunk, first, stop, readers, form, table)
-            )
+            self.effects.append(Deliver(group, feed.index, chunk, first, stop, readers, 0, table))
             return
         assert isinstance(share, SharedGroup)
-        if wanted is None:
-            self._assign(feed, share, chunk, first, stop, range(first, stop))
-        else:
-            rows = kernel.rows_wanted(first, stop, places, wanted)
-            self._assign(feed, share, chunk, first, stop, rows)
+        self._assign(feed, share, chunk, first, stop, kernel.rows_wanted(first, stop, places, wanted))
 
     # Shares
 
-    def _assign(
-        self, feed: Feed, share: SharedGroup, chunk: Chunk, first: int, stop: int, rows: Sequence[int]
-    ) -> None:
+    def _assign(self, feed: Feed, share: SharedGroup, chunk: Chunk, first: int, stop: int, rows: Sequence[int]) -> None:
         """Split rows of a chunk among the members with capacity; without any the group falls behind."""
         parts = share.split(feed.index, chunk, rows, first, stop)
         if not parts and len(rows):
@@ -323,9 +324,7 @@ class Delivery:
                 table = array("I", [1 if number else 0 for number in wanted])
             reader = member.reader
             self.effects.append(
-                Deliver(
-                    reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, (table, places, None)
-                )
+                Deliver(reader.group, feed.index, chunk, part_first, part_stop, [reader], 0, (table, places, None))
             )
 
     def run_share(self, share: SharedGroup) -> None:
@@ -368,9 +367,7 @@ class Delivery:
         for feed in self.feeds:
             given = 0
             while (
-                given < CATCH_UP_BYTES
-                and share.available()
-                and share.reader not in share.reader.group.live[feed.index]
+                given < CATCH_UP_BYTES and share.available() and share.reader not in share.reader.group.live[feed.index]
             ):
                 found = next_rows(share.reader, feed, self._backlog_max, self.effects)
                 if found is None:
@@ -381,9 +378,7 @@ class Delivery:
                     self._deferred_readers[share.reader] = None
                     return
                 share.reader.cursors[feed.index] = chunk.base_lsn + stop
-                self._deliver_wanted(
-                    feed, chunk, share.reader.group, first, stop, [share.reader], numbers, places
-                )
+                self._deliver_wanted(feed, chunk, share.reader.group, first, stop, [share.reader], numbers, places)
                 given += len(chunk.frames) * (stop - first) // chunk.count + 1
             if given >= CATCH_UP_BYTES:
                 self.effects.append(CatchUpPaused(share.reader))

@@ -1,7 +1,7 @@
 import cython
 
 from commitlog.chunk cimport Chunk
-from router.reader cimport Group
+from router.readers.reader cimport Group
 
 
 cdef class ChunkRows:

@@ -1,6 +1,7 @@
 """Effects: the outputs of `router.shard.Shard.step`, to be carried out in the order given. Plain data.
 
 What a sink does not accept comes back as the command `Blocked`."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from commitlog.chunk import Chunk
-from router.reader import Group, Reader
-from router.retained import FoundRetained, Search
-from router.routes import Places
-from router.scatter import Part
-from router.subscriber import Subscriber
-from router.subscription import DeliveryOptions, Subscription
+from router.matching.retained import FoundRetained, Search
+from router.matching.routes import Places
+from router.matching.scatter import Part
+from router.readers.reader import Group, Reader
+from router.readers.subscriber import Subscriber
+from router.readers.subscription import DeliveryOptions, Subscription
 
 Table: TypeAlias = "tuple[array[int] | None, Places, array[int] | None]"  # wanted, places, denied
 ALL: Table = (None, None, None)
@@ -63,7 +64,7 @@ def all_rows(
 
 
 class Scatter(ChunkRows):
-    """Deliver rows of first..stop of a chunk to many groups, to each its own: `router.scatter.Part`."""
+    """Deliver rows of first..stop of a chunk to many groups, to each its own: `router.matching.scatter.Part`."""
 
     __slots__ = ("parts",)
 
@@ -77,9 +78,7 @@ class Scatter(ChunkRows):
         for at in range(first, stop):
             places[picked[at]] = 1
         wanted = array("I", (0, form + 1))
-        return Deliver(
-            group, self.partition, self.chunk, self.first, self.stop, readers, 0, (wanted, places, None)
-        )
+        return Deliver(group, self.partition, self.chunk, self.first, self.stop, readers, 0, (wanted, places, None))
 
 
 @dataclass(slots=True, eq=False)

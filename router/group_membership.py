@@ -2,16 +2,17 @@
 
 Readers with few subscriptions share an interned group and its encoded bytes. A reader with many has a private one,
 where adding or removing a subscription costs the levels of its filter, not a pass over all the others."""
+# compiled: warm
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from router.feed import Feed
-from router.groups import Groups
-from router.reader import Group, GroupKey, Reader
-from router.subscriber import Subscriber
-from router.subscription import Subscription
+from router.matching.feed import Feed
+from router.matching.groups import Groups
+from router.readers.reader import Group, GroupKey, Reader
+from router.readers.subscriber import Subscriber
+from router.readers.subscription import Subscription
 
 SHARED_MAX = 16  # with more subscriptions a reader has a group of its own
 
@@ -84,9 +85,7 @@ class GroupMembership:
 
     # A subscriber's
 
-    def join(
-        self, subscriber: Subscriber, subscriptions: Collection[Subscription], committed_only: bool
-    ) -> Group:
+    def join(self, subscriber: Subscriber, subscriptions: Collection[Subscription], committed_only: bool) -> Group:
         """The group for a reader with these subscriptions."""
         many = len(subscriptions) > self.shared_max
         own = many or subscriber.personal or any(s.no_local for s in subscriptions)
@@ -95,9 +94,7 @@ class GroupMembership:
             return self.private(GroupKey(frozenset(), committed_only, shape), subscriptions)
         return self.interned(GroupKey(frozenset(subscriptions), committed_only, shape))
 
-    def regroup(
-        self, subscriber: Subscriber, reader: Reader, subscriptions: Collection[Subscription]
-    ) -> None:
+    def regroup(self, subscriber: Subscriber, reader: Reader, subscriptions: Collection[Subscription]) -> None:
         """Move a reader to the group of another set of subscriptions; its cursors stay."""
         old = reader.group
         reader.group = self.join(subscriber, subscriptions, old.wants.committed_only)

@@ -4,9 +4,9 @@ What is restored is passed in; nothing is delivered."""
 
 from __future__ import annotations
 
-from router.reader import Reader
-from router.subscriber import Subscriber
-from router.subscription import Subscription
+from router.readers.reader import Reader
+from router.readers.subscriber import Subscriber
+from router.readers.subscription import Subscription
 from router.subscription_changes import SubscriptionChanges
 
 
@@ -41,9 +41,7 @@ class Recovery:
         """Search the start of a replay again."""
         self._subscribing.find_start(reader, start)
 
-    def share(
-        self, asked: str, topic_filter: str, cursors: list[int], returned: list[tuple[int, int, int]]
-    ) -> None:
+    def share(self, asked: str, topic_filter: str, cursors: list[int], returned: list[tuple[int, int, int]]) -> None:
         """A shared subscription. returned: (partition, first lsn, next lsn) to be handed out again first."""
         share = self._subscribing.sharing.new(asked, topic_filter)
         if not share.is_here:

@@ -3,8 +3,8 @@ import cython
 from commitlog.chunk cimport Chunk
 from router.commands cimport Appended, Committed
 from router.delivery cimport Delivery
-from router.feed cimport Feed
-from router.groups cimport Groups
+from router.matching.feed cimport Feed
+from router.matching.groups cimport Groups
 
 
 cdef class Shard:

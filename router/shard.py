@@ -1,6 +1,7 @@
 """The router of one shard: commands in, effects out. It dispatches; the rules are in the modules beside it.
 
 `step(commands)` never waits: reading from the log's memory is a call, everything that may wait leaves as an effect."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -8,17 +9,17 @@ from collections.abc import Callable
 from typing import Any
 
 from commitlog.chunk import FLAG_RETAIN, Chunk
-from commitlog.partition_types import PartitionReader
+from commitlog.log.partition_types import PartitionReader
 from router import commands as c
 from router.commands import Appended, Committed
 from router.delivery import Delivery
 from router.effects import Effect
-from router.feed import Feed
-from router.groups import Groups
-from router.remote_feed import RemoteFeed
-from router.retained import RetainedView
+from router.matching.feed import Feed
+from router.matching.groups import Groups
+from router.matching.remote_feed import RemoteFeed
+from router.matching.retained import RetainedView
+from router.matching.topic_matching import VISITS_A_TURN
 from router.subscription_changes import SubscriptionChanges
-from router.topic_matching import VISITS_A_TURN
 
 
 class Shard:

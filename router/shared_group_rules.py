@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from router.delivery import Delivery
 from router.effects import ShareBack, ShareBegun, ShareLeft, ShareWeight
-from router.feed import Feed
 from router.group_membership import GroupMembership
-from router.reader import DeliverySink, Group, GroupKey, Reader
-from router.shared_group import Member, Range, SharedGroup, without
-from router.subscriber import Subscriber
-from router.subscription import Subscription
+from router.matching.feed import Feed
+from router.readers.reader import DeliverySink, Group, GroupKey, Reader
+from router.readers.shared_group import Member, Range, SharedGroup, without
+from router.readers.subscriber import Subscriber
+from router.readers.subscription import Subscription
 
 
 class SharedGroupRules:
@@ -44,9 +44,7 @@ class SharedGroupRules:
         self._report_weight(share)
         self._delivery.run_share(share)
 
-    def member(
-        self, share: SharedGroup, subscriber: Subscriber, subscription: Subscription, number: int
-    ) -> Member:
+    def member(self, share: SharedGroup, subscriber: Subscriber, subscription: Subscription, number: int) -> Member:
         """Add a session to a share, or change how it wants its messages."""
         shape = (subscriber.shape, subscriber.key)
         wants = GroupKey(frozenset([subscription]), False, shape, is_shard=subscriber.is_shard)
@@ -81,9 +79,7 @@ class SharedGroupRules:
         reader.share = share
         return share
 
-    def leave(
-        self, subscriber: Subscriber, share: SharedGroup, unacknowledged: list[tuple[int, int, int]]
-    ) -> None:
+    def leave(self, subscriber: Subscriber, share: SharedGroup, unacknowledged: list[tuple[int, int, int]]) -> None:
         """Remove a session. unacknowledged: (reader number, partition, lsn) of messages that go to another member"""
         member = share.members.pop(subscriber)
         for number, index, lsn in unacknowledged:

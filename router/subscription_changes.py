@@ -10,14 +10,14 @@ from itertools import islice
 
 from router.delivery import Delivery
 from router.effects import CatchUpPaused, DeliverRetained, FindRetained, FindStart, Merged, ReplayStarted
-from router.feed import Feed
 from router.group_membership import GroupMembership
-from router.groups import Groups
-from router.reader import DeliverySink, GroupKey, Reader
-from router.retained import FoundRetained, Retained, RetainedView
+from router.matching.feed import Feed
+from router.matching.groups import Groups
+from router.matching.retained import FoundRetained, Retained, RetainedView
+from router.readers.reader import DeliverySink, GroupKey, Reader
+from router.readers.subscriber import NONE, Subscriber
+from router.readers.subscription import Permit, Subscription, merge
 from router.shared_group_rules import SharedGroupRules
-from router.subscriber import NONE, Subscriber
-from router.subscription import Permit, Subscription, merge
 
 LSN_MAX = 1 << 62
 LATE_A_STEP = 64  # readers of one session that may merge into its main reader in a step
@@ -47,9 +47,7 @@ class SubscriptionChanges:
 
     # Readers
 
-    def _new_reader(
-        self, subscriber: Subscriber, subscriptions: list[Subscription], committed_only: bool
-    ) -> Reader:
+    def _new_reader(self, subscriber: Subscriber, subscriptions: list[Subscription], committed_only: bool) -> Reader:
         return self.new_reader(subscriber, subscriber.next_number(), subscriptions, committed_only)
 
     def new_reader(
@@ -114,9 +112,7 @@ class SubscriptionChanges:
         asked = subscription.topic_filter
         view = self._view_of(asked)
         if len(view):
-            search = view.search(
-                asked, below, lambda: subscriber.has(asked), lambda: subscriber.permit_of(asked)
-            )
+            search = view.search(asked, below, lambda: subscriber.has(asked), lambda: subscriber.permit_of(asked))
             self.delivery.effects.append(DeliverRetained(reader, search, merge([subscription])))
         elsewhere = [feed.index for feed in self.feeds if feed.partition.is_mirrored]
         if elsewhere:
@@ -143,9 +139,7 @@ class SubscriptionChanges:
         reader = subscriber.main
         if reader is None:
             group = self.grouping.private(GroupKey(frozenset(), False, subscriber.key, is_shard=True), wanted)
-            reader = subscriber.main = Reader(
-                0, group, [feed.mark(False) for feed in self.feeds], subscriber.key
-            )
+            reader = subscriber.main = Reader(0, group, [feed.mark(False) for feed in self.feeds], subscriber.key)
             reader.sink = subscriber.sink
             reader.waiting = (1 << len(self.feeds)) - 1
             for index in own:

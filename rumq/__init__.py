@@ -1,6 +1,6 @@
 """The MQTT broker: protocol, network, shards, command line, and the readers of its log (Spark, Flight, the lake).
 
-`rumq.read` and `rumq.follow` give the log as Arrow batches: docs/read.md."""
+`rumq.read` and `rumq.follow` give the log as Arrow batches: docs/guides/read.md."""
 
 from __future__ import annotations
 

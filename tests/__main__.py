@@ -29,10 +29,10 @@ AT_ONCE_MAX = 4  # tests start brokers and clients: a group uses more than one c
 
 # Seconds of each group on two cores, to start the longest first: wrong ones cost time, nothing else.
 SECONDS = {
-    "cluster/live": 480, "spark": 420, "cli": 360, "attacks": 150, "limits": 150, "docs": 150, "cluster": 130,
-    "faults": 120, "page": 95, "gateway": 95,
-    "conformance, not compiled": 90, "types": 80, "net and interop": 60, "mosquitto": 55, "session": 50,
-    "simulation": 50, "conformance, two shards": 40, "lake": 35,
+    "spark": 640, "cli": 620, "cluster/live": 610, "gateway": 345, "docs": 315, "page": 270, "cluster": 250,
+    "faults": 220, "attacks": 175, "limits": 170, "net and interop": 105, "flight": 70, "session": 60, "records": 55,
+    "lake": 50, "mosquitto": 50, "commitlog": 45, "tests/*.py": 40, "conformance, not compiled": 35,
+    "conformance, two shards": 35, "conformance": 35, "shards": 35, "packaging": 30, "types": 25,
 }  # fmt: skip
 SECONDS_OF_OTHERS = 20
 TOGETHER = {"net and interop": ("net", "interop")}  # both install MQTT.js into tests/interop/node_modules
@@ -61,9 +61,7 @@ def groups() -> Iterator[Group]:
     ruff = f"{BIN}/ruff"
     yield Group("style", [[ruff, "check", "."], [ruff, "format", "--check", "."]])
     yield Group("types", [[f"{BIN}/mypy"]])
-    folders = {
-        path.parent.relative_to(ROOT / "tests").parts[:1] for path in ROOT.glob("tests/*/**/test_*.py")
-    }
+    folders = {path.parent.relative_to(ROOT / "tests").parts[:1] for path in ROOT.glob("tests/*/**/test_*.py")}
     names = {part[0] for part in folders}
     for name, joined in TOGETHER.items():
         yield Group(name, [[*PYTEST, *(f"tests/{folder}" for folder in joined)]])
@@ -71,9 +69,7 @@ def groups() -> Iterator[Group]:
     for name in [*sorted(names), *APART]:
         without = [f"--ignore=tests/{part}" for part in APART if part.startswith(f"{name}/")]
         yield Group(name, [[*PYTEST, f"tests/{name}", *without]])
-    yield Group(
-        "tests/*.py", [[*PYTEST, *(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/test_*.py"))]]
-    )
+    yield Group("tests/*.py", [[*PYTEST, *(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/test_*.py"))]])
     conformance = [*PYTEST, "tests/conformance"]
     is_plain = "import sys; from rumq.version import kernels; sys.exit(kernels() != 'python' and kernels())"
     yield Group(
@@ -83,9 +79,7 @@ def groups() -> Iterator[Group]:
     )
     # One of the shards writes: whatever a client does, the other one may be involved.
     one_partition = '[{name="main", filters=["#"], partitions=1}]'
-    yield Group(
-        "conformance, two shards", [conformance], {"RUMQ_SHARDS_COUNT": "2", "RUMQ_STREAM": one_partition}
-    )
+    yield Group("conformance, two shards", [conformance], {"RUMQ_SHARDS_COUNT": "2", "RUMQ_STREAM": one_partition})
 
 
 def copy_sources() -> None:

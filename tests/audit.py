@@ -32,9 +32,7 @@ def judged(report: dict[str, Any], wanted: set[str]) -> Verdict:
     unasked = sorted(skipped.keys() & wanted)
     if unasked or not found:
         reason = skipped[unasked[0]] if unasked else "it found no packages"
-        return Verdict(
-            SKIPPED, [f"skipped: {', '.join(unasked) or 'everything'} could not be asked about: {reason}"]
-        )
+        return Verdict(SKIPPED, [f"skipped: {', '.join(unasked) or 'everything'} could not be asked about: {reason}"])
     return Verdict(NONE_KNOWN, [f"{len(found)} packages, no vulnerability known of them"])
 
 

@@ -38,9 +38,7 @@ class Ended(NamedTuple):
 
 def collected(where: Sequence[str]) -> list[str]:
     """The files that have such tests. raises: SystemExit if they cannot be collected"""
-    done = subprocess.run(
-        [*PYTEST, "--collect-only", *where], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*PYTEST, "--collect-only", *where], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode not in (0, NO_TESTS):
         sys.exit(done.stdout + done.stderr)
     return list(dict.fromkeys(line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line))
@@ -82,9 +80,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.long", description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=120.0, metavar="N", help="for each file [120]")
     parser.add_argument("--table", type=Path, metavar="FILE", help="append the table to this file, too")
-    parser.add_argument(
-        "where", nargs="*", metavar="PATH", help="only those of these files or folders [tests]"
-    )
+    parser.add_argument("where", nargs="*", metavar="PATH", help="only those of these files or folders [tests]")
     args = parser.parse_args()
     files = collected(args.where or ["tests"])
     say("".join(heading()), args.table)

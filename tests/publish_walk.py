@@ -28,7 +28,7 @@ HANDED = {
     ("rumq/session/connection/pending_acks.py", "PendingAck.__init__"),  # the PUBACK waits for that lsn
     ("commitlog/testing/simulated_files.py", "SimulatedFiles.write"),
     ("commitlog/testing/simulated_files.py", "SimulatedFiles.sync"),
-    ("commitlog/partition.py", "Partition.complete"),  # it is committed
+    ("commitlog/log/partition.py", "Partition.complete"),  # it is committed
     ("rumq/net/connection.py", "Connection.write"),  # the PUBACK is in the outbox
 }
 
@@ -85,13 +85,13 @@ def main() -> None:
     client.setblocking(False)
     served.setblocking(False)
     connection = Connection(shard.parts.pump, served, "test", 1 << 18)
-    connection.link = shard.parts.broker.welcome(connection)
+    connection.link = shard.parts.clients.broker.welcome(connection)
     shard.parts.pump.add(connection)
     client.send(wire.connect("publisher", 5))
     assert answer(shard, client)[0] >> 4 == wire.Kind.CONNACK
     client.send(wire.publish("t", b"the topic has a number from now on", 1, 1))
     assert answer(shard, client)[0] >> 4 == wire.Kind.PUBACK
-    while shard.parts.workers.writer.pending or any(p.wants_room for p in shard.store.own):
+    while shard.parts.writing.workers.writer.pending or any(p.wants_room for p in shard.store.own):
         shard.parts.pump.turn(0.01)  # zeros ahead of the segment's chunks are written after the first message
     client.send(wire.publish("t", b"this one", 1, 2))
     sys.setprofile(tracer)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from rumq.config import Log, Settings, Stream
 from rumq.errors import ConfigError
 from rumq.settings.keys import KEYS, VARIABLES, as_toml
 from rumq.settings.load import Flag, load_settings
+from rumq.settings.reference_page import page
 from rumq.settings.rules import unreplicated_streams
 from rumq.settings.show import example, in_force
+from rumq.settings.table import Log, Settings, Stream
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,6 +36,11 @@ def set_(key: str, text: str) -> Flag:
 def test_config_toml_agrees_with_the_table() -> None:
     """After a change of the table: rumqd config --example > config.toml"""
     assert (ROOT / "config.toml").read_text() == example()
+
+
+def test_the_page_of_settings_agrees_with_the_table() -> None:
+    """After a change of the table: rumqd show settings --page > docs/reference/settings.md"""
+    assert (ROOT / "docs/reference/settings.md").read_text() == page()
 
 
 def test_config_toml_lists_every_key_at_its_default() -> None:
@@ -111,9 +117,7 @@ def test_every_key_has_an_environment_variable_that_takes_its_default_as_text() 
         ("log.retention_seconds_max", "90m", 5400),
     ],
 )
-def test_bytes_and_seconds_may_be_written_with_a_suffix(
-    key: str, text: str, value: int, tmp_path: Path
-) -> None:
+def test_bytes_and_seconds_may_be_written_with_a_suffix(key: str, text: str, value: int, tmp_path: Path) -> None:
     name = key.removeprefix("log.")
     assert getattr(load_settings(flags=[set_(key, text)]).settings.log, name) == value
     path = toml(tmp_path, f'[log]\n{name} = "{text}"\n' if " " in text else f"[log]\n{name} = {value}\n")

@@ -75,9 +75,7 @@ VULNERABLE = {"name": "h11", "version": "0.14", "vulns": [{"id": "CVE-1", "fix_v
         ([], SKIPPED, "everything could not be asked about"),
     ],
 )
-def test_an_audit_that_asked_nobody_is_not_taken_for_a_clean_one(
-    packages: list[Any], status: int, words: str
-) -> None:
+def test_an_audit_that_asked_nobody_is_not_taken_for_a_clean_one(packages: list[Any], status: int, words: str) -> None:
     found = judged({"dependencies": packages}, {"pyjwt", "h11"})
     assert found.status == status
     assert words in found.lines[0]

@@ -1,4 +1,4 @@
-"""Events: the code says nothing that docs/events.md does not list, and says it so that a line is a line."""
+"""Events: the code says nothing that docs/reference/events.md does not list, and says it so that a line is a line."""
 
 import ast
 import io
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import structlog
 
-from rumq.events import get_logger, setup_events
-from rumq.shards.stats.event_log import LEVELS as TOLD_LEVELS
+from rumq.events.event_log import LEVELS as TOLD_LEVELS
+from rumq.events.output import get_logger, setup_events
 
 ROOT = Path(__file__).parents[1]
 LOGGER_LEVELS = {
@@ -34,7 +34,7 @@ ROW = re.compile(r"^\| `([^`]+)` \| (\w+) \| ([^|]*) \|", re.MULTILINE)
 
 LISTED = {
     name: (level, {field.strip() for field in fields.split(",")})
-    for name, level, fields in ROW.findall((ROOT / "docs/events.md").read_text())
+    for name, level, fields in ROW.findall((ROOT / "docs/reference/events.md").read_text())
 }
 
 
@@ -66,7 +66,7 @@ def test_every_event_in_the_code_is_listed_with_its_level_and_fields() -> None:
         for where, name, level, fields in SAID
         if name not in LISTED or level != LISTED[name][0] or not fields <= LISTED[name][1]
     ]
-    assert not strangers, "docs/events.md does not have:\n" + "\n".join(strangers)
+    assert not strangers, "docs/reference/events.md does not have:\n" + "\n".join(strangers)
 
 
 def test_every_listed_event_is_in_the_code() -> None:
@@ -137,9 +137,7 @@ def test_a_client_id_cannot_forge_a_line(format: str, stream: io.StringIO) -> No
     for client_id in ("a\n12:00 info broker.stopped", "a\x1b[2J", "a\u2028b", "x reason=fine", ""):
         get_logger("rumq.net").info("client.lost", client_id=client_id)
     lines = stream.getvalue().split("\n")
-    assert len(lines) == 6 and all(
-        "\x1b" not in line and line.count("client.lost") == 1 for line in lines[:-1]
-    )
+    assert len(lines) == 6 and all("\x1b" not in line and line.count("client.lost") == 1 for line in lines[:-1])
     assert "client_id=x reason" not in stream.getvalue()
 
 

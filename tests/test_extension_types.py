@@ -25,9 +25,7 @@ def declared(pxd: str) -> dict[str, set[str]]:
         path = ROOT / f"{module.replace('.', '/')}.pxd"
         bases = {base for _, base, _ in CLASS.findall(pxd)} & set(names.split(", "))
         if bases and path.exists():
-            found.update(
-                {name: fields for name, fields in declared(path.read_text()).items() if name in bases}
-            )
+            found.update({name: fields for name, fields in declared(path.read_text()).items() if name in bases})
     taken = set(found)
     for name, base, body in CLASS.findall(pxd):
         own = {field for names in FIELDS.findall(body) for field in names.split(", ")}
@@ -59,9 +57,7 @@ def test_every_attribute_is_a_field(pxd: Path) -> None:
 
 
 def test_fields_and_assignments_are_found() -> None:
-    pxd = (
-        "cdef class A:\n    cdef public int a, b\n\ncdef class B(A):\n    cdef public unsigned long long c\n"
-    )
+    pxd = "cdef class A:\n    cdef public int a, b\n\ncdef class B(A):\n    cdef public unsigned long long c\n"
     assert declared(f"{pxd}\n    cpdef d(self)\n") == {"A": {"a", "b"}, "B": {"a", "b", "c"}}
     source = "class A:\n    def f(self):\n        self.a, self.z = 1, 2\n        self.y: int = 3\n"
     assert assigned(f"{source}        self.b.c = 4\n", "A") == {"a", "z", "y"}

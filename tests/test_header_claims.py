@@ -21,7 +21,7 @@ CLAIMS: dict[str, set[str]] = {
     "clock": {"time"},
     "thread": {"threading", "concurrent", "queue"},
     "task": {"trio", "asyncio"},
-    "file": {"os", "io", "pathlib", "shutil", "tempfile", "commitlog.files"},
+    "file": {"os", "io", "pathlib", "shutil", "tempfile", "commitlog.disk.files"},
     "packet": {"rumq.mqtt.packets", "rumq.mqtt.decode", "rumq.mqtt.encode"},
     "session": {"rumq.session", "pyspark"},
     "router": {"router"},
@@ -29,7 +29,7 @@ CLAIMS: dict[str, set[str]] = {
     "broker": {"rumq.shards", "rumq.session", "rumq.net", "rumq.cli"},
     "command": {"rumq.cli", "argparse"},
     "MQTT": {"rumq"},
-    "TLS": {"ssl", "rumq.net.tls"},
+    "TLS": {"ssl", "rumq.net.tls.tls"},
     "JSON": {"json", "msgspec"},
     "Arrow": {"pyarrow"},
     "Parquet": {"pyarrow.parquet"},
@@ -39,16 +39,21 @@ CLAIMS: dict[str, set[str]] = {
     "rule": {"rumq.auth.rules"},
     "client": {"rumq.session"},
     "connection": {"rumq.net.connection"},
-    "subscriber": {"router.subscriber"},
-    "subscription": {"router.subscription"},
-    "partition": {"commitlog.partition", "commitlog.volatile"},
+    "subscriber": {"router.readers.subscriber"},
+    "subscription": {"router.readers.subscription"},
+    "partition": {"commitlog.log.partition", "commitlog.write.volatile"},
     "record": {"commitlog.chunk"},
-    "manifest": {"commitlog.manifest", "rumq.lake.manifest"},
+    "manifest": {"commitlog.format.manifest", "rumq.lake.manifest"},
     "journal": {"rumq.session.journal", "rumq.shards.recovery"},
     "signal": {"signal"},
-    "hash": {"rumq.auth.hashes", "hashlib"},
-    "password": {"rumq.auth.passwords"},
-    "method": {"rumq.auth.passwords", "rumq.auth.tokens", "rumq.auth.scram", "rumq.auth.callout"},
+    "hash": {"rumq.auth.credentials.hashes", "hashlib"},
+    "password": {"rumq.auth.credentials.passwords"},
+    "method": {
+        "rumq.auth.credentials.passwords",
+        "rumq.auth.credentials.tokens",
+        "rumq.auth.credentials.scram",
+        "rumq.auth.credentials.callout",
+    },
     "shard": {"rumq.shards"},
 }
 
@@ -58,9 +63,7 @@ def claims_in(source: str) -> list[str]:
     said = ast.get_docstring(ast.parse(source)) or ""
     found = []
     for claim in CLAIM.findall(" ".join(said.split())):
-        found += [
-            re.sub(r"^no ", "", noun.strip()) for noun in re.split(r",| and | or ", claim) if noun.strip()
-        ]
+        found += [re.sub(r"^no ", "", noun.strip()) for noun in re.split(r",| and | or ", claim) if noun.strip()]
     return found
 
 

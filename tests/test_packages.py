@@ -86,16 +86,19 @@ def says_of_its_kernels(folder: Path) -> str:
 def test_an_sdist_has_what_it_takes_to_build_a_wheel(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    listed = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     wanted = [name for name in listed if name.split("/")[0] in PACKAGES]
     assert any(name.endswith(".pxd") for name in wanted)
     assert set(wanted) <= names
-    assert {"setup.py", "pyproject.toml", "README.md", "LICENSE", "config.toml", "docs/security.md"} <= names
-    assert not [
-        name for name in names if name.startswith(("bench/", "tests/", "build/")) or name.endswith(".c")
-    ]
+    assert {
+        "setup.py",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "config.toml",
+        "docs/guides/security.md",
+    } <= names
+    assert not [name for name in names if name.startswith(("bench/", "tests/", "build/")) or name.endswith(".c")]
 
 
 def test_a_wheel_has_the_packages_and_nothing_else(unpacked: Path, tmp_path: Path) -> None:
@@ -108,9 +111,7 @@ def test_a_wheel_has_the_packages_and_nothing_else(unpacked: Path, tmp_path: Pat
 
 def test_what_cython_cannot_take_is_left_as_python(unpacked: Path, tmp_path: Path) -> None:
     with open(unpacked / "commitlog/kernels/names.py", "a") as file:
-        file.write(
-            "\n\ndef no_c(a: cython.int) -> cython.int:\n    x: cython.no_such_type[a] = a\n    return &x\n"
-        )
+        file.write("\n\ndef no_c(a: cython.int) -> cython.int:\n    x: cython.no_such_type[a] = a\n    return &x\n")
     wheel = built("wheel", unpacked, tmp_path / "dist")
     assert top_level(names_in(wheel)) == PACKAGES
     assert not [name for name in names_in(wheel) if name.endswith(".so")]

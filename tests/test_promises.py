@@ -1,4 +1,4 @@
-"""docs/promises.md names only tests, files and documents that are there."""
+"""docs/explanation/promises.md names only tests, files and documents that are there."""
 
 import ast
 import re
@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TABLE = ROOT / "docs" / "promises.md"
+TABLE = ROOT / "docs" / "explanation" / "promises.md"
 SYSTEMS = {"CAS": 20, "GOR": 15, "GEO": 20, "RQD": 19, "RMM": 17}  # the last id of each
 IDS = [
     *(f"{system}-{n}" for system, last in SYSTEMS.items() for n in range(1, last + 1)),

@@ -1,4 +1,4 @@
-"""docs/architecture.md lists the files from a QoS 1 PUBLISH to its PUBACK; a trace of one finds the same.
+"""docs/explanation/architecture.md lists the files from a QoS 1 PUBLISH to its PUBACK; a trace of one finds the same.
 
 A file is on the walk if it stands on the call stack when the message changes hands: bytes from the socket, a row and a
 PUBACK of the kernel, a chunk with an lsn, a promise that waits, a group for the writer thread, bytes written and
@@ -52,18 +52,16 @@ def test_the_message_changes_hands_in_order(traced: Any) -> None:
 
 
 def test_the_document_lists_the_files_that_a_reader_opens(traced: Any) -> None:
-    files = listed((ROOT / "docs/architecture.md").read_text())
+    files = listed((ROOT / "docs/explanation/architecture.md").read_text())
     assert files == traced["walk"] and len(files) <= FILES_MAX
 
 
 def test_what_is_left_out_is_no_secret(traced: Any) -> None:
     """Kernels, values, clocks and what else a turn does ran as well: none of them is on a stack."""
     assert set(traced["walk"]) < set(traced["ran"])
-    assert {"commitlog/chunk.py", "rumq/shards/turn/scheduler.py", "router/shard.py"} <= set(traced["ran"])
+    assert {"commitlog/chunk.py", "rumq/loop/scheduler.py", "router/shard.py"} <= set(traced["ran"])
 
 
 def test_a_list_is_read_from_its_section_alone() -> None:
-    document = (
-        f"1. `before.py`\n{HEADING}\ntext\n1. `a.py`: one\n2. `b.py`: two, `c.py`\n## Next\n1. `after.py`\n"
-    )
+    document = f"1. `before.py`\n{HEADING}\ntext\n1. `a.py`: one\n2. `b.py`: two, `c.py`\n## Next\n1. `after.py`\n"
     assert listed(document) == ["a.py", "b.py"]

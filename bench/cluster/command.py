@@ -15,15 +15,15 @@ from bench.cluster.idle import idle
 from bench.cluster.replays import replays
 from bench.cluster.running import Members, Node, running_cluster
 from bench.connections import Address, BenchFault, allow_files
-from bench.figures import Figures
-from bench.load import Load
-from bench.measure import measure
+from bench.load.load import Load
+from bench.measure.figures import Figures
+from bench.measure.measure import measure
 from bench.peers import PEERS
 from bench.peers.peer import Broker
 from bench.process import cpu_s, tree
-from bench.scenario import Scenario
-from bench.scenarios import SCENARIOS
-from bench.series import run_series
+from bench.suite.scenario import Scenario
+from bench.suite.scenarios import SCENARIOS
+from bench.suite.series import run_series
 
 OK, FAILED = 0, 1
 PARTS = ("copies", "paused", "away", "relayed", "idle", "replays")
@@ -92,20 +92,13 @@ def copies(names: Sequence[str], runs: int, seconds: float) -> Figures:
         tell=lambda line: print(f"  {line}", file=sys.stderr, flush=True),
     )  # fmt: skip
     figures = {
-        f"{key} {peer.name} {figure}": series.median(key, peer.name, figure)
-        for key, figure in wanted
-        for peer in peers
+        f"{key} {peer.name} {figure}": series.median(key, peer.name, figure) for key, figure in wanted for peer in peers
     }
     for peer in peers:
         if peer.name != "rumq-cluster":
-            rates = [
-                series.median("ten-to-ten-qos1", name, "delivered_per_s")
-                for name in ("rumq-cluster", peer.name)
-            ]
+            rates = [series.median("ten-to-ten-qos1", name, "delivered_per_s") for name in ("rumq-cluster", peer.name)]
             figures[f"throughput, three copies / {peer.name}"] = rates[0] / rates[1]
-    latency = [
-        series.median("one-at-a-time", name, "acknowledged_p50_us") for name in ("rumq-cluster", "rumq")
-    ]
+    latency = [series.median("one-at-a-time", name, "acknowledged_p50_us") for name in ("rumq-cluster", "rumq")]
     return figures | {"p50 of PUBACK, three copies - one, ms": (latency[0] - latency[1]) / 1000}
 
 
@@ -141,11 +134,10 @@ def away(runs: int, seconds: float) -> Figures:
         if members.leader() != leader:
             raise BenchFault("another node leads now: no follower was killed")
     names = "three nodes", "two of three"
-    return (
-        ratio("messages a second", names[0], rates[0], names[1], rates[1])
-        | {f"{name}, p99": value for name, value in
-           ratio("PUBACK, us", names[0], latencies[0], names[1], latencies[1]).items()}
-    )  # fmt: skip
+    return ratio("messages a second", names[0], rates[0], names[1], rates[1]) | {
+        f"{name}, p99": value
+        for name, value in ratio("PUBACK, us", names[0], latencies[0], names[1], latencies[1]).items()
+    }
 
 
 def relayed(runs: int, seconds: float) -> Figures:

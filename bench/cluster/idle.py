@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.cluster.running import Node
-from bench.figures import Figures
+from bench.measure.figures import Figures
 from bench.process import cpu_s, read, tree
 
 SETTLE_S = 10.0  # after the start: what was begun has ended
@@ -67,10 +67,9 @@ def idle(nodes: Sequence[Node], seconds: float) -> Figures:
         "memory of a node, PSS, MiB": statistics.median(each.pss for each in memory) / 1024,
         "of it anonymous, MiB": statistics.median(each.anonymous for each in memory) / 1024,
         "pages of files in one process, MiB": statistics.median(each.file for each in memory) / 1024,
-        "CPU of a node, % of a core": 100 * statistics.median(
-            (now[0] - then[0]) / spent for then, now in zip(before, after, strict=True)
-        ),
+        "CPU of a node, % of a core": 100
+        * statistics.median((now[0] - then[0]) / spent for then, now in zip(before, after, strict=True)),
         "wake-ups of a node, a second": statistics.median(
             (now[1] - then[1]) / spent for then, now in zip(before, after, strict=True)
         ),
-    }  # fmt: skip
+    }

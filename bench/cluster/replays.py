@@ -18,7 +18,7 @@ from zlib import crc32
 
 from bench.cluster.running import Members, Node, running_cluster
 from bench.connections import BenchFault
-from bench.figures import Figures
+from bench.measure.figures import Figures
 from bench.peers.peer import environment
 from bench.process import cpu_s
 
@@ -81,9 +81,7 @@ def leaders_of(members: Members) -> dict[int, Node]:
             if node.name in names:
                 found[shard] = node
     if len(found) < SHARDS or len({node.name for node in found.values()}) == 1:
-        raise BenchFault(
-            "expected every shard to have a leader, and not all of them at one node: run it again"
-        )
+        raise BenchFault("expected every shard to have a leader, and not all of them at one node: run it again")
     return found
 
 
@@ -172,9 +170,7 @@ def sent_between(members: Members) -> int:
     for node in members.nodes:
         base = cluster_port(node)
         ports |= {str(base + 1 + shard) for shard in range(SHARDS)}
-    said = subprocess.run(
-        ["ss", "-tinOH", "state", "established"], capture_output=True, text=True, check=True
-    )
+    said = subprocess.run(["ss", "-tinOH", "state", "established"], capture_output=True, text=True, check=True)
     total = 0
     for line in said.stdout.splitlines():
         words = line.split()

@@ -58,9 +58,7 @@ def main(argv: Sequence[str]) -> int:
     print("nodes   CPU us a message   messages a second   against one   copies   relays and crossings")
     for nodes in args.nodes:
         one = point(costs, nodes)
-        print(
-            f"{one.nodes:5}{one.us:19.2f}{one.rate:20,.0f}{one.rate / alone:13.2f}x{one.copies:9.0%}{one.ways:23.0%}"
-        )
+        print(f"{one.nodes:5}{one.us:19.2f}{one.rate:20,.0f}{one.rate / alone:13.2f}x{one.copies:9.0%}{one.ways:23.0%}")
     return 0
 
 

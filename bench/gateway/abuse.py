@@ -81,9 +81,7 @@ def abused(here: Running, counts: Counter[str]) -> Iterator[None]:
 Act = Callable[[Running, Counter[str], list[socket.socket]], None]
 
 
-def again(
-    act: Act, here: Running, counts: Counter[str], ended: threading.Event, held: list[socket.socket]
-) -> None:
+def again(act: Act, here: Running, counts: Counter[str], ended: threading.Event, held: list[socket.socket]) -> None:
     while not ended.wait(PAUSE_SECONDS):
         with contextlib.suppress(OSError, IndexError, ValueError):  # the gateway has hung up
             act(here, counts, held)

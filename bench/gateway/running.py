@@ -26,9 +26,7 @@ class Running:
 
     Without a gateway http_port and gateway are 0."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], token: str, folder: Path, *, has_gateway: bool
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], token: str, folder: Path, *, has_gateway: bool) -> None:
         self._process, self.pid, self.token, self.folder = process, process.pid, token, folder
         self.events: list[dict[str, Any]] = []
         self._heard = threading.Condition()
@@ -57,9 +55,7 @@ class Running:
         with self._heard:
             while True:
                 for event in self.events:
-                    if event["event"] == name and all(
-                        event.get(key) == value for key, value in fields.items()
-                    ):
+                    if event["event"] == name and all(event.get(key) == value for key, value in fields.items()):
                         return event
                 left = until - time.monotonic()
                 if left <= 0 or self._process.poll() is not None:

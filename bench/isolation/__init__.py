@@ -1,1 +1,1 @@
-"""Latency of one publisher while another client loads the broker; docs/figures.md, "Neighbours"."""
+"""Latency of one publisher while another client loads the broker; docs/figures/figures.md, "Neighbours"."""

@@ -93,9 +93,7 @@ class Floods:
         count = int(self.options["window"]) // 2
         payload = bytes(int(self.options["payload_bytes"]))
         self.halves = [
-            b"".join(
-                publish_packet("flood/topic", payload, self.qos, 1 + at + half * count) for at in range(count)
-            )
+            b"".join(publish_packet("flood/topic", payload, self.qos, 1 + at + half * count) for at in range(count))
             for half in (0, 1)
         ]
         self.count = count

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.connections import BenchFault
 from bench.isolation.neighbours import Neighbour
-from bench.load import Load
+from bench.load.load import Load
 from bench.peers.rumq import rumqd
 
 SHIM = Path(__file__).with_name("slow_sync.c")
@@ -32,9 +32,7 @@ class RumqBeside:
         return self.promise
 
     def command(self, load: Load, folder: Path, port: int) -> list[str]:
-        streams = [
-            f'[[stream]]\nname = "{name}"\nfilters = ["{name}/#"]\n' for name in self.neighbour.streams
-        ]
+        streams = [f'[[stream]]\nname = "{name}"\nfilters = ["{name}/#"]\n' for name in self.neighbour.streams]
         config = folder / "config.toml"
         config.write_text("\n".join(streams))
         settings = [f"shards.count={self.neighbour.shards}", f"log.durability={self.promise}"]
@@ -72,7 +70,8 @@ def trigger_path() -> Path:
 
 
 def names_of(prefix: str, count: int, shards: int) -> list[str]:
-    """Names that lead to the last shard: client ids to it, topics to its partition (docs/architecture.md)."""
+    """Names that lead to the last shard: client ids to it, topics to its partition
+    (docs/explanation/architecture.md)."""
     numbered: Iterator[str] = (f"{prefix}{number}" for number in itertools.count())
     wanted = (name for name in numbered if zlib.crc32(name.encode()) % shards == shards - 1)
     return list(itertools.islice(wanted, count))

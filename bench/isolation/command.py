@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from bench import report, targets
 from bench.connections import BenchFault, allow_files
 from bench.isolation.brokers import RumqBeside, build_shim
 from bench.isolation.lives import Timeline
@@ -19,12 +18,13 @@ from bench.isolation.picture import Panel, draw
 from bench.isolation.run import Plan, run_beside
 from bench.isolation.table import table
 from bench.isolation.task import PUBLISHERS, QOS1_PUBLISHERS, RATE
-from bench.load import Load
+from bench.load.load import Load
 from bench.peers import PEERS
 from bench.peers.mosquitto import Mosquitto
 from bench.peers.peer import Peer, running, version
-from bench.scenario import Scenario
-from bench.series import Series
+from bench.suite import report, targets
+from bench.suite.scenario import Scenario
+from bench.suite.series import Series
 
 OK, FAILED, MISSED, INTERRUPTED = 0, 1, 4, 130
 # QoS 1 is among it, which is all that a peer's own settings ask.

@@ -33,9 +33,7 @@ def unsubscribe_packet(filters: Sequence[str], packet_id: int = 1) -> bytes:
     return packet(0xA2, packet_id.to_bytes(2, "big") + b"".join(map(text, filters)))
 
 
-def publish_packet(
-    topic: str, payload: bytes, qos: int = 0, packet_id: int = 1, *, retain: bool = False
-) -> bytes:
+def publish_packet(topic: str, payload: bytes, qos: int = 0, packet_id: int = 1, *, retain: bool = False) -> bytes:
     number = packet_id.to_bytes(2, "big") if qos else b""
     return packet(0x30 | qos << 1 | retain, text(topic) + number + payload)
 

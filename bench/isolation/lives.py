@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bench.figures import Figures
 from bench.isolation.task import Lived
+from bench.measure.figures import Figures
 
 BIN_S = 0.25
 PHASES = ("before", "during", "after")

@@ -144,9 +144,7 @@ def received(connection: socket.socket) -> tuple[bytes, int, bool]:
     return data, when_ns, not data
 
 
-def live(
-    publishers: Sequence[Publisher], subscribers: Sequence[Subscriber], rate: int, seconds: float
-) -> int:
+def live(publishers: Sequence[Publisher], subscribers: Sequence[Subscriber], rate: int, seconds: float) -> int:
     """Publish for so long, each in turn, and take what comes until all has; returns how late the latest was, in ns."""
     epoll = select.epoll()
     ends: dict[int, End] = {one.connection.fileno(): one for one in ends_of(publishers, subscribers)}

@@ -79,11 +79,7 @@ def draw(panels: Sequence[Panel]) -> str:
             f"<style>{STYLE}</style>",
             f'<rect width="{width}" height="{height}" fill="none"/>',
             *legend(panels),
-            *(
-                line
-                for number, panel in enumerate(panels)
-                for line in placed(number, panel, scale, len(panels))
-            ),
+            *(line for number, panel in enumerate(panels) for line in placed(number, panel, scale, len(panels))),
             "</svg>",
             "",
         ]

@@ -15,7 +15,6 @@ import msgspec
 
 from bench import process
 from bench.connections import BenchFault
-from bench.figures import Figures
 from bench.isolation.brokers import names_of
 from bench.isolation.lives import Messages, Timeline, Times, figures_of, timeline_of
 from bench.isolation.neighbours import Neighbour
@@ -31,6 +30,7 @@ from bench.isolation.task import (
     Ready,
     Report,
 )
+from bench.measure.figures import Figures
 from bench.peers.peer import Broker, environment
 
 READY_S = 120.0

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from bench.report import in_one_line
-from bench.series import Cell, Series
+from bench.suite.report import in_one_line
+from bench.suite.series import Cell, Series
 
 COLUMNS = (
     ("before_p50_us", "p50"), ("before_p99_us", "p99"), ("before_max_us", "max"),
@@ -18,10 +18,7 @@ LATE_MS = 50.0
 
 def table(series: Series) -> str:
     """Latencies in ms; ratios of during to before."""
-    head = (
-        " " * 46
-        + f"{'before':>{3 * WIDTH}}{'during':>{3 * WIDTH}}{'after':>{WIDTH}}{'during/before':>{2 * WIDTH}}"
-    )
+    head = " " * 46 + f"{'before':>{3 * WIDTH}}{'during':>{3 * WIDTH}}{'after':>{WIDTH}}{'during/before':>{2 * WIDTH}}"
     names = [name for _, name in COLUMNS] + ["p50", "p99"] + [name for _, name in COUNTS]
     lines = [head, f"{'ms':46}" + "".join(f"{name:>{WIDTH}}" for name in names)]
     for scenario in series.scenarios:

@@ -203,10 +203,7 @@ class Check:
         if cython.compiled:
             same = (
                 memcmp(cython.address(data[name]), cython.address(self.names[topic]), self.name_bytes) == 0
-                and memcmp(
-                    cython.address(data[payload + 20]), cython.address(self.filler[0]), len(self.filler)
-                )
-                == 0
+                and memcmp(cython.address(data[payload + 20]), cython.address(self.filler[0]), len(self.filler)) == 0
             )
         else:
             same = (

@@ -96,9 +96,7 @@ class Pacer:
             raise ValueError("descriptors, sent: one for each publisher")
         self.frame_bytes = len(frames) // len(descriptors)
         if self.frame_bytes * len(descriptors) != len(frames) or not 20 <= payload_bytes <= self.frame_bytes:
-            raise ValueError(
-                "frames: one for each publisher, all of one size, with 20 bytes of payload or more"
-            )
+            raise ValueError("frames: one for each publisher, all of one size, with 20 bytes of payload or more")
         self.schedule, self.descriptors, self.frames = schedule, descriptors, frames
         self.payload_at = self.frame_bytes - payload_bytes
         self.packet_id_at = self.payload_at - 2 if with_packet_id else 0

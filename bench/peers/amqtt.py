@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from bench.load import Load
+from bench.load.load import Load
 
 CONNECTIONS_MAX = 1_000
 

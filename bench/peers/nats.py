@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bench.load import Load
+from bench.load.load import Load
 
 
 class Nats:

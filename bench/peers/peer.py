@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bench.connections import Address, BenchFault, connect_packet
-from bench.load import Load
+from bench.load.load import Load
 
 HOST = "127.0.0.1"
 START_S = 30.0
@@ -97,9 +97,7 @@ class Run:
         self._begun = True
         while not accepts(self._address):
             if self.process.poll() is not None or time.monotonic() - started > START_S:
-                raise BenchFault(
-                    f"{self._name} does not accept on {self._address[1]}: {last_words(self.words)}"
-                )
+                raise BenchFault(f"{self._name} does not accept on {self._address[1]}: {last_words(self.words)}")
             time.sleep(0.002)
         return Broker(self._address, self.process.pid, time.monotonic() - started, self.again)
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from bench.load import Load
+from bench.load.load import Load
 from bench.peers.peer import DAEMONS
 from bench.peers.rumq import rumqd
 

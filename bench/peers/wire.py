@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from bench.connections import BenchFault, allow_files, read_exactly
-from bench.load import Load
+from bench.load.load import Load
 
 COPY_BYTES = 256 * 1024
 

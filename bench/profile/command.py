@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from bench.connections import BenchFault, allow_files
-from bench.measure import measure
+from bench.measure.measure import measure
 from bench.peers import PEERS
 from bench.peers.peer import running, version
 from bench.profile.flame import WORDS, draw
 from bench.profile.recorder import Recorder, installed, recording
 from bench.profile.stacks import hottest, shares
-from bench.scenarios import SCENARIOS
+from bench.suite.scenarios import SCENARIOS
 
 OK, FAILED, REFUSED = 0, 1, 2
 HOTTEST = 15
@@ -75,9 +75,7 @@ def sampled() -> list[str]:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m bench profile", description=__doc__)
-    made.add_argument(
-        "scenario", choices=sampled(), metavar="SCENARIO", help="as `python -m bench list` says"
-    )
+    made.add_argument("scenario", choices=sampled(), metavar="SCENARIO", help="as `python -m bench list` says")
     made.add_argument("--peer", choices=list(PEERS), default="rumq", help="[rumq]")
     made.add_argument("--seconds", type=float, default=5.0, metavar="S", help="of traffic [5]")
     made.add_argument("--svg", type=Path, metavar="FILE", help="[bench-results/flame-SCENARIO-PEER.svg]")

@@ -43,9 +43,7 @@ class Perf:
 
     def stacks(self, out: Path) -> Counter[Stack]:
         command = ["perf", "script", "-i", str(out), "--no-inline", "-F", "comm,ip,sym,dso"]
-        said = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=END_S, check=False
-        )
+        said = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=END_S, check=False)
         if said.returncode:
             raise BenchFault(f"perf script: {said.stderr.strip()[-300:]}")
         return from_perf(said.stdout.splitlines())
@@ -87,9 +85,7 @@ def recording(recorder: Recorder, pid: int, out: Path) -> Iterator[None]:
     try:
         yield
         if started.poll() is not None:
-            raise BenchFault(
-                f"{recorder.name} ended early: {words.read_text(errors='replace').strip()[-300:]}"
-            )
+            raise BenchFault(f"{recorder.name} ended early: {words.read_text(errors='replace').strip()[-300:]}")
     finally:
         if started.poll() is None:
             started.send_signal(signal.SIGINT)

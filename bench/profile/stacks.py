@@ -44,9 +44,9 @@ def from_py_spy(lines: Iterable[str]) -> Counter[Stack]:
     for line in lines:
         names, _, count = line.rpartition(" ")
         if names and count.isdecimal():
-            seen[
-                tuple(Frame(name, kind_of(name, PY_SPY_PLACE.sub("", name))) for name in names.split(";"))
-            ] += int(count)
+            seen[tuple(Frame(name, kind_of(name, PY_SPY_PLACE.sub("", name))) for name in names.split(";"))] += int(
+                count
+            )
     return seen
 
 

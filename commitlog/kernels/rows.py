@@ -1,4 +1,4 @@
-"""Kernel: number, join and search the rows of chunks. docs/log-format.md, "Row".
+"""Kernel: number, join and search the rows of chunks. docs/reference/log-format.md, "Row".
 
 Rows are bytes in and out; topics are numbers. Knows no file."""
 
@@ -236,9 +236,7 @@ def follow(rows: object, following: object) -> None:
         for i in range(total):
             topic = words[i * 8]
             if topic < known:
-                offsets[topic] = (
-                    words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32)
-                ) + 1
+                offsets[topic] = (words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32)) + 1
 
 
 def count_topics(column: object, counts: object) -> None:
@@ -284,9 +282,7 @@ def frames_in_order(rows: object, frames_len: cython.Py_ssize_t) -> bool:
     return True
 
 
-def translate(
-    rows: object, count: cython.Py_ssize_t, topics: object, publishers: object
-) -> cython.Py_ssize_t:
+def translate(rows: object, count: cython.Py_ssize_t, topics: object, publishers: object) -> cython.Py_ssize_t:
     """Replace the topic id and publisher number of each row by those in two tables of u32.
 
     Returns -1, or the row whose topic or publisher the tables do not have (0xFFFFFFFF: not known)."""

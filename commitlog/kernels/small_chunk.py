@@ -1,6 +1,7 @@
-"""Kernel: the bytes of a chunk with few records, none of which names anything new. docs/log-format.md, "Chunk".
+"""Kernel: the bytes of a chunk with few records, none of which names anything new.
 
-That is the chunk of a message that comes alone. The general way is `commitlog.chunk_layout`; here no object is made for
+docs/reference/log-format.md, "Chunk".
+That is the chunk of a message that comes alone. The general way is `chunk_layout`; here no object is made for
 a part of it. Knows no file."""
 
 import cython

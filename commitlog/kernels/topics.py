@@ -1,4 +1,4 @@
-"""Kernel: encode the topic entries of a segment in the file format. docs/log-format.md, "Aux" and "Index".
+"""Kernel: encode the topic entries of a segment in the file format. docs/reference/log-format.md, "Aux" and "Index".
 
 A segment may use a million topics: an object for each would cost more than the records. From rows, arrays by topic id
 and the list of names it makes bytes. Knows no file."""
@@ -17,9 +17,7 @@ RECORD_WORDS = cython.declare(cython.Py_ssize_t, 8)
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def put(
-    out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong, size: cython.Py_ssize_t
-) -> cython.void:
+def put(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong, size: cython.Py_ssize_t) -> cython.void:
     i: cython.Py_ssize_t
     for i in range(size):
         out[at + i] = (value >> (8 * i)) & 255
@@ -179,9 +177,7 @@ def names_of(packed: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, 
     return bytes(text)
 
 
-def offsets_and_names(
-    offsets: object, names: list, first: cython.Py_ssize_t, stop: cython.Py_ssize_t
-) -> bytes:
+def offsets_and_names(offsets: object, names: list, first: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> bytes:
     """Next offset and name of the topics first..stop, packed."""
     following: cython.const[cython.ulonglong][::1] = memoryview(offsets)
     i: cython.Py_ssize_t

@@ -1,5 +1,6 @@
-"""Read what a leader sends of its segments: their headers, and whole chunks in blocks. docs/log-format.md, "Chunk".
+"""Read what a leader sends of its segments: their headers, and whole chunks in blocks.
 
+docs/reference/log-format.md, "Chunk".
 Chunk headers are checked, as they give the lengths; bodies are checked by the follower, before it writes them."""
 
 from __future__ import annotations
@@ -7,10 +8,10 @@ from __future__ import annotations
 from zlib import crc32
 
 from commitlog.chunk import HEADER_BYTES, MAGIC
-from commitlog.dictionary import SNAPSHOT
+from commitlog.disk.files import Files, whole_file
 from commitlog.errors import Damaged
-from commitlog.files import Files, whole_file
-from commitlog.segment import SEGMENT_HEADER_BYTES
+from commitlog.format.segment import SEGMENT_HEADER_BYTES
+from commitlog.index.dictionary import SNAPSHOT
 
 
 def read_opening(files: Files, path: str) -> bytes:
@@ -47,9 +48,7 @@ def read_block(files: Files, path: str, position: int, stop: int, bytes_max: int
             return data, stop
         size = whole_chunks(data, path, position)
         if not size:
-            size = chunk_bytes(
-                data if len(data) >= HEADER_BYTES else files.read(handle, position, HEADER_BYTES), 0
-            )
+            size = chunk_bytes(data if len(data) >= HEADER_BYTES else files.read(handle, position, HEADER_BYTES), 0)
             if not size or position + size > stop:
                 raise Damaged(f"{path} at {position}", "no whole chunk begins here")
             data = files.read(handle, position, size)

@@ -1,6 +1,6 @@
-"""Check the chunks that a leader sent, before anything of them is written. docs/log-format.md, "Chunk".
+"""Check the chunks that a leader sent, before anything of them is written. docs/reference/log-format.md, "Chunk".
 
-The same checks as those of a scan (`commitlog.tail_scan`): what is written is what a recovery would keep. Knows no
+The same checks as those of a scan (`tail_scan`): what is written is what a recovery would keep. Knows no
 file."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from commitlog.chunk import HEADER_BYTES, SEAL, Buffer, maybe_header
 from commitlog.errors import Damaged
-from commitlog.segment import body_fault
+from commitlog.format.segment import body_fault
 
 
 class Checked(NamedTuple):
@@ -36,15 +36,11 @@ def checked(data: Buffer, salt: int, chain: int, next_lsn: int, where: str, posi
             raise refused(where, position + at, "a chunk behind the one that seals the segment")
         end = at + header.total_len
         if end > size:
-            raise refused(
-                where, position + at, f"only {size - at} of the chunk's {header.total_len} bytes were sent"
-            )
+            raise refused(where, position + at, f"only {size - at} of the chunk's {header.total_len} bytes were sent")
         if header.chain != chain:
             raise refused(where, position + at, "the chunk does not follow the one before it")
         if header.base_lsn != next_lsn:
-            raise refused(
-                where, position + at, f"the chunk begins at lsn {header.base_lsn}, and {next_lsn} is next"
-            )
+            raise refused(where, position + at, f"the chunk begins at lsn {header.base_lsn}, and {next_lsn} is next")
         if header.body_len:
             fault = body_fault(header, view[at + HEADER_BYTES : end])
             if fault is not None:

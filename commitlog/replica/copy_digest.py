@@ -1,7 +1,7 @@
 """What a copy of a partition has, as digests that copies on other machines can be compared with.
 
 Only what its committed marks prove, and of that whole chunks: their bytes are the same in every copy. Reads only; a
-live process may write the files. docs/replication.md"""
+live process may write the files. docs/explanation/replication.md"""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from commitlog.files import Files
-from commitlog.partition_view import PartitionView
-from commitlog.segment import ChunkPosition
-from commitlog.segment_view import SegmentView
+from commitlog.disk.files import Files
+from commitlog.format.segment import ChunkPosition
+from commitlog.index.segment_view import SegmentView
+from commitlog.read.partition_view import PartitionView
 
 BLOCK_BYTES = 1 << 20
 
@@ -39,9 +39,7 @@ def marked_view(files: Files, root: str, key: str) -> PartitionView | None:
     directory = f"{root}/{key}"
     if not files.exists(directory):
         return None
-    return PartitionView(
-        files, directory, stream, int(generation[1:]), int(number[1:]), held=True, only_marked=True
-    )
+    return PartitionView(files, directory, stream, int(generation[1:]), int(number[1:]), held=True, only_marked=True)
 
 
 def copy_digest(files: Files, view: PartitionView, from_lsn: int, end_lsn: int, bytes_max: int) -> CopyDigest:

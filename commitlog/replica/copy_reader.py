@@ -1,23 +1,23 @@
 """Reads this node's copy of a partition that another node leads, up to where it is proven to be committed.
 
 Another process writes these files, and may cut, trim or fill them anew at any time. What is returned lies below a
-committed mark in the files, and was read while the copy was part of one term: R8 in docs/replication.md."""
+committed mark in the files, and was read while the copy was part of one term: R8 in docs/explanation/replication.md."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from commitlog.chunk import Chunk, Gap
-from commitlog.files import Files, whole_file
-from commitlog.index import NUMBERS_MAX
-from commitlog.joined_chunks import joined
+from commitlog.disk.files import Files, whole_file
+from commitlog.format.joined_chunks import joined
+from commitlog.index.index import NUMBERS_MAX
+from commitlog.index.name_recovery import topic_of
+from commitlog.index.segments import PlaceCache
 from commitlog.kernels import rows as kernel
-from commitlog.name_recovery import topic_of
-from commitlog.partition_view import PartitionView
+from commitlog.read.partition_view import PartitionView
 from commitlog.replica.replica_note import decoded
 from commitlog.replica.replica_state import DIRECTORY
 from commitlog.row_layout import FRAME_WORD, ROW_WORDS
-from commitlog.segments import PlaceCache
 
 SEGMENTS_KEPT = 2  # whose chunk positions are kept: a replay goes from one segment to the next
 JOINED_BYTES_MAX = 1 << 16  # of small chunks that are returned as one
@@ -42,9 +42,7 @@ NOTHING = CopyRead([], [])
 class CopyReader:
     """end_lsn: up to where the last look at the files found records that are committed"""
 
-    def __init__(
-        self, files: Files, root: str, shard: int, stream: str, generation: int, number: int
-    ) -> None:
+    def __init__(self, files: Files, root: str, shard: int, stream: str, generation: int, number: int) -> None:
         """root: the data directory; shard: that the partition belongs to; nothing is opened yet"""
         self._files = files
         self._state_path = f"{root}/{DIRECTORY}/shard-{shard}.json"
@@ -105,9 +103,7 @@ class CopyReader:
         if state is None or state.promised != state.opened or state.opened <= 0:
             return None
         # Of two leaders of one epoch, which a restored control plane may name, it is the promised one's copy.
-        is_other = (
-            "" not in (state.promised_term, state.opened_term) and state.promised_term != state.opened_term
-        )
+        is_other = "" not in (state.promised_term, state.opened_term) and state.promised_term != state.opened_term
         return None if is_other else state.opened
 
     def _read(self, lsn: int, bytes_max: int) -> CopyRead:
@@ -116,7 +112,7 @@ class CopyReader:
             stream, generation, number = self._partition
             view = self._view = PartitionView(
                 self._files, self._directory, stream, generation, number, held=True, earlier=view, only_marked=True
-            )  # fmt: skip
+            )
             self.end_lsn = view.end_lsn
         if not view.first_lsn <= lsn < view.end_lsn:
             return NOTHING
@@ -127,15 +123,11 @@ class CopyReader:
                 why = piece.why
                 break
             # Packet ids and sequences of publishers are for the leader's own recovery.
-            chunks.append(
-                Chunk(piece.base_lsn, piece.count, piece.base_ts, piece.flags, piece.rows, piece.frames)
-            )
+            chunks.append(Chunk(piece.base_lsn, piece.count, piece.base_ts, piece.flags, piece.rows, piece.frames))
         names: Names = []
         for chunk in chunks:
             if not self._name(chunk, names):
-                return CopyRead(
-                    [], [], f"{self._directory}: lsn {chunk.base_lsn} has a topic that was never numbered"
-                )
+                return CopyRead([], [], f"{self._directory}: lsn {chunk.base_lsn} has a topic that was never numbered")
         whole = [each for each in joined(chunks, JOINED_BYTES_MAX) if isinstance(each, Chunk)]
         return CopyRead(whole, names, "" if whole else why)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from commitlog.errors import LogError
-from commitlog.manifest import Edit
+from commitlog.format.manifest import Edit
 from commitlog.replica.inventory import SegmentState
 
 
@@ -49,9 +49,7 @@ def planned(
     trimmed = [state for state in left if state.base_lsn < first_lsn]
     if trimmed and trimmed[-1].end_lsn > first_lsn:
         raise LogError(f"the log is to begin at lsn {first_lsn}, inside {trimmed[-1].name}")
-    return CutPlan(
-        kept, [state for state in segments if state.name in names], trimmed, cut, first_lsn, reached
-    )
+    return CutPlan(kept, [state for state in segments if state.name in names], trimmed, cut, first_lsn, reached)
 
 
 def edits_of(edits: Sequence[Edit], kept: Sequence[SegmentState], first_lsn: int, end_lsn: int) -> list[Edit]:

@@ -1,5 +1,6 @@
-"""The segments of a partition that nobody writes now, each with its valid end. docs/log-format.md, "Recovery".
+"""The segments of a partition that nobody writes now, each with its valid end.
 
+docs/reference/log-format.md, "Recovery".
 What recovery would find, in the terms of a copy: only the records that follow each other without a hole count, and
 whatever says that there were more is a doubt about the copy. Reads only, but for the sync of what it scanned."""
 
@@ -7,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from commitlog.directory import Found, listing
-from commitlog.files import Files
-from commitlog.manifest import Edit, Manifest
-from commitlog.segments import SegmentFile
-from commitlog.tail_scan import examine, whole_prefix
+from commitlog.disk.files import Files
+from commitlog.format.directory import Found, listing
+from commitlog.format.manifest import Edit, Manifest
+from commitlog.format.tail_scan import examine, whole_prefix
+from commitlog.index.segments import SegmentFile
 
 
 class SegmentState(NamedTuple):
@@ -25,7 +26,7 @@ class SegmentState(NamedTuple):
     is_done: bool
 
 
-class Survey(NamedTuple):
+class CopySurvey(NamedTuple):
     """segments: in order; first_lsn: the log has nothing below
     found: edits that the manifest lacks: of segments that were scanned; leftover: files that a removal left
     doubt: why this copy may lack records that it had acknowledged; "": it does not"""
@@ -46,9 +47,7 @@ def inventory(files: Files, directory: str, stream: str, number: int) -> list[Se
     return survey(files, directory, Manifest(files, directory).load(), stream, number).segments
 
 
-def states_of(
-    segments: list[SegmentFile], directory: str, next_lsn: int, position: int
-) -> list[SegmentState]:
+def states_of(segments: list[SegmentFile], directory: str, next_lsn: int, position: int) -> list[SegmentState]:
     """The same of a partition that this process writes. next_lsn, position: where its active segment ends"""
     found = []
     for segment in segments:
@@ -60,7 +59,7 @@ def states_of(
     return found
 
 
-def survey(files: Files, directory: str, edits: list[Edit], stream: str, number: int) -> Survey:
+def survey(files: Files, directory: str, edits: list[Edit], stream: str, number: int) -> CopySurvey:
     """edits: of the manifest. raises: OSError, FormatTooNew"""
     listed = listing(files, directory, edits, stream, number)
     doubts = [f"{path}: {why}" for path, why in listed.unreadable]
@@ -82,7 +81,7 @@ def survey(files: Files, directory: str, edits: list[Edit], stream: str, number:
     if listed.ended_lsn > reached:
         doubts.append(f"no segment has {reached} to {listed.ended_lsn}, which the manifest knows")
     leftover = [f"{directory}/{edit['segment']}" for edit in listed.leftover]
-    return Survey(states, first_lsn, found, leftover, "; ".join(doubts))
+    return CopySurvey(states, first_lsn, found, leftover, "; ".join(doubts))
 
 
 def finished(one: Found, doubts: list[str]) -> SegmentState:
@@ -96,9 +95,7 @@ def finished(one: Found, doubts: list[str]) -> SegmentState:
     return SegmentState(name_of(one), one.base_lsn, max(end_lsn, one.base_lsn), stop, True)
 
 
-def scanned(
-    files: Files, one: Found, doubts: list[str], *, is_last: bool
-) -> tuple[SegmentState, Edit | None]:
+def scanned(files: Files, one: Found, doubts: list[str], *, is_last: bool) -> tuple[SegmentState, Edit | None]:
     """Of a segment without an edit; the edit, if it is finished."""
     salt, name = one.opening.header.salt, name_of(one)
     handle = files.open(one.path)

@@ -1,25 +1,25 @@
-"""A follower's copy of a partition: what the leader sends is checked, written, synced, cut. docs/log-format.md.
+"""A follower's copy of a partition: what the leader sends is checked, written, synced, cut.
 
+docs/reference/log-format.md.
 Everything that the leader has sent counts once `sync` returns. At every moment a recovery of the directory finds a
 prefix of what was sent. Blocking; for one thread, but for the jobs that it gives out."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 from commitlog.chunk import Buffer
-from commitlog.directory import open_and_look
+from commitlog.disk.files import Files, make_durable_directory
 from commitlog.errors import CutBelowCommitted, Damaged, LogError, LogFailure
-from commitlog.files import Files, make_durable_directory
-from commitlog.manifest import Edit, Manifest
+from commitlog.format.directory import open_and_look
+from commitlog.format.manifest import Edit, Manifest
+from commitlog.format.segment import SegmentHeader, decode_segment_header
 from commitlog.replica.chunk_check import checked
 from commitlog.replica.cut_plan import CutPlan, edits_of, planned
 from commitlog.replica.inventory import SegmentState, survey
 from commitlog.replica.replica_names import ReplicaNames, SealJob
 from commitlog.replica.tail_segment import TailSegment, created_tail, opened_tail
-from commitlog.retention import remove_segments
-from commitlog.segment import SegmentHeader, decode_segment_header
+from commitlog.write.retention import remove_segments
 
 SEGMENT_BYTES_MAX = 64 << 20
 
@@ -56,14 +56,13 @@ class MirrorPartition:
         if is_empty and self._names.lsn > self.first_lsn:  # it was about to begin anew
             self._names.forget(self.first_lsn)
         remove_segments(files, found.leftover)
-        self._unindexed: deque[SegmentState] = deque()
         if found.found or len(edits) > 2 * len(found.segments) + 8:
             kept = edits_of([*edits, *found.found], found.segments, self.first_lsn, self.next_lsn)
             # In doubt nothing is forgotten: a recovery is to report it too.
             self._manifest.rewrite([*edits, *found.found] if self.doubt else kept)
         if self._segments and not self._segments[-1].is_done:
             self._continue_last()
-        self._await_indexes()
+        self._names.queue(self._segments)
 
     # What it has
 
@@ -131,9 +130,7 @@ class MirrorPartition:
         if self.failed or tail is None or tail.name != name or tail.is_ragged or tail.is_sealed:
             tail = self._writable(name)
         if position != tail.position:
-            raise LogError(
-                f"{tail.path} ends at byte {tail.position}, and chunks for byte {position} were sent"
-            )
+            raise LogError(f"{tail.path} ends at byte {tail.position}, and chunks for byte {position} were sent")
         found = checked(data, tail.header.salt, tail.chain, self.next_lsn, tail.path, position)
         try:
             tail.write(data, found.chain)
@@ -183,11 +180,7 @@ class MirrorPartition:
         self._check()
         segments = self.segments
         count = 0
-        while (
-            count < len(self._segments)
-            and count + 1 < len(segments)
-            and segments[count + 1].base_lsn <= first_lsn
-        ):
+        while count < len(self._segments) and count + 1 < len(segments) and segments[count + 1].base_lsn <= first_lsn:
             count += 1
         if not count:
             return
@@ -199,7 +192,7 @@ class MirrorPartition:
             self.first_lsn = first_lsn
             self.note_committed(first_lsn)
             del self._segments[:count]
-            self._forget_jobs(gone)
+            self._names.drop_from_queue(gone)
             self._remove(gone)
         except BaseException:
             self.failed = True
@@ -248,9 +241,7 @@ class MirrorPartition:
 
     def take_seal_job(self) -> SealJob | None:
         """The indexing of a finished and committed segment, for another thread; None: there is none."""
-        if not self._unindexed or self._unindexed[0].end_lsn > self.committed_lsn:
-            return None
-        return SealJob(self._names, self._unindexed.popleft())
+        return self._names.maybe_job(self.committed_lsn)
 
     def close(self) -> None:
         """Syncs nothing."""
@@ -273,17 +264,13 @@ class MirrorPartition:
             path = f"{self.directory}/{segments[-1].name}"
             last = open_and_look(self._files, path).header
             if header.order <= last.order:
-                raise LogError(
-                    f"a segment of order {header.order} cannot follow {path} of order {last.order}"
-                )
+                raise LogError(f"a segment of order {header.order} cannot follow {path} of order {last.order}")
 
     def _writable(self, name: str) -> TailSegment:
         """The last segment, made ready."""
         self._check()
         if self.tail[0] != name:
-            raise LogError(
-                f"{self.directory}: chunks of {name} were sent, and {self.tail[0] or 'none'} is open"
-            )
+            raise LogError(f"{self.directory}: chunks of {name} were sent, and {self.tail[0] or 'none'} is open")
         if self._tail is None:
             self._continue_last()
         tail = self._tail
@@ -310,8 +297,7 @@ class MirrorPartition:
             # Without this edit a recovery scans the segment: before the first byte is added to it.
             kept = [*self._segments[:-1], last._replace(is_done=False)]
             self._rewrite(kept, self.next_lsn)
-            if self._unindexed and self._unindexed[-1].name == last.name:
-                self._unindexed.pop()
+            self._names.drop_from_queue([last])
         self._segments.pop()
         self._tail = tail
 
@@ -329,13 +315,11 @@ class MirrorPartition:
         tail = self._tail
         assert tail is not None
         state = self._state_of(tail)._replace(is_done=True)
-        self._manifest.add(
-            {"edit": kind, "segment": state.name, "end_lsn": state.end_lsn, "stop": state.stop}
-        )
+        self._manifest.add({"edit": kind, "segment": state.name, "end_lsn": state.end_lsn, "stop": state.stop})
         tail.close()
         self._tail = None
         self._segments.append(state)
-        self._unindexed.append(state)
+        self._names.add_to_queue(state)
 
     def _carry_out(self, plan: CutPlan, shortened: TailSegment | None) -> None:
         """In an order that leaves a prefix of the log at every step. raises: OSError"""
@@ -364,7 +348,7 @@ class MirrorPartition:
             if self._tail is not None and self._tail.is_ragged:
                 self._tail.give_back()
                 self._tail.sync()
-        self._await_indexes()
+        self._names.queue(self._segments)
 
     def _begin_at(self, first_lsn: int) -> None:
         """Without a segment: as a new copy. The topics come with the segments. raises: OSError"""
@@ -389,12 +373,3 @@ class MirrorPartition:
     def _remove(self, states: list[SegmentState]) -> None:
         if states:
             remove_segments(self._files, [f"{self.directory}/{state.name}" for state in states])
-
-    def _await_indexes(self) -> None:
-        """Queue the finished segments that the names do not cover."""
-        lsn = self._names.lsn
-        self._unindexed = deque(state for state in self._segments if state.end_lsn > lsn)
-
-    def _forget_jobs(self, gone: list[SegmentState]) -> None:
-        names = {state.name for state in gone}
-        self._unindexed = deque(state for state in self._unindexed if state.name not in names)

@@ -1,16 +1,18 @@
-"""The topics and publishers of a copy: numbers, names, next offsets. docs/log-format.md, "topics.snap".
+"""The topics and publishers of a copy: numbers, names, next offsets. docs/reference/log-format.md, "topics.snap".
 
-As `commitlog.dictionary`, for one who learns of names by reading finished segments, and may have to lose the newest of
+As `dictionary`, for one who learns of names by reading finished segments, and may have to lose the newest of
 them. Used by the thread that writes and the one that indexes, one at a time."""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable
 from threading import Lock
 
-from commitlog.dictionary import (
+from commitlog.disk.files import Files, replace_file
+from commitlog.index.dictionary import (
     SNAPSHOT,
     Dictionary,
     Snapshot,
@@ -18,19 +20,16 @@ from commitlog.dictionary import (
     maybe_snapshot,
     snapshot_pieces,
 )
-from commitlog.files import Files, replace_file
-from commitlog.index import Index, index_path, maybe_index, read_segment, write_index
-from commitlog.publisher_names import PublisherNames
+from commitlog.index.index import Index, index_path, maybe_index, read_segment, write_index
+from commitlog.names.publisher_names import PublisherNames
+from commitlog.names.topic_table import topic_table
 from commitlog.replica.inventory import SegmentState
-from commitlog.topic_table import topic_table
 
-SAVED_AT_ONCE_TOPICS_MAX = (
-    1 << 16
-)  # else now and then: who opens the copy reads the indexes of what is not saved
+SAVED_AT_ONCE_TOPICS_MAX = 1 << 16  # else now and then: who opens the copy reads the indexes of what is not saved
 
 
 class ReplicaNames:
-    """lsn: every finished segment below is in it"""
+    """lsn: every finished segment below is in it. Those that are not are queued: `queue`, `maybe_job`."""
 
     def __init__(self, files: Files, directory: str, first_lsn: int) -> None:
         """raises: OSError"""
@@ -39,10 +38,30 @@ class ReplicaNames:
         self._topics: list[bytes] = []
         self._publishers = PublisherNames({}, 1)
         self._dictionary = self._loaded(first_lsn)
+        self._unindexed: deque[SegmentState] = deque()
 
     @property
     def lsn(self) -> int:
         return self._dictionary.lsn
+
+    def queue(self, segments: Iterable[SegmentState]) -> None:
+        """The finished segments of the copy, in order: those that are not in it are to be indexed."""
+        self._unindexed = deque(segment for segment in segments if segment.end_lsn > self.lsn)
+
+    def add_to_queue(self, segment: SegmentState) -> None:
+        """It has just been finished."""
+        self._unindexed.append(segment)
+
+    def drop_from_queue(self, segments: Iterable[SegmentState]) -> None:
+        """They are removed, or are not finished any more."""
+        names = {segment.name for segment in segments}
+        self._unindexed = deque(segment for segment in self._unindexed if segment.name not in names)
+
+    def maybe_job(self, committed_lsn: int) -> SealJob | None:
+        """The indexing of the first queued segment, if all of it is committed."""
+        if not self._unindexed or self._unindexed[0].end_lsn > committed_lsn:
+            return None
+        return SealJob(self, self._unindexed.popleft())
 
     def index(self, segment: SegmentState) -> None:
         """Read a finished and synced segment; writes its index where it has none. For any thread. raises: OSError"""
@@ -85,13 +104,9 @@ class ReplicaNames:
                 for segment in dropped:
                     if segment.base_lsn < snapshot.lsn:
                         path = f"{self._directory}/{segment.name}"
-                        lower_offsets(
-                            snapshot, read_segment(self._files, path, segment.stop), segment.base_lsn, lsn
-                        )
+                        lower_offsets(snapshot, read_segment(self._files, path, segment.stop), segment.base_lsn, lsn)
                 forget_unused(snapshot)
-                replace_file(
-                    self._files, f"{self._directory}/{SNAPSHOT}", *snapshot_pieces(snapshot._replace(lsn=lsn))
-                )
+                replace_file(self._files, f"{self._directory}/{SNAPSHOT}", *snapshot_pieces(snapshot._replace(lsn=lsn)))
             self._dictionary = self._loaded(first_lsn)
 
     def forget(self, first_lsn: int) -> None:
@@ -130,7 +145,7 @@ class ReplicaNames:
             self._publishers = PublisherNames(snapshot.publishers, snapshot.publishers_end)
         return Dictionary(
             self._files, self._directory, self._topics, self._publishers, offsets, max(lsn, first_lsn), saved_lsn
-        )  # fmt: skip
+        )
 
     def _take(self, index: Index, segment: SegmentState) -> None:
         highest = max((*index.names, topic_table(index.topics).highest))

@@ -1,4 +1,6 @@
-"""The content of a replica's notes as a file, and whether two of them fit each other. docs/log-format.md, pure."""
+"""The content of a replica's notes as a file, and whether two of them fit each other.
+
+docs/reference/log-format.md, pure."""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ class Whole(NamedTuple):
     """What was noted when a copy was found to lack records: it is whole again where all of them are there again.
 
     saves: of the notes at that moment, which directories that were away since still have; opened, opened_term, held: as
-    of `ReplicaState`"""
+    of `StoredReplicaState`"""
 
     saves: int
     opened: int
@@ -31,7 +33,9 @@ class Whole(NamedTuple):
 
 
 class Note(NamedTuple):
-    """As of `ReplicaState`. saves: how often it was saved, 0 by versions that do not count; whole: of a copy that is
+    """As of `StoredReplicaState`.
+
+    saves: how often it was saved, 0 by versions that do not count; whole: of a copy that is
     doubted because records are missing"""
 
     promised: int = 0
@@ -90,9 +94,7 @@ def decoded(raw: bytes) -> Note | None:
         known["held"] = {key: (end, name) for key, (end, name) in known.get("held", {}).items()}
         if known.get("whole") is not None:
             saves, opened, term, held = known["whole"]
-            known["whole"] = Whole(
-                saves, opened, term, {key: (end, name) for key, (end, name) in held.items()}
-            )
+            known["whole"] = Whole(saves, opened, term, {key: (end, name) for key, (end, name) in held.items()})
     except (AttributeError, TypeError, ValueError):
         return None
     note = Note(**known)
@@ -107,9 +109,7 @@ def is_sound(note: Note) -> bool:
     ):
         return False
     return (
-        all(
-            type(each) is int for each in (note.promised, note.opened, note.forced, note.restored, note.saves)
-        )
+        all(type(each) is int for each in (note.promised, note.opened, note.forced, note.restored, note.saves))
         and all(isinstance(each, str) for each in (note.disk, note.promised_term, note.opened_term))
         and isinstance(note.marks, dict)
         and all(type(lsn) is int for lsn in (*note.marks.values(), *(end for end, _ in note.held.values())))

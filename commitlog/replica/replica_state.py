@@ -1,4 +1,4 @@
-"""What a replica of a shard has promised, whose log it has, and what of it is committed. docs/log-format.md.
+"""What a replica of a shard has promised, whose log it has, and what of it is committed. docs/reference/log-format.md.
 
 On disk before anybody is told of it: a replica that forgot a promise, or claims a log that it does not have, breaks the
 majority that acknowledged a record. So a file that is lost is not made anew beside a log, and each note is in two
@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from threading import Lock
 from typing import Any
 
+from commitlog.disk.files import Files, make_durable_directory, replace_file, whole_file
 from commitlog.errors import LogError
-from commitlog.files import Files, make_durable_directory, replace_file, whole_file
 from commitlog.replica.replica_note import (
     DOUBTED,
     Holding,
@@ -29,7 +29,7 @@ DIRECTORY = "_cluster"
 BESIDE = "replica.json"  # in the directory of the shard's journal
 
 
-class ReplicaState:
+class StoredReplicaState:
     """promised, promised_term: the newest term that was promised: its epoch, and its claim, "" where that is not known
 
     opened, opened_term: the term of the last leader whose log is completely here; opened may be `DOUBTED`
@@ -96,9 +96,7 @@ class ReplicaState:
     def forgets(self) -> bool:
         return self._note.forgets
 
-    def maybe_lack(
-        self, partition: str, first_lsn: int, end_lsn: int, segments: Collection[str]
-    ) -> str | None:
+    def maybe_lack(self, partition: str, first_lsn: int, end_lsn: int, segments: Collection[str]) -> str | None:
         """What the copy of a partition here lacks of what was noted; None: nothing. segments: their names
 
         first_lsn: retention has removed what is below"""
@@ -190,9 +188,7 @@ class ReplicaState:
         """All is there again that was missing: what the copy was opened for, it is again. raises: OSError"""
         whole = self._note.whole
         if whole is not None:
-            self._save(
-                {"opened": whole.opened, "opened_term": whole.opened_term, "held": whole.held, "whole": None}
-            )
+            self._save({"opened": whole.opened, "opened_term": whole.opened_term, "held": whole.held, "whole": None})
 
     def note_restored(self, restored: int) -> bool:
         """The disk is an old copy; restored: which time, ever higher. returns: whether that is news. raises: OSError"""
@@ -215,7 +211,7 @@ class ReplicaState:
 
 def load_state(
     files: Files, root: str, shard: int, disk: str, *, has_log: bool, journal: str = ""
-) -> ReplicaState:
+) -> StoredReplicaState:
     """The state of a shard's replica; made when it is missing and there is no log yet.
 
     root: the data directory; disk: its id; has_log: a partition of the shard has a segment
@@ -228,7 +224,7 @@ def load_state(
         if has_log:
             raise refusal(root, path, "is missing, and there is a log")
         make_durable_directory(files, f"{root}/{DIRECTORY}", known=root)
-        state = ReplicaState(files, paths, Note(disk=disk))
+        state = StoredReplicaState(files, paths, Note(disk=disk))
         state._save({"promised": 0})
         return state
     note = decoded(whole_file(files, path))
@@ -239,7 +235,7 @@ def load_state(
     doubt, kept = "", note
     if beside is not None:
         kept, doubt = joined(note, beside)
-    state = ReplicaState(files, paths, kept)
+    state = StoredReplicaState(files, paths, kept)
     state.doubt = doubt
     if doubt:
         state.distrust(forgets=True)

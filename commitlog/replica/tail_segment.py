@@ -1,15 +1,16 @@
-"""The segment file at the end of a copy: written, synced, given zeros ahead, cut off. docs/log-format.md, "Segment".
+"""The segment file at the end of a copy: written, synced, given zeros ahead, cut off.
 
+docs/reference/log-format.md, "Segment".
 Knows no manifest. After an OSError nothing more may be written to it: what it has is unknown until it is read anew."""
 
 from __future__ import annotations
 
 from commitlog.chunk import SYNC_ALIGN, Buffer
+from commitlog.disk.files import Files, remove_if_possible
+from commitlog.disk.os_errors import FULL
+from commitlog.disk.preallocation import GROUP_BYTES_MAX, LOW_PART, ZEROS, data_end, piece_bytes
 from commitlog.errors import Damaged
-from commitlog.files import Files, remove_if_possible
-from commitlog.os_errors import FULL
-from commitlog.preallocation import GROUP_BYTES_MAX, LOW_PART, ZEROS, data_end, piece_bytes
-from commitlog.segment import SEGMENT_HEADER_BYTES, SegmentHeader, opening, walk
+from commitlog.format.segment import SEGMENT_HEADER_BYTES, SegmentHeader, opening, walk
 
 
 class TailSegment:
@@ -132,9 +133,7 @@ def opened_tail(files: Files, path: str, stop: int, end_lsn: int) -> TailSegment
         for at, chunk in walk(files, handle, header.salt, SEGMENT_HEADER_BYTES, stop):
             tail.position, tail.chain, reached = at + chunk.total_len, chunk.crc, chunk.next_lsn
         if (tail.position, reached) != (stop, end_lsn):
-            raise Damaged(
-                f"{path} at {stop}", f"no chunk ends here before lsn {end_lsn}; it was left as it is"
-            )
+            raise Damaged(f"{path} at {stop}", f"no chunk ends here before lsn {end_lsn}; it was left as it is")
         tail._synced = stop
         tail.look_behind()
     except BaseException:

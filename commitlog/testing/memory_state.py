@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from commitlog.files import RealFiles
+from commitlog.disk.files import RealFiles
 from commitlog.replica.replica_note import Note
-from commitlog.replica.replica_state import ReplicaState
+from commitlog.replica.replica_state import StoredReplicaState
 
 
-class MemoryState(ReplicaState):
+class MemoryState(StoredReplicaState):
     def __init__(self, note: Note | None = None) -> None:
         super().__init__(RealFiles(), ["memory"], note or Note(disk="memory"))
 

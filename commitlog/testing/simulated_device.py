@@ -11,7 +11,7 @@ BLOCK = 4096
 Choose = Callable[[int], int]  # a number from 0 to below n
 
 
-class Disk:
+class SimulatedDisk:
     """One file's content: `cache` as read, `device` as after a power loss, `dirty` the sectors between.
 
     cut: the least size that the file was truncated to since the last sync, None if it was not"""
@@ -49,7 +49,8 @@ class Disk:
             del self.device[self.cut :]
         self.cut = None
         if sectors == self.dirty:
-            self.device.extend(bytes(len(self.cache) - len(self.device)))
+            # A truncation that a failed sync lost leaves more on the device than the file has.
+            self.device.extend(bytes(max(0, len(self.cache) - len(self.device))))
         for sector in sectors:
             at, end = sector * SECTOR, min((sector + 1) * SECTOR, len(self.cache))
             if len(self.device) < end:
@@ -63,7 +64,7 @@ class Change:
 
     __slots__ = ("after",)
 
-    def __init__(self, after: dict[str, Disk | Directory | None]) -> None:
+    def __init__(self, after: dict[str, SimulatedDisk | Directory | None]) -> None:
         self.after = after
 
 
@@ -73,11 +74,11 @@ class Directory:
     __slots__ = ("changes", "device", "names")
 
     def __init__(self) -> None:
-        self.names: dict[str, Disk | Directory] = {}
-        self.device: dict[str, Disk | Directory] = {}
+        self.names: dict[str, SimulatedDisk | Directory] = {}
+        self.device: dict[str, SimulatedDisk | Directory] = {}
         self.changes: list[Change] = []
 
-    def change(self, after: dict[str, Disk | Directory | None]) -> None:
+    def change(self, after: dict[str, SimulatedDisk | Directory | None]) -> None:
         self.changes.append(Change(after))
         apply(self.names, after)
 
@@ -86,7 +87,7 @@ class Directory:
         self.changes.clear()
 
 
-def apply(names: dict[str, Disk | Directory], after: dict[str, Disk | Directory | None]) -> None:
+def apply(names: dict[str, SimulatedDisk | Directory], after: dict[str, SimulatedDisk | Directory | None]) -> None:
     for name, node in after.items():
         if node is None:
             names.pop(name, None)
@@ -94,7 +95,7 @@ def apply(names: dict[str, Disk | Directory], after: dict[str, Disk | Directory 
             names[name] = node
 
 
-def torn_together(disk: Disk, sector_bytes: int) -> list[list[int]]:
+def torn_together(disk: SimulatedDisk, sector_bytes: int) -> list[list[int]]:
     """The dirty sectors, each of which a power loss may lose."""
     if sector_bytes == SECTOR:
         return [[sector] for sector in sorted(disk.dirty)]
@@ -104,7 +105,7 @@ def torn_together(disk: Disk, sector_bytes: int) -> list[list[int]]:
     return list(whole.values())
 
 
-def survived(disk: Disk, choose: Choose, sector_bytes: int) -> Disk:
+def survived(disk: SimulatedDisk, choose: Choose, sector_bytes: int) -> SimulatedDisk:
     """The device's content after a power loss."""
     how = choose(4) if disk.dirty else 0  # none of the sectors, all, or each by a choice of its own
     content = bytearray(disk.device)
@@ -117,7 +118,7 @@ def survived(disk: Disk, choose: Choose, sector_bytes: int) -> Disk:
             at, end = sector * SECTOR, min((sector + 1) * SECTOR, len(disk.cache))
             content.extend(bytes(max(0, end - len(content))))
             content[at:end] = disk.cache[at:end]
-    return Disk(bytes(content))
+    return SimulatedDisk(bytes(content))
 
 
 def one_loss(number: int) -> Choose:
@@ -141,6 +142,5 @@ def blocks(size: int) -> int:
 def taken(directory: Directory) -> int:
     """Bytes of all files on disk."""
     return sum(
-        taken(node) if isinstance(node, Directory) else blocks(len(node.cache))
-        for node in directory.names.values()
+        taken(node) if isinstance(node, Directory) else blocks(len(node.cache)) for node in directory.names.values()
     )

@@ -1,4 +1,4 @@
-"""A simulated file system for tests: `commitlog.files.Files` over a disk in memory, with power loss.
+"""A simulated file system for tests: `commitlog.disk.files.Files` over a disk in memory, with power loss.
 
 Its fault model, at least as harsh as real disks:
 
@@ -33,13 +33,13 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from commitlog.space import Space
+from commitlog.disk.space import VolumeSpace
 from commitlog.testing.simulated_device import (
     BLOCK,
     SECTOR,
     Choose,
     Directory,
-    Disk,
+    SimulatedDisk,
     apply,
     blocks,
     survived,
@@ -69,7 +69,7 @@ class SimulatedFiles:
         self.fail: dict[int, int] = {}
         self.broken: int | None = None
         self.broken_under = ""
-        self._open: dict[int, tuple[Disk, str]] = {}
+        self._open: dict[int, tuple[SimulatedDisk, str]] = {}
         self._locked: set[str] = set()
         self._next_handle = 3
 
@@ -87,22 +87,22 @@ class SimulatedFiles:
 
     def after_power_loss(self, choose: Choose) -> SimulatedFiles:
         """A restart of the machine with the device's content. choose: decides which changes survive; 0 loses one."""
-        survivors: dict[int, Disk] = {}
+        survivors: dict[int, SimulatedDisk] = {}
         return self._with(self._survivor(self.root, choose, survivors))
 
     def at_stake(self) -> int:
         """Number of independent changes that a power loss may lose now: sectors, and changes of names."""
-        disks: dict[int, Disk] = {}
+        disks: dict[int, SimulatedDisk] = {}
         changes = self._at_stake(self.root, disks)
         changes += sum(disk.cut is not None for disk in disks.values())
         return changes + sum(len(torn_together(disk, self.sector_bytes)) for disk in disks.values())
 
-    def _at_stake(self, directory: Directory, disks: dict[int, Disk]) -> int:
+    def _at_stake(self, directory: Directory, disks: dict[int, SimulatedDisk]) -> int:
         changes = len(directory.changes)
         nodes = [*directory.device.values(), *directory.names.values()]
         nodes += [node for change in directory.changes for node in change.after.values() if node is not None]
         for node in {id(node): node for node in nodes}.values():
-            if isinstance(node, Disk):
+            if isinstance(node, SimulatedDisk):
                 disks[id(node)] = node
             else:
                 changes += self._at_stake(node, disks)
@@ -113,7 +113,7 @@ class SimulatedFiles:
         other.room_bytes = self.room_bytes
         return other
 
-    def _survivor(self, directory: Directory, choose: Choose, disks: dict[int, Disk]) -> Directory:
+    def _survivor(self, directory: Directory, choose: Choose, disks: dict[int, SimulatedDisk]) -> Directory:
         names = dict(directory.device)
         for change in directory.changes:
             if choose(2):
@@ -142,7 +142,7 @@ class SimulatedFiles:
     def put(self, path: str, content: bytes) -> None:
         """Put a file on cache and device, without a call."""
         directory, name = self._above(path)
-        directory.names[name] = directory.device[name] = Disk(content)
+        directory.names[name] = directory.device[name] = SimulatedDisk(content)
 
     # Faults
 
@@ -159,14 +159,14 @@ class SimulatedFiles:
             return self.broken
         return self.fail.get(len(self.calls) - 1)
 
-    # commitlog.files.Files
+    # commitlog.disk.files.Files
 
     def create(self, path: str) -> int:
         meet(self._call("create", path), path)
         directory, name = self._above(path)
         if name in directory.names:
             refuse(errno.EEXIST, path)
-        disk = Disk()
+        disk = SimulatedDisk()
         directory.change({name: disk})
         return self._handle(disk, path)
 
@@ -193,7 +193,7 @@ class SimulatedFiles:
             disk.write(position, data[: self.choose(len(data) + 1)] if fault != errno.EROFS else b"")
             refuse(fault, path)
 
-    def _fitting(self, disk: Disk, position: int, size: int) -> int:
+    def _fitting(self, disk: SimulatedDisk, position: int, size: int) -> int:
         """How many of `size` bytes at `position` there is room for."""
         if self.room_bytes is None:
             return size
@@ -277,8 +277,8 @@ class SimulatedFiles:
         self._directory(path)
         return 1 << 50 if self.room_bytes is None else self.room_bytes - taken(self.root)
 
-    def space(self, path: str) -> Space:
-        return Space(self.free_bytes(path), 1 << 50 if self.room_bytes is None else self.room_bytes)
+    def space(self, path: str) -> VolumeSpace:
+        return VolumeSpace(self.free_bytes(path), 1 << 50 if self.room_bytes is None else self.room_bytes)
 
     def lock(self, path: str, text: str) -> int:
         if path in self._locked:
@@ -286,7 +286,7 @@ class SimulatedFiles:
         if not self.exists(path):
             meet(self._call("create", path), path)
             directory, name = self._above(path)
-            directory.change({name: Disk()})
+            directory.change({name: SimulatedDisk()})
         disk = self._disk(path)
         meet(self._call("write", path), path)
         disk.cache[:] = b""
@@ -296,8 +296,8 @@ class SimulatedFiles:
 
     # Names
 
-    def _node(self, path: str) -> Disk | Directory:
-        node: Disk | Directory = self.root
+    def _node(self, path: str) -> SimulatedDisk | Directory:
+        node: SimulatedDisk | Directory = self.root
         for name in path.split("/"):
             if name in ("", "."):
                 continue
@@ -308,9 +308,9 @@ class SimulatedFiles:
             node = node.names[name]
         return node
 
-    def _disk(self, path: str) -> Disk:
+    def _disk(self, path: str) -> SimulatedDisk:
         node = self._node(path)
-        return node if isinstance(node, Disk) else refuse(errno.EISDIR, path)
+        return node if isinstance(node, SimulatedDisk) else refuse(errno.EISDIR, path)
 
     def _directory(self, path: str) -> Directory:
         node = self._node(path)
@@ -320,12 +320,12 @@ class SimulatedFiles:
         above, _, name = path.rpartition("/")
         return self._directory(above), name
 
-    def _handle(self, disk: Disk, path: str) -> int:
+    def _handle(self, disk: SimulatedDisk, path: str) -> int:
         self._next_handle += 1
         self._open[self._next_handle] = disk, path
         return self._next_handle
 
-    def _of(self, handle: int) -> tuple[Disk, str]:
+    def _of(self, handle: int) -> tuple[SimulatedDisk, str]:
         return self._open[handle] if handle in self._open else refuse(errno.EBADF, str(handle))
 
 

@@ -56,9 +56,7 @@ def drawn(texts: list[str]) -> list[str]:
         folder = Path(name)
         run(["npm", "pack", "--silent", f"mermaid@{VERSION}"], folder)
         run(["tar", "xzf", f"mermaid-{VERSION}.tgz"], folder)
-        (folder / "package/dist/page.html").write_text(
-            PAGE.format(texts=json.dumps(texts).replace("</", "<\\/"))
-        )
+        (folder / "package/dist/page.html").write_text(PAGE.format(texts=json.dumps(texts).replace("</", "<\\/")))
         page = run(
             ["chromium-headless-shell", "--no-sandbox", "--virtual-time-budget=20000", "--dump-dom",
              f"file://{folder}/package/dist/page.html"],
@@ -68,9 +66,7 @@ def drawn(texts: list[str]) -> list[str]:
 
 
 def run(command: list[str], folder: Path) -> str:
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=SECONDS_MAX, check=True
-    )
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS_MAX, check=True)
     return done.stdout
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rumq.gateway.openapi import description
+from rumq.gateway.contract.openapi import description
 from rumq.version import VERSION
 
 HEAD = """\
@@ -35,9 +35,7 @@ def endpoints(paths: dict[str, Any]) -> Iterator[str]:
                     name = f"`{one['name']}`" + (" (required)" if one["required"] else "")
                     yield f"| {name} | {kind(one['schema'])} | {cell(one.get('description', ''))} |"
                 yield ""
-            codes = [
-                f"{code} {contents(answer)}" for code, answer in each["responses"].items() if code < "400"
-            ]
+            codes = [f"{code} {contents(answer)}" for code, answer in each["responses"].items() if code < "400"]
             others = ", ".join(code for code in each["responses"] if code >= "400")
             yield f"Answers: {'; '.join(codes)}{f'; faults {others}' if others else ''}.\n"
 

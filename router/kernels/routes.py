@@ -1,4 +1,4 @@
-"""Kernel: look at the topics of a chunk's rows all at once. docs/log-format.md, "Row".
+"""Kernel: look at the topics of a chunk's rows all at once. docs/reference/log-format.md, "Row".
 
 Rows and number tables in, numbers out. Knows no subscriber.
 """
@@ -139,9 +139,7 @@ def by_place(
     return memoryview(sorted_rows).cast("I"), begins
 
 
-def rows_wanted(
-    first: cython.Py_ssize_t, stop: cython.Py_ssize_t, places: object, wanted: object
-) -> list[int]:
+def rows_wanted(first: cython.Py_ssize_t, stop: cython.Py_ssize_t, places: object, wanted: object) -> list[int]:
     """The numbers of the rows first..stop that are wanted: row -> places[row] -> wanted[place], 0 is "not"."""
     place_of: cython.const[cython.uint][::1] = places
     form_of: cython.const[cython.uint][::1] = wanted

@@ -86,18 +86,14 @@ class ClientDetail(ShardsAnswer, kw_only=True):
     ] = None
     security: Annotated[
         str | None,
-        field(
-            "TLS version and cipher of its connection; empty: none; null: it is away, or another process has it"
-        ),
+        field("TLS version and cipher of its connection; empty: none; null: it is away, or another process has it"),
     ] = None
     certificate: Annotated[str | None, field("subject of its certificate; null: it has sent none")] = None
     will: Annotated[list[r.WillRow], field("none or one")] = []
     paused: Annotated[bool, field("it is not read for now: a limit, or a request under way")] = False
     subscriptions: list[r.SubscriptionRow] = []
     in_flight: Annotated[list[r.InFlightRow], field("at most 200")] = []
-    limits: Annotated[
-        list[r.BucketRow], field("of the client, its user and its listener, as far as set")
-    ] = []
+    limits: Annotated[list[r.BucketRow], field("of the client, its user and its listener, as far as set")] = []
     undelivered: Annotated[list[r.UndeliveredRow], field("at most 200")] = []
 
 

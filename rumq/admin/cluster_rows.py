@@ -1,4 +1,4 @@
-"""Rows of answers about a cluster: its nodes, the copies of its shards, its control plane. docs/cluster.md
+"""Rows of answers about a cluster: its nodes, the copies of its shards, its control plane. docs/guides/cluster.md
 
 A node is called by its name; one that is gone while another disk has its name, by its id, "name#disk"."""
 
@@ -67,9 +67,7 @@ class ShardCopies(Struct, kw_only=True):
     in_sync: Annotated[list[str], field("that lack nothing; empty: not known")] = []
     behind_records: Annotated[dict[str, int | None], field("by follower; null: it is away", "records")] = {}
     behind_bytes: Annotated[dict[str, int | None], field("by follower; null: it is away", "bytes")] = {}
-    failovers: Annotated[
-        int, field("leaders that were replaced, seen by the asked node since it started")
-    ] = 0
+    failovers: Annotated[int, field("leaders that were replaced, seen by the asked node since it started")] = 0
     hand_overs: Annotated[int, field("leaders that gave the lead away, seen likewise")] = 0
 
 
@@ -100,6 +98,4 @@ class ControlRow(Struct, kw_only=True):
     lost_seconds: Annotated[float, field("without an answer; 0: it answers", "seconds")]
     renew_seconds: Annotated[float, field("that the last renewal of the node's lease took", "seconds")]
     requests: Annotated[int, field("sent by this node so far", "requests")]
-    members: Annotated[
-        list[ControlMember], field("empty if only the node's own knowledge was asked for")
-    ] = []
+    members: Annotated[list[ControlMember], field("empty if only the node's own knowledge was asked for")] = []

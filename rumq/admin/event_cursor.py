@@ -54,7 +54,7 @@ def events_joined(request: q.Events, replies: list[Raw]) -> a.Events:
     queues = [
         [(each["time_us"], each["number"], reply["shard"], reply["run"], each["line"]) for each in reply["events"]]
         for reply in replies
-    ]  # fmt: skip
+    ]
     merged = list(heapq.merge(*queues, key=lambda each: each[0]))
     is_cut = request.after is not None and len(merged) > request.limit
     merged = merged[: request.limit] if request.after is not None else merged[-request.limit :]

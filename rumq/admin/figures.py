@@ -24,7 +24,7 @@ class LaggingClient(Struct, kw_only=True):
 
 
 class ShardFigures(Struct, kw_only=True):
-    """counters, gauges: of `rumq.gateway.metric_table`, by name"""
+    """counters, gauges: of `rumq.gateway.metrics.metric_table`, by name"""
 
     shard: int
     incarnation: Annotated[int, field("of this run of the shard")]
@@ -36,18 +36,10 @@ class ShardFigures(Struct, kw_only=True):
     listeners: Annotated[dict[str, int], field("clients by listener", "clients")]
     listener_received: Annotated[dict[str, int], field("read from its clients, by listener", "bytes")]
     listener_sent: Annotated[dict[str, int], field("sent to its clients, by listener", "bytes")]
-    listener_delayed: Annotated[
-        dict[str, int], field("over its rate: had to wait, by listener", "connections")
-    ] = {}
-    listener_refused: Annotated[
-        dict[str, int], field("over its rate: refused, by listener", "connections")
-    ] = {}
-    refused: Annotated[
-        dict[str, int], field("not admitted, or closed for a fault, by reason", "clients")
-    ] = {}
-    groups: Annotated[
-        dict[str, int], field("records behind, of the shared groups that are farthest behind")
-    ] = {}
+    listener_delayed: Annotated[dict[str, int], field("over its rate: had to wait, by listener", "connections")] = {}
+    listener_refused: Annotated[dict[str, int], field("over its rate: refused, by listener", "connections")] = {}
+    refused: Annotated[dict[str, int], field("not admitted, or closed for a fault, by reason", "clients")] = {}
+    groups: Annotated[dict[str, int], field("records behind, of the shared groups that are farthest behind")] = {}
     build: Annotated[dict[str, int], field("1, by version")] = {}
     undelivered: Annotated[dict[str, int], field("by reason", "messages")]
     histograms: dict[str, HistogramFigures]

@@ -42,9 +42,7 @@ def order_of(operation: Operation, request: q.Request) -> str:
         return CLIENT_SORTS[request.sort or "client"]
     if isinstance(request, q.Topics):
         return TOPIC_SORTS[request.sort or "records"]
-    return {"tree": "level", "groups": "group", "segments": "base_lsn", "subscribers": "client_id"}[
-        operation.name
-    ]
+    return {"tree": "level", "groups": "group", "segments": "base_lsn", "subscribers": "client_id"}[operation.name]
 
 
 def merged(
@@ -93,10 +91,7 @@ def nothing_of(request: q.Request) -> str:
             return f"no stream has a partition {partition}"
         case q.Segments(stream=stream, partition=None):
             return f"there is no stream {stream!r}; `streams` lists them"
-        case (
-            q.Segments(stream=stream, partition=partition)
-            | q.OnePartition(stream=stream, partition=partition)
-        ):
+        case q.Segments(stream=stream, partition=partition) | q.OnePartition(stream=stream, partition=partition):
             return f"there is no partition {partition} of a stream {stream!r}; `partitions` lists them"
     return "there is no such thing"
 

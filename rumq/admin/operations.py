@@ -49,9 +49,7 @@ class Operation(NamedTuple):
         return self.role == "administer"
 
 
-def action(
-    name: str, request: type[q.Request], answer: type[a.Answer], summary: str, destroys: str = ""
-) -> Operation:
+def action(name: str, request: type[q.Request], answer: type[a.Answer], summary: str, destroys: str = "") -> Operation:
     """Its answer counts what was done, for those who may administer."""
     return Operation(name, request, answer, summary, NO_TOPICS, "administer", destroys=destroys)
 
@@ -100,9 +98,7 @@ TABLE = (
     ),
     Operation("shards", q.Nothing, a.Shards, "processes: ready, memory, clients, turns", NO_TOPICS),
     Operation("listeners", q.Nothing, a.Listeners, "listeners with their clients", NO_TOPICS),
-    Operation(
-        "partitions", q.Nothing, a.Partitions, "partitions with their place, size and health", NO_TOPICS
-    ),
+    Operation("partitions", q.Nothing, a.Partitions, "partitions with their place, size and health", NO_TOPICS),
     Operation(
         "segments",
         q.Segments,
@@ -144,9 +140,7 @@ TABLE = (
     Operation("exports", q.Nothing, a.Exports, "how far each partition is exported to the lake", NO_TOPICS),
     Operation("bans", q.Nothing, a.Bans, "what is banned, and for how long", NO_TOPICS),
     Operation("traces", q.Nothing, a.Traces, "what is traced, and for how long", ANY_TOPIC),
-    Operation(
-        "events", q.Events, a.Events, "the newest events of the broker, or those after a cursor", ANY_TOPIC
-    ),
+    Operation("events", q.Events, a.Events, "the newest events of the broker, or those after a cursor", ANY_TOPIC),
     Operation(
         "cluster",
         q.Nothing,
@@ -154,9 +148,7 @@ TABLE = (
         "nodes, copies of shards and the control plane of a cluster",
         NO_TOPICS,
     ),
-    Operation(
-        "terms", q.Nothing, a.Terms, "copies of the shards of a cluster, as their leaders see them", NO_TOPICS
-    ),
+    Operation("terms", q.Nothing, a.Terms, "copies of the shards of a cluster, as their leaders see them", NO_TOPICS),
     Operation(
         "spans",
         q.Spans,
@@ -175,9 +167,7 @@ TABLE = (
     action("unban", q.Unban, a.Done, "lift a ban"),
     action("reset", q.Reset, a.Done, "have a session's subscriptions start again at another place"),
     action("seal", q.OnePartition, a.Done, "finish the active segment of a partition and begin another"),
-    action(
-        "trim", q.Trim, a.Done, "remove segments whose records are all below an lsn", "their records are lost"
-    ),
+    action("trim", q.Trim, a.Done, "remove segments whose records are all below an lsn", "their records are lost"),
     action(
         "trace",
         q.Trace,
@@ -243,9 +233,7 @@ def explained(request: type[q.Request], given: Raw, problem: str) -> str:
     """What is wrong with a request; of a choice also what may be chosen."""
     name = problem.rpartition("`$.")[2].removesuffix("`")
     hint = get_type_hints(request).get(name)
-    choices = [
-        value for part in (hint, *get_args(hint)) if get_origin(part) is Literal for value in get_args(part)
-    ]
+    choices = [value for part in (hint, *get_args(hint)) if get_origin(part) is Literal for value in get_args(part)]
     if not choices or name not in given:
         return problem
     return f"cannot take {name} {given[name]!r}; one of {', '.join(choices)}"

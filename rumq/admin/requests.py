@@ -82,9 +82,7 @@ class Retained(Request, kw_only=True):
 
 
 class Spans(Request, kw_only=True):
-    after: Annotated[
-        str, text("shard:number of the answer before, separated by commas; empty: all that is kept")
-    ] = ""
+    after: Annotated[str, text("shard:number of the answer before, separated by commas; empty: all that is kept")] = ""
     limit: Annotated[int, number("spans of a shard at most", "spans", 1, 2_000)] = 200
 
 
@@ -144,9 +142,7 @@ class Prepare(Request, kw_only=True):
 class Shutdown(Request, kw_only=True):
     graceful: Annotated[
         bool,
-        field(
-            "tell clients, write and seal the log; false: end at once, as a kill: what was acknowledged stays"
-        ),
+        field("tell clients, write and seal the log; false: end at once, as a kill: what was acknowledged stays"),
     ] = True
     token: Annotated[
         str | None, field("of `prepare`: refused if it is not the last one, or too old; null: no check")

@@ -16,9 +16,7 @@ class PartitionRow(Struct, kw_only=True):
     stream: Annotated[str, field("its stream")]
     partition: Annotated[int, field("its number in the stream")]
     shard: Annotated[int, field("the shard that writes it")] = 0
-    durability: Annotated[
-        str, field("what an acknowledged message survives: process, disk, quorum or memory")
-    ]
+    durability: Annotated[str, field("what an acknowledged message survives: process, disk, quorum or memory")]
     first_lsn: Annotated[int, field("the first record that is kept", "lsn")]
     next_lsn: Annotated[int, field("the end, exclusive", "lsn")]
     committed_lsn: Annotated[int, field("what is below may be acknowledged", "lsn")]
@@ -99,9 +97,7 @@ class ClientRow(Struct, kw_only=True):
     mount_point: Annotated[str | None, field("prefix of all of its topics")] = None
     connected: bool
     address: Annotated[str | None, field("of its connection; null: it is away")]
-    listener: Annotated[
-        int | None, field("number of the listener that it came through; null: it is away")
-    ] = None
+    listener: Annotated[int | None, field("number of the listener that it came through; null: it is away")] = None
     protocol: Annotated[str, field("3.1, 3.1.1 or 5")]
     keep_alive_seconds: Annotated[int | None, field("null: it is away", "seconds")]
     since_seconds: Annotated[float | None, field("since it connected; null: it is away", "seconds")]
@@ -115,9 +111,7 @@ class ClientRow(Struct, kw_only=True):
     bytes_in_per_second: Annotated[float, field("", "bytes/s")] = 0.0
     bytes_out_per_second: Annotated[float, field("", "bytes/s")] = 0.0
     in_flight: Annotated[int, field("sent at QoS 1 or 2 and not acknowledged", "messages")]
-    in_flight_max: Annotated[
-        int | None, field("that may be in flight; null: it was sent none yet", "messages")
-    ] = None
+    in_flight_max: Annotated[int | None, field("that may be in flight; null: it was sent none yet", "messages")] = None
     held_by: Annotated[
         str,
         field(
@@ -142,9 +136,7 @@ class SubscriptionRow(Struct, kw_only=True):
     qos: int
     no_local: bool = False
     identifier: Annotated[int, field("subscription identifier; 0: none")] = 0
-    behind_records: Annotated[
-        int | None, field("of its reader; null: its group has the place", "records")
-    ] = None
+    behind_records: Annotated[int | None, field("of its reader; null: its group has the place", "records")] = None
 
 
 class SubscriberRow(Struct, kw_only=True):
@@ -242,9 +234,7 @@ class ExportRow(Struct, kw_only=True):
 class UndeliveredRow(Struct, kw_only=True):
     """Messages that a client was not delivered."""
 
-    reason: Annotated[
-        str, field("expired, over_limit, retention, backlog_records_max, damaged or no_permission")
-    ]
+    reason: Annotated[str, field("expired, over_limit, retention, backlog_records_max, damaged or no_permission")]
     client_id: str
     topic: str
     records: int
@@ -268,7 +258,7 @@ class BanRow(Struct, kw_only=True):
 
 
 class EventRow(Struct, kw_only=True):
-    """What a process reported: docs/events.md."""
+    """What a process reported: docs/reference/events.md."""
 
     cursor: Annotated[str, field("what follows this event is `after` it")]
     time_us: Annotated[int, field("when", "µs since 1970")]
@@ -294,9 +284,7 @@ class Disk(Struct, kw_only=True):
 
     free_bytes: Annotated[int | None, field("", "bytes")]
     total_bytes: Annotated[int | None, field("", "bytes")]
-    free_wanted: Annotated[
-        int | None, field("below this the oldest segments go, or publishers are refused", "bytes")
-    ]
+    free_wanted: Annotated[int | None, field("below this the oldest segments go, or publishers are refused", "bytes")]
     bytes_per_second: Annotated[float | None, field("how fast it fills", "bytes/s")]
     full_in_seconds: Annotated[float | None, field("null: nothing fills it", "seconds")]
     then: Annotated[str, field("what happens then")]

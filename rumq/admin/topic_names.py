@@ -1,6 +1,6 @@
 """Which fields of an answer tell topics or payloads: declared with each operation, and taken out by that declaration.
 
-A rule that forbids a topic forbids its name in every answer. docs/security.md, "Rules over HTTP"."""
+A rule that forbids a topic forbids its name in every answer. docs/guides/security.md, "Rules over HTTP"."""
 
 from __future__ import annotations
 

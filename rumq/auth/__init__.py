@@ -1,1 +1,3 @@
-"""Authentication and authorization: passwords, tokens, certificates, SCRAM, topic permissions. docs/security.md."""
+"""Authentication and authorization: passwords, tokens, certificates, SCRAM, topic permissions.
+
+docs/guides/security.md."""

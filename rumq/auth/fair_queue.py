@@ -82,10 +82,7 @@ class FairQueue(Generic[T]):
             self._drop_newest(address, longest)
         elif self.waiting >= self._bounds.waiting:
             largest = max(self._addresses, key=lambda name: self._addresses[name].count, default=None)
-            if (
-                largest is None
-                or self._addresses[largest].count <= (queue.count if queue is not None else 0) + 1
-            ):
+            if largest is None or self._addresses[largest].count <= (queue.count if queue is not None else 0) + 1:
                 return False
             users = self._addresses[largest].users
             self._drop_newest(largest, max(users, key=lambda name: len(users[name])))

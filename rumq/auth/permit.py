@@ -21,9 +21,7 @@ class Scope(NamedTuple):
     denied: tuple[FilterSet, ...]
 
     def has(self, topic: str) -> bool:
-        return any(each.match(topic) for each in self.allowed) and not any(
-            each.match(topic) for each in self.denied
-        )
+        return any(each.match(topic) for each in self.allowed) and not any(each.match(topic) for each in self.denied)
 
     def reach(self, topic_filter: str) -> Reach:
         """How much of the topics that a filter matches is allowed."""
@@ -38,7 +36,7 @@ class Scope(NamedTuple):
 
 
 class ReceivePermit:
-    """Permission to receive live messages, or replayed ones: `router.subscription.Permit`. Holds no `Permit` alive."""
+    """Permission to receive live messages, or replayed ones: `subscription.Permit`. Holds no `Permit` alive."""
 
     __slots__ = ("_scopes",)
 

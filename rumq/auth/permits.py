@@ -41,17 +41,14 @@ class Permits:
     def __len__(self) -> int:
         return len(self._permits)
 
-    def of(self, granted: Granted) -> Permit:
+    def permit_for(self, granted: Granted) -> Permit:
         """The permit with these filters; the same object while there is a reference to it."""
         scopes = tuple(
-            Scope(self._sets_of(granted, action, False), self._sets_of(granted, action, True))
-            for action in ACTIONS
+            Scope(self._sets_of(granted, action, False), self._sets_of(granted, action, True)) for action in ACTIONS
         )
         permit = self._permits.get(scopes)
         if permit is None:
-            permit = self._permits[scopes] = Permit(
-                dict(zip(ACTIONS, scopes, strict=True)), quiet=self._quiet
-            )
+            permit = self._permits[scopes] = Permit(dict(zip(ACTIONS, scopes, strict=True)), quiet=self._quiet)
         return permit
 
     def _sets_of(self, granted: Granted, action: Action, denies: bool) -> tuple[FilterSet, ...]:

@@ -1,4 +1,4 @@
-"""Access rules: the actions that clients may take on topics. docs/security.md, "Authorization".
+"""Access rules: the actions that clients may take on topics. docs/guides/security.md, "Authorization".
 
     [groups]
     operators = ["anna", "ben"]
@@ -103,7 +103,7 @@ class Rules:
                 for actions, denies in ((rule.allow, False), (rule.deny, True)):
                     own = [expanded(topic, who.user, client_id, denies=denies) for topic in marked]
                     granted.add(actions, denies, shared, [topic for topic in own if topic is not None])
-        return self._permits.of(granted)
+        return self._permits.permit_for(granted)
 
     def explain(self, who: Identity, client_id: str, action: Action, topic: str) -> list[Reason]:
         """All rules that apply to this client, action and topic or filter."""
@@ -173,9 +173,7 @@ def checked(file: File, path: str) -> File:
             raise SecretsError(path, 0, f"rule {number}: neither allow nor deny, so it says nothing")
         for name in rule.groups:
             if name not in file.groups and "*" not in name and "?" not in name and file.groups:
-                raise SecretsError(
-                    path, 0, f"rule {number}: no group {name!r}; there are {', '.join(file.groups)}"
-                )
+                raise SecretsError(path, 0, f"rule {number}: no group {name!r}; there are {', '.join(file.groups)}")
         for topic_filter in rule.topics:
             try:
                 check_topic_filter(expanded(topic_filter, "u", "c") or "")

@@ -36,11 +36,12 @@ COMMANDS = (
     Command("token", "gateway.token", "add, remove or list tokens of the gateway"),
     Command("completion", "completion", "completion of the command line: bash, zsh, fish"),
     Command("version", "print_version", "print the version and whether kernels are compiled"),
-    Command("config", "show_config", "print the effective settings and their sources"),
+    Command("config", "settings.show_config", "print the effective settings and their sources"),
+    Command("show", "settings.show", "show settings: value, source, unit, bounds, meaning, and when a change applies"),
     Command("check", "admin.check", "check settings, files, ports and the data directory of a broker"),
     Command("init", "admin.init", "make the first settings: TLS, users with random passwords, rules"),
     Command("passwd", "admin.passwd", "add, change or delete users of a password file"),
     Command("acl", "admin.acl", "explain a client's permissions"),
     Command("certs", "admin.certs", "make certificates for development, and for the nodes of a cluster"),
     Command("import-mosquitto", "admin.import_mosquitto", "print a mosquitto.conf as config.toml"),
-)  # fmt: skip
+)

@@ -148,9 +148,7 @@ def values_of(action: argparse.Action) -> list[str] | None:
     choices: Any = action.choices
     if choices is not None:
         return [str(each) for each in choices]
-    if action.dest == "context" or (
-        action.dest == "name" and action.metavar == "NAME" and action.help is None
-    ):
+    if action.dest == "context" or (action.dest == "name" and action.metavar == "NAME" and action.help is None):
         return context_names()
     return None
 

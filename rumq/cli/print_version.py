@@ -22,6 +22,7 @@ def run(args: argparse.Namespace) -> int:
 
 def print_version(*, as_json: bool) -> int:
     from rumq import version
+    from rumq.compiled_modules import repair, stale_modules
 
     if as_json:
         import json
@@ -31,8 +32,11 @@ def print_version(*, as_json: bool) -> int:
             "version": version.VERSION,
             "kernels": version.kernels(),
             "python": platform.python_version(),
+            "stale": stale_modules(),
         }
         print(json.dumps(found))
     else:
         print(version.version_line())
+        if stale := stale_modules():
+            print(f"compiled of other sources than those here: {', '.join(stale)}; {repair()}")
     return 0

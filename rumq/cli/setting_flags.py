@@ -1,4 +1,4 @@
-"""Command line flags of settings; each sets a key of the table `rumq.config`."""
+"""Command line flags of settings; each sets a key of the table `rumq.settings.table`."""
 
 import argparse
 import os
@@ -9,25 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rumq.settings.load import Loaded
 
+# Flag, what help calls its value, and the setting; the table has the sentence and the default.
 SHORT_FLAGS = (
-    ("--host", "HOST", "listener.host", "address to listen on [localhost]"),
-    ("--port", "PORT", "listener.port", "TCP port, 0 for any free one [1883]"),
-    ("--data", "DIR", "data.dir", "data directory: the log and the sessions [rumq-data]"),
-    ("--shards", "N", "shards.count", "broker processes, best one per core [1]"),
+    ("--host", "HOST", "listener.host"),
+    ("--port", "PORT", "listener.port"),
+    ("--data", "DIR", "data.dir"),
+    ("--shards", "N", "shards.count"),
 )
-
-
-FLIGHT_FLAGS = (
-    ("--host", "HOST", "flight.host", "address to listen on [localhost]"),
-    ("--port", "PORT", "flight.port", "TCP port, -1 for any free one [8815]"),
-    ("--data", "DIR", "data.dir", "the log to serve, with its broker on or off [rumq-data]"),
-)
-
-GATEWAY_FLAGS = (
-    ("--host", "HOST", "gateway.host", "address to listen on [localhost]"),
-    ("--port", "PORT", "gateway.port", "TCP port, -1 for any free one [8080]"),
-    ("--data", "DIR", "data.dir", "data directory of the broker [rumq-data]"),
-)
+FLIGHT_FLAGS = (("--host", "HOST", "flight.host"), ("--port", "PORT", "flight.port"), ("--data", "DIR", "data.dir"))
+GATEWAY_FLAGS = (("--host", "HOST", "gateway.host"), ("--port", "PORT", "gateway.port"), ("--data", "DIR", "data.dir"))
 
 
 class Setting(argparse.Action):
@@ -48,26 +38,28 @@ class Setting(argparse.Action):
         namespace.settings = [*namespace.settings, (key.strip(), text.strip(), option_string)]
 
 
-def add_setting_flags(
-    parser: argparse.ArgumentParser, flags: Sequence[tuple[str, str, str, str]] = SHORT_FLAGS
-) -> None:
+def add_setting_flags(parser: argparse.ArgumentParser, flags: Sequence[tuple[str, str, str]] = SHORT_FLAGS) -> None:
+    from rumq.settings.keys import KEYS  # only commands that have settings pay for it
+
     parser.set_defaults(settings=[])
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="a config.toml [all defaults]")
-    for flag, metavar, key, line in flags:
+    for flag, metavar, key in flags:
+        known = KEYS[key]
+        sentence = f"{known.line} [{known.usual if known.usual is not None else known.default}]".replace("%", "%%")
         parser.add_argument(
             flag,
             metavar=metavar,
             action=Setting,
             const=key,
             dest=argparse.SUPPRESS,
-            help=f"{line}; config: {key}",
+            help=f"{sentence}; setting: {key}",
         )
     parser.add_argument(
         "--set",
         metavar="KEY=VALUE",
         action=Setting,
         dest=argparse.SUPPRESS,
-        help="any other setting; `rumqd config` lists them",
+        help="any other setting; `rumqd show settings` lists them",
     )
 
 
@@ -77,10 +69,17 @@ def loaded_settings(args: argparse.Namespace) -> "Loaded":
 
     flags = [Flag(*setting) for setting in args.settings]
     if getattr(args, "mosquitto_conf", None) is not None:
-        from rumq.cli.admin.mosquitto_migration import settings_of_conf
+        from rumq.cli.mosquitto_migration import settings_of_conf
 
         return load_settings(None, os.environ, flags, tree=settings_of_conf(args))
     return load_settings(args.config, os.environ, flags)
+
+
+def loaded_for_broker(args: argparse.Namespace) -> "Loaded":
+    """Of a process that a broker may have started: the broker has reported what its mosquitto.conf leaves out."""
+    if args.for_broker:
+        args.told = args.temporary = True
+    return loaded_settings(args)
 
 
 def sources(args: argparse.Namespace) -> list[str]:

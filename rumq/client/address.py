@@ -11,7 +11,7 @@ PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 80, "wss": 443}
 WEBSOCKET_PATH = "/mqtt"
 
 
-class Address(NamedTuple):
+class BrokerAddress(NamedTuple):
     """path: of a WebSocket; of mqtt:// and mqtts:// the topic, as in mosquitto_pub. Empty: not given"""
 
     host: str
@@ -30,7 +30,7 @@ class Address(NamedTuple):
         return self.scheme in ("ws", "wss")
 
 
-def parse_url(url: str) -> Address:
+def parse_url(url: str) -> BrokerAddress:
     """`mqtts://user:password@host:8883/topic`. raises: ConfigError"""
     try:
         parts = urlsplit(url)
@@ -45,7 +45,7 @@ def parse_url(url: str) -> Address:
         # A '#' in a topic is written %23 in a URL.
         raise refused(url, "expected no '?' or '#': write %3F and %23")
     path = parts.path if parts.scheme in ("ws", "wss") else unquote(parts.path.removeprefix("/"))
-    return Address(
+    return BrokerAddress(
         parts.hostname, port or PORTS[parts.scheme], parts.scheme,
         None if parts.username is None else unquote(parts.username),
         None if parts.password is None else unquote(parts.password),

@@ -114,9 +114,7 @@ class Client:
         if on_answer is None:
             await stream.wait_unsent(OUTPUT_BYTES_MAX)
             stream = await self._stream()
-            stream.send(
-                Publish(message.topic, message.payload, 0, message.retain, False, None, message.properties)
-            )
+            stream.send(Publish(message.topic, message.payload, 0, message.retain, False, None, message.properties))
             return
         while self._connection.outbound.quota < 1:
             await self._connection.changed.park()

@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from rumq.client.address import WEBSOCKET_PATH, Address, parse_url
+from rumq.client.address import WEBSOCKET_PATH, BrokerAddress, parse_url
 from rumq.client.client import Client
 from rumq.client.connection import Connection
 from rumq.client.options import Options
@@ -42,7 +42,7 @@ async def connect(
 
     raises: Refused, ConnectionLost; ConfigError for an invalid URL or TLS file
     """
-    address = parse_url(host) if "://" in host else Address(host, 0, "mqtts" if tls else "mqtt")
+    address = parse_url(host) if "://" in host else BrokerAddress(host, 0, "mqtts" if tls else "mqtt")
     if not address.port:
         address = address._replace(port=8883 if address.is_tls else 1883)
     if port is not None:
@@ -61,7 +61,7 @@ async def connect(
         yield client
 
 
-async def open_transport(address: Address, context: ssl.SSLContext | None) -> trio.abc.Stream:
+async def open_transport(address: BrokerAddress, context: ssl.SSLContext | None) -> trio.abc.Stream:
     """Open TCP, TLS or WebSocket as the address says. raises: OSError, ConnectionLost"""
     stream: trio.abc.Stream
     if context is None:

@@ -94,9 +94,7 @@ class Inbound:
                 raise ProtocolViolation("a PUBLISH with neither topic nor alias")
             return publish.topic
         if not 0 < alias <= self._alias_maximum:
-            raise MqttFault(
-                f"topic alias {alias}, we allow {self._alias_maximum}", Reason.TOPIC_ALIAS_INVALID
-            )
+            raise MqttFault(f"topic alias {alias}, we allow {self._alias_maximum}", Reason.TOPIC_ALIAS_INVALID)
         if publish.topic:
             self._aliases[alias] = publish.topic
         elif alias not in self._aliases:

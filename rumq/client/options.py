@@ -54,6 +54,4 @@ class Options:
         password = self.password.encode() if isinstance(self.password, str) else self.password
         # Before MQTT 5 a session persists if and only if it was started with clean session 0.
         clean = clean_start if self.version == 5 else self.clean_start
-        return Connect(
-            client_id, self.version, clean, self.keep_alive, self.username, password, self.will, properties
-        )
+        return Connect(client_id, self.version, clean, self.keep_alive, self.username, password, self.will, properties)

@@ -121,9 +121,7 @@ class Outbound:
         del self._waiting[packet.packet_id]
         self._publishes -= 1
 
-    def _finish(
-        self, answer: Puback | Pubrec | Pubcomp | Suback | Unsuback, reasons: tuple[Reason, ...]
-    ) -> None:
+    def _finish(self, answer: Puback | Pubrec | Pubcomp | Suback | Unsuback, reasons: tuple[Reason, ...]) -> None:
         waiting = self._waiting.pop(answer.packet_id)
         self._publishes -= isinstance(waiting.packet, Publish | Pubrel)
         waiting.done(reasons, answer.properties.get("reason_string", ""))

@@ -75,9 +75,7 @@ def load_client_certificate(context: ssl.SSLContext, tls: Tls) -> None:
         if getattr(fault, "reason", "") == "KEY_VALUES_MISMATCH":
             raise refused("key", key, f"is not the key of {tls.cert}") from None
         if not tls.key:
-            raise refused(
-                "cert", tls.cert, "has no PEM certificate with its key: name the key with key"
-            ) from None
+            raise refused("cert", tls.cert, "has no PEM certificate with its key: name the key with key") from None
         raise refused("cert", tls.cert, f"with {key} is not a PEM certificate and its key") from None
 
 

@@ -28,14 +28,12 @@ ANSWER_BYTES_MAX = 2**16
 NORMAL = 1000
 
 
-class WebSocketStream(trio.abc.Stream):
+class ClientWebSocketStream(trio.abc.Stream):
     """Bytes in binary messages over another stream; made by `open_websocket`."""
 
     def __init__(self, below: trio.abc.Stream, wire: WSConnection) -> None:
         self._below, self._wire = below, wire
-        self._sending = (
-            trio.Lock()
-        )  # the reader sends PONG, which must not interleave with the writer's frames
+        self._sending = trio.Lock()  # the reader sends PONG, which must not interleave with the writer's frames
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         await self._send(BytesMessage(data=bytes(data)))
@@ -90,7 +88,7 @@ class WebSocketStream(trio.abc.Stream):
             await self._below.aclose()
 
 
-async def open_websocket(below: trio.abc.Stream, host: str, path: str) -> WebSocketStream:
+async def open_websocket(below: trio.abc.Stream, host: str, path: str) -> ClientWebSocketStream:
     """WebSocket handshake. raises: ConnectionLost with the HTTP answer, and closes `below`"""
     wire = WSConnection(ConnectionType.CLIENT)
     try:
@@ -102,7 +100,7 @@ async def open_websocket(below: trio.abc.Stream, host: str, path: str) -> WebSoc
     except BaseException:
         await trio.aclose_forcefully(below)
         raise
-    return WebSocketStream(below, wire)
+    return ClientWebSocketStream(below, wire)
 
 
 async def wait_accepted(below: trio.abc.Stream, wire: WSConnection) -> None:

@@ -1,1 +1,1 @@
-"""Several machines: where each shard runs, and how its log is copied. docs/replication.md."""
+"""Several machines: where each shard runs, and how its log is copied. docs/explanation/replication.md."""

@@ -1,3 +1,3 @@
 """The log over Arrow Flight, served by a sidecar process.
 
-docs/spark.md, "From other machines"."""
+docs/guides/spark.md, "From other machines"."""

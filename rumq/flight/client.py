@@ -40,19 +40,15 @@ class LogClient:
         self._retries = Retries(location, wait, now, known=known)
 
     def heads(self) -> dict[str, dict[str, int]]:
-        """As `rumq.flight.served_log.Log.heads`."""
+        """As `rumq.flight.serving.served_log.Log.heads`."""
         found: dict[str, dict[str, int]] = self._action("heads")
         return found
 
     def find_time(self, partition: str, ts_us: int, *, behind_lost: bool = False) -> int:
-        return int(
-            self._action("find_time", partition=partition, ts_us=ts_us, behind_lost=behind_lost)["lsn"]
-        )
+        return int(self._action("find_time", partition=partition, ts_us=ts_us, behind_lost=behind_lost)["lsn"])
 
     def end_within(self, partition: str, start: int, end: int, bytes_max: int) -> int:
-        return int(
-            self._action("end_within", partition=partition, start=start, end=end, bytes_max=bytes_max)["lsn"]
-        )
+        return int(self._action("end_within", partition=partition, start=start, end=end, bytes_max=bytes_max)["lsn"])
 
     def segments(self, below: dict[str, int]) -> dict[str, str]:
         """By partition, the segment of the last record below an lsn; empty for an older server."""

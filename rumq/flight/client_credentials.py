@@ -16,9 +16,7 @@ def header_of(location: FlightLocation) -> str | None:
     if location.token_file is not None:
         return "Bearer " + text_of(location, location.token_file).strip()
     if location.username is not None:
-        password = (
-            text_of(location, location.password_file).strip() if location.password_file is not None else ""
-        )
+        password = text_of(location, location.password_file).strip() if location.password_file is not None else ""
         return basic(location.username, password)
     return None
 

@@ -29,6 +29,4 @@ SIGNS = (
     ("eadline", "no answer in time (readTimeoutMs)"),
 )
 # Permanent faults, without retry.
-LASTING = frozenset(
-    why for sign, why in SIGNS if sign not in ("Connection refused", "Socket closed", "eadline")
-)
+LASTING = frozenset(why for sign, why in SIGNS if sign not in ("Connection refused", "Socket closed", "eadline"))

@@ -1,4 +1,4 @@
-"""A client of several Flight servers that serve copies of one log: the nodes of a cluster. docs/spark.md.
+"""A client of several Flight servers that serve copies of one log: the nodes of a cluster. docs/guides/spark.md.
 
 A record is read where it is committed, so copies differ by their ends only: what one lacks, a later call or another
 copy has. Lsns are the same on every copy, so a read goes on at another one behind the last batch."""
@@ -29,15 +29,11 @@ T = TypeVar("T")
 class Copy:
     """One server. shunned_until: monotonic seconds"""
 
-    def __init__(
-        self, address: str, location: FlightLocation, make: Callable[[FlightLocation], LogClient]
-    ) -> None:
+    def __init__(self, address: str, location: FlightLocation, make: Callable[[FlightLocation], LogClient]) -> None:
         alone = replace(location, address=address, copies=(), retries=0, away_seconds_max=0.0)
         self.address = address
         self.records = make(alone)
-        self.answers = make(
-            replace(alone, read_seconds_max=min(location.read_seconds_max, ANSWER_SECONDS_MAX))
-        )
+        self.answers = make(replace(alone, read_seconds_max=min(location.read_seconds_max, ANSWER_SECONDS_MAX)))
         self.shunned_until = 0.0
 
 
@@ -64,9 +60,7 @@ class CopiesClient:
         )
 
     def end_within(self, partition: str, start: int, end: int, bytes_max: int) -> int:
-        return self._patiently(
-            lambda: self._longest(partition).answers.end_within(partition, start, end, bytes_max)
-        )
+        return self._patiently(lambda: self._longest(partition).answers.end_within(partition, start, end, bytes_max))
 
     def segments(self, below: dict[str, int]) -> dict[str, str]:
         """Of any copy that has the record: it is in a segment of the same name on each."""
@@ -95,9 +89,7 @@ class CopiesClient:
             for copy in self._order(ticket.partition):
                 try:
                     if not has_end(copy, ticket):
-                        fault = Busy(
-                            f"{copy.address} does not have {ticket.partition} up to {ticket.end} yet"
-                        )
+                        fault = Busy(f"{copy.address} does not have {ticket.partition} up to {ticket.end} yet")
                         continue
                     # A copy that lacks records says so, whatever the reader wants: another one may have them.
                     asked = msgspec.structs.replace(ticket, failOnDataLoss=True)
@@ -163,9 +155,7 @@ class CopiesClient:
 
     def _longest(self, partition: str) -> Copy:
         """raises: Away, Busy, BadRequest"""
-        having = [
-            (heads[partition]["committed"], copy) for copy, heads in self._answered() if partition in heads
-        ]
+        having = [(heads[partition]["committed"], copy) for copy, heads in self._answered() if partition in heads]
         if not having:
             raise BadRequest("action", f"there is no partition {partition!r} on any copy")
         return max(having, key=lambda each: each[0])[1]

@@ -16,7 +16,7 @@ class Retries:
 
     def __init__(
         self, location: FlightLocation, wait: Callable[[float], None], now: Callable[[], float], *, known: bool
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._location, self._wait, self._now, self._known = location, wait, now, known
         self._away_since: float | None = None
 

@@ -20,7 +20,7 @@ from rumq.table.options import Options, near, parse
 BYTES_MAX = 1 << 20
 T = TypeVar("T")
 LSN_MAX = 2**63 - 1
-# Stream names as in rumq.config; the broker's own begin with "_" and are not served.
+# Stream names as in rumq.settings.table; the broker's own begin with "_" and are not served.
 PARTITION = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}/g[0-9]{1,9}/p[0-9]{1,9}")
 # Options of the Spark source that a command may have; the others concern Spark itself.
 OF_A_COMMAND = (

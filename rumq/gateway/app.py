@@ -17,27 +17,27 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rumq.admin.operations import TABLE, Role
-from rumq.gateway.admission import Unauthorized, check_role
-from rumq.gateway.api import Api
-from rumq.gateway.context import Context
-from rumq.gateway.credential_endpoints import CredentialEndpoints
-from rumq.gateway.cross_origin import CrossOrigin
-from rumq.gateway.docs_page import HEADERS as DOCS_HEADERS
-from rumq.gateway.docs_page import docs_page
-from rumq.gateway.endpoints import ENDPOINTS
-from rumq.gateway.exposition import CONTENT_TYPE
-from rumq.gateway.health import Health
-from rumq.gateway.media_types import JSON
-from rumq.gateway.metrics import Metrics
-from rumq.gateway.misuse_reports import MisuseReports
-from rumq.gateway.openapi import description, path_of
+from rumq.gateway.access.admission import Unauthorized, check_role
+from rumq.gateway.access.tokens import Token
+from rumq.gateway.contract.cross_origin import CrossOrigin
+from rumq.gateway.contract.docs_page import HEADERS as DOCS_HEADERS
+from rumq.gateway.contract.docs_page import docs_page
+from rumq.gateway.contract.endpoints import ENDPOINTS
+from rumq.gateway.contract.openapi import description, path_of
+from rumq.gateway.contract.problems import DOCS, EXPECTED, problem, problem_of
+from rumq.gateway.handlers.api import Api
+from rumq.gateway.handlers.context import Context
+from rumq.gateway.handlers.credential_endpoints import CredentialEndpoints
+from rumq.gateway.handlers.health import Health
+from rumq.gateway.handlers.publish_endpoint import PublishEndpoint
+from rumq.gateway.handlers.record_endpoints import RecordEndpoints
+from rumq.gateway.handlers.scrape import Metrics
+from rumq.gateway.http.media_types import JSON
+from rumq.gateway.http.misuse_reports import MisuseReports
+from rumq.gateway.http.request_body import TooLarge
+from rumq.gateway.http.requests import address_of, as_json
+from rumq.gateway.metrics.exposition import CONTENT_TYPE
 from rumq.gateway.page_files import PageFiles
-from rumq.gateway.problems import DOCS, EXPECTED, problem, problem_of
-from rumq.gateway.publish_endpoint import PublishEndpoint
-from rumq.gateway.record_endpoints import RecordEndpoints
-from rumq.gateway.request_body import TooLarge
-from rumq.gateway.requests import address_of, as_json
-from rumq.gateway.tokens import Token
 from rumq.version import VERSION
 
 Answer = Callable[[Request, Token], Awaitable[Response]]
@@ -190,9 +190,7 @@ class App:
                 self._context.event("gateway.failed", exc_info=True)
                 response = problem_of(fault)
         self._count(method, route, response.status_code, began)
-        response.headers.setdefault(
-            "cache-control", "no-store"
-        )  # of the operator alone; files of the page have theirs
+        response.headers.setdefault("cache-control", "no-store")  # of the operator alone; files of the page have theirs
         response.headers.setdefault("x-content-type-options", "nosniff")
         return response
 

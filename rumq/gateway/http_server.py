@@ -1,7 +1,7 @@
 """HTTP connections of one port: bounded in number, and requests under way too; who holds most gives way first.
 
 Health requests have slots of their own, and clients of MQTT over WebSocket too (`rumq.gateway.relay`): nothing that
-others do keeps a probe waiting. docs/gateway.md, "Limits"."""
+others do keeps a probe waiting. docs/reference/gateway.md, "Limits"."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 import trio
 
 from rumq.auth.quota_holder import holder_of
-from rumq.config.gateway import Gateway
-from rumq.gateway.http_connection import GONE, App, HttpConnection, Peer
-from rumq.gateway.misuse_reports import MisuseReports
-from rumq.gateway.network_shares import NetworkShares
-from rumq.gateway.new_connections import Arrival, NewConnections
+from rumq.gateway.http.http_connection import GONE, App, HttpConnection, Peer
+from rumq.gateway.http.misuse_reports import MisuseReports
+from rumq.gateway.http.network_shares import NetworkShares
+from rumq.gateway.http.new_connections import Arrival, NewConnections
 from rumq.gateway.relay.relays import Relays
+from rumq.settings.table.gateway import Gateway
 
 HANDSHAKE_SECONDS_MAX = 10.0
 ACCEPTED_MAX = 64  # in a turn of the loop

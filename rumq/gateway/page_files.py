@@ -1,6 +1,6 @@
 """The files of the web page, as they lie in `rumq/gateway/page`: no build step, no token, nothing from other hosts.
 
-A file is read when it is asked for first, and again when it has changed. docs/gateway.md, "The page"."""
+A file is read when it is asked for first, and again when it has changed. docs/reference/gateway.md, "The page"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A piece of the log as Arrow columns, sorted by (topic, topic_offset). docs/lake.md, "Columns".
+"""A piece of the log as Arrow columns, sorted by (topic, topic_offset). docs/guides/lake.md, "Columns".
 
 Each distinct topic is processed once; Arrow copies payloads directly from the frames."""
 
@@ -44,9 +44,7 @@ class TopicColumns:
             self.levels.append(flat.take(pa.array(at, mask=~has)))
 
 
-def batches(
-    piece: Piece, names: tuple[Mapping[int, bytes], Mapping[int, bytes]], partition: str
-) -> Iterator[pa.Table]:
+def batches(piece: Piece, names: tuple[Mapping[int, bytes], Mapping[int, bytes]], partition: str) -> Iterator[pa.Table]:
     """The sorted rows of a piece, by row group. names: as of `PartitionView.names`"""
     topics = TopicColumns(piece.topic_ids, names[0])
     order = np.argsort(topics.ranks, kind="stable")  # in a topic, offsets grow with the lsn
@@ -68,10 +66,7 @@ def batches(
             "topic_offset": pa.array(piece.topic_offsets[rows]),
             "lsn": pa.array(piece.lsns[rows]),
             "levels": pa.array(topics.depths[ranks].astype(np.int16)),
-            **{
-                f"l{level}": coded(local, column.slice(low, high - low))
-                for level, column in enumerate(topics.levels)
-            },
+            **{f"l{level}": coded(local, column.slice(low, high - low)) for level, column in enumerate(topics.levels)},
             "partition": coded(pa.array(np.zeros(len(rows), np.int32)), pa.array([partition])),
             "client_id": coded(pa.array(person[rows].astype(np.int32)), clients),
             "qos": pa.array((flags & QOS).astype(np.int8)),
@@ -79,10 +74,8 @@ def batches(
             "payload": payloads.take(at),
         }
         if properties is not None:
-            columns |= properties.of(rows)
-        yield pa.table(
-            [columns[name] if name in columns else nulls(name, len(rows)) for name in SCHEMA.names], SCHEMA
-        )
+            columns |= properties.columns(rows)
+        yield pa.table([columns[name] if name in columns else nulls(name, len(rows)) for name in SCHEMA.names], SCHEMA)
 
 
 def nulls(name: str, count: int) -> pa.Array:
@@ -99,9 +92,7 @@ def between(starts: Integers, ends: Integers, data: npt.NDArray[np.uint8], kind:
         return pa.array([], kind)
     bounds = np.empty(2 * len(starts) + 1, np.int32)
     bounds[0:-1:2], bounds[1::2], bounds[-1] = starts, ends, ends[-1]
-    pieces = pa.Array.from_buffers(
-        pa.binary(), 2 * len(starts), [None, pa.py_buffer(bounds), pa.py_buffer(data)]
-    )
+    pieces = pa.Array.from_buffers(pa.binary(), 2 * len(starts), [None, pa.py_buffer(bounds), pa.py_buffer(data)])
     wanted = pieces.take(pa.array(np.arange(0, 2 * len(starts), 2)))
     return wanted if kind == pa.binary() else as_text(wanted)
 
@@ -137,7 +128,7 @@ class PropertyColumns:
             "payload_format": pa.array(places[:, 7].astype(np.int8), mask=places[:, 7] < 0),
         }
 
-    def of(self, rows: Integers) -> dict[str, pa.Array]:
+    def columns(self, rows: Integers) -> dict[str, pa.Array]:
         """rows: numbers of records, in any order"""
         at = pa.array(rows)
         return {"properties": self._pairs(rows), **{name: c.take(at) for name, c in self._columns.items()}}
@@ -153,7 +144,5 @@ class PropertyColumns:
         offsets = np.zeros(len(rows) + 1, np.int32)
         np.cumsum(counts, out=offsets[1:])
         at = pa.array(np.repeat(self._firsts[rows] - offsets[:-1], counts) + np.arange(offsets[-1]))
-        pairs = pa.StructArray.from_arrays(
-            [self._keys.take(at), self._values.take(at)], fields=list(PAIRS.value_type)
-        )
+        pairs = pa.StructArray.from_arrays([self._keys.take(at), self._values.take(at)], fields=list(PAIRS.value_type))
         return pa.ListArray.from_arrays(pa.array(offsets), pairs, type=PAIRS)

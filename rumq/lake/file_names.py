@@ -1,4 +1,4 @@
-"""Paths and names of the files of a lake. docs/lake.md, "What lies where".
+"""Paths and names of the files of a lake. docs/guides/lake.md, "What lies where".
 
 A name depends on the records alone: a repeated export writes the same file, not a second one."""
 

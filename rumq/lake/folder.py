@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
-from commitlog.files import DIRECTORY_MODE
+from commitlog.disk.files import DIRECTORY_MODE
 from rumq.lake.errors import LakeError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def folder_at(location: str) -> Folder:
         raise LakeError(
             without_secret(location),
             "URIs appear in settings, events and notes beside the log, and this one contains a secret: give that as "
-            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or as a profile (docs/lake.md)",
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or as a profile (docs/guides/lake.md)",
         )
     import pyarrow as pa
     from pyarrow import fs
@@ -89,9 +89,7 @@ def folder_at(location: str) -> Folder:
         system, root = fs.FileSystem.from_uri(location)
     except (pa.ArrowInvalid, OSError) as fault:
         raise LakeError(location, f"it cannot be used: {fault}") from None
-    return (
-        LocalFolder(root) if isinstance(system, fs.LocalFileSystem) else RemoteFolder(location, system, root)
-    )
+    return LocalFolder(root) if isinstance(system, fs.LocalFileSystem) else RemoteFolder(location, system, root)
 
 
 class LocalFolder:

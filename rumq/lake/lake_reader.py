@@ -1,4 +1,4 @@
-"""Reads records of a partition from the files of a lake, by lsn, for one state of the manifest. docs/lake.md."""
+"""Reads records of a partition from the files of a lake, by lsn, for one state of the manifest. docs/guides/lake.md."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import pyarrow.parquet as pq
 
 from rumq.lake.errors import LakeError
 from rumq.lake.folder import Folder, folder_at
-from rumq.lake.manifest import NAME, File, Lost, Manifest, Partition
+from rumq.lake.manifest import NAME, LakeFile, LakeManifest, LakePartition, Lost
 from rumq.lake.piece import HOUR_US
 
 MISSING = "the lake does not have them"
 TopicRange = tuple[str, str]  # from the first (inclusive) to the second (exclusive)
 
-_known: dict[str, tuple[int, Folder, Manifest]] = {}
+_known: dict[str, tuple[int, Folder, LakeManifest]] = {}
 
 
 class Lake(NamedTuple):
     folder: Folder
-    manifest: Manifest
+    manifest: LakeManifest
 
 
 def lake_at(location: str, *, fresh: bool = False) -> Lake:
@@ -37,18 +37,18 @@ def lake_at(location: str, *, fresh: bool = False) -> Lake:
     if now < 0:
         raise LakeError(location, f"it has no {NAME}: no lake of rumq, or nothing was exported yet")
     if manifest is None or now != size or fresh:
-        manifest = Manifest(folder).readable()
+        manifest = LakeManifest(folder).readable()
         _known[location] = now, folder, manifest
     return Lake(folder, manifest)
 
 
-def files_within(partition: Partition, start: int, end: int) -> list[File]:
+def files_within(partition: LakePartition, start: int, end: int) -> list[LakeFile]:
     """Files with any of the records start..end, in lsn order."""
     found = [f for f in partition.files.values() if f.base_lsn < end and start < f.next_lsn]
     return sorted(found, key=lambda file: file.base_lsn)
 
 
-def lost_within(partition: Partition, start: int, end: int) -> list[Lost]:
+def lost_within(partition: LakePartition, start: int, end: int) -> list[Lost]:
     """Gaps in the records start..end: those of the manifest, and records that are not exported."""
     if partition.next_lsn < 0 or partition.next_lsn <= start or end <= partition.first_lsn:
         return [Lost(start, end, MISSING)] if start < end else []
@@ -64,7 +64,7 @@ def lost_within(partition: Partition, start: int, end: int) -> list[Lost]:
     return found
 
 
-def may_have(file: File, ranges: Sequence[TopicRange] | None) -> bool:
+def may_have(file: LakeFile, ranges: Sequence[TopicRange] | None) -> bool:
     """Whether a file may have a topic of one of the ranges. ranges: None for all topics"""
     if ranges is None:
         return True
@@ -103,7 +103,7 @@ def read(
 
 
 def part_of(
-    folder: Folder, file: File, start: int, end: int, columns: Sequence[str],
+    folder: Folder, file: LakeFile, start: int, end: int, columns: Sequence[str],
     wants: Callable[[str], bool] | None, ranges: Sequence[TopicRange] | None,
 ) -> pa.Table:  # fmt: skip
     """The wanted records start..end of one file, by lsn."""

@@ -1,4 +1,4 @@
-"""The manifest, `_rumq/manifest.jsonl`: the records of each file, one checksummed edit per line. docs/lake.md.
+"""The manifest, `_rumq/manifest.jsonl`: the records of each file, one checksummed edit per line. docs/guides/lake.md.
 
 A file that no line names is not part of the lake."""
 
@@ -17,7 +17,7 @@ NAME = "_rumq/manifest.jsonl"
 HEAD = len(b'{"crc":"00000000",')
 
 
-class File(NamedTuple):
+class LakeFile(NamedTuple):
     """One Parquet file. records base_lsn..next_lsn of a partition, less the gaps; hour: since 1970, UTC.
 
     raw: bytes of its records' frames in the log; bytes, crc: of the file, CRC-32
@@ -58,7 +58,7 @@ class Lost(NamedTuple):
     why: str
 
 
-class Edit(TypedDict, total=False):
+class LakeEdit(TypedDict, total=False):
     """A line of the manifest; `Manifest` documents the keys of each kind."""
 
     edit: str
@@ -72,38 +72,36 @@ class Edit(TypedDict, total=False):
     at: int
 
 
-class Partition:
+class LakePartition:
     """The lake's part of one partition. first_lsn..next_lsn: all of it is in files or is a gap."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.first_lsn = self.next_lsn = -1
         self.segment = ""  # the last one that was exported
-        self.files: dict[str, File] = {}
+        self.files: dict[str, LakeFile] = {}
         self.hidden: dict[str, Hidden] = {}
-        self.kept: dict[
-            str, int
-        ] = {}  # hidden names of shown files, and since when: a query may still read them
+        self.kept: dict[str, int] = {}  # hidden names of shown files, and since when: a query may still read them
         self.gaps: list[Lost] = []
         self.breaks: list[str] = []  # adds that are not consecutive
 
 
-def encode(edit: Edit) -> bytes:
+def encode(edit: LakeEdit) -> bytes:
     text = json.dumps(edit, separators=(",", ":")).encode()
     return b'{"crc":"%08x",' % crc32(text) + text[1:] + b"\n"
 
 
-def maybe_edit(line: bytes) -> Edit | None:
+def maybe_edit(line: bytes) -> LakeEdit | None:
     try:
         if line[:HEAD] == b'{"crc":"%08x",' % crc32(b"{" + line[HEAD:]):
             edit = json.loads(b"{" + line[HEAD:])
-            return cast(Edit, edit) if isinstance(edit, dict) else None
+            return cast(LakeEdit, edit) if isinstance(edit, dict) else None
     except ValueError:
         pass
     return None
 
 
-class Manifest:
+class LakeManifest:
     """The edits of a lake, and the resulting state. partitions: by name, such as main/g1/p0
 
     "add": a range of a partition: partition, base_lsn, next_lsn, segment, files, gaps
@@ -112,7 +110,7 @@ class Manifest:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self.partitions: dict[str, Partition] = {}
+        self.partitions: dict[str, LakePartition] = {}
         self.bad_lines: list[int] = []
         self._torn = self._whole = b""
         self._bytes = 0  # of the file
@@ -136,7 +134,7 @@ class Manifest:
             else:
                 self._apply(edit)
 
-    def readable(self) -> Manifest:
+    def readable(self) -> LakeManifest:
         """Itself. raises: LakeError if a line is damaged: then the content of the lake is unknown"""
         if self.bad_lines:
             raise LakeError(
@@ -146,7 +144,7 @@ class Manifest:
             )
         return self
 
-    def writable(self) -> Manifest:
+    def writable(self) -> LakeManifest:
         """Itself, ready for appends. raises: as `readable`, OSError"""
         self.readable()
         if self._torn:
@@ -155,26 +153,24 @@ class Manifest:
             self._bytes = len(self._whole)
         return self
 
-    def edits(self) -> Iterator[Edit]:
+    def edits(self) -> Iterator[LakeEdit]:
         """Every line, in order, as it was read."""
         for line in self._whole.split(b"\n"):
             if (edit := maybe_edit(line)) is not None:
                 yield edit
 
-    def partition(self, name: str) -> Partition:
-        return self.partitions.get(name) or Partition(name)
+    def partition(self, name: str) -> LakePartition:
+        return self.partitions.get(name) or LakePartition(name)
 
-    def files(self) -> Iterator[File]:
+    def files(self) -> Iterator[LakeFile]:
         for partition in self.partitions.values():
             yield from partition.files.values()
 
     def shadowed(self) -> set[str]:
         """Files that directory listings show until the merged ones are shown."""
-        return {
-            path for p in self.partitions.values() for hidden in p.hidden.values() for path in hidden.gone
-        }
+        return {path for p in self.partitions.values() for hidden in p.hidden.values() for path in hidden.gone}
 
-    def add(self, edit: Edit) -> None:
+    def add(self, edit: LakeEdit) -> None:
         """Append an edit, synced. After `writable`. raises: OSError, LakeError; then read the manifest again
 
         An object store excludes no second exporter: in a cluster the one of an earlier leader may live a moment longer
@@ -189,16 +185,16 @@ class Manifest:
         self._bytes += len(line)
         self._apply(edit)
 
-    def _apply(self, edit: Edit) -> None:
+    def _apply(self, edit: LakeEdit) -> None:
         name = edit["partition"]
-        partition = self.partitions.setdefault(name, Partition(name))
+        partition = self.partitions.setdefault(name, LakePartition(name))
         for path in edit.get("gone", ()):
             partition.files.pop(path, None)
             partition.hidden.pop(path, None)
             if is_hidden(path):
                 partition.kept[path] = edit["at"]
         for fields in edit["files"]:
-            file = File(partition=name, **fields)
+            file = LakeFile(partition=name, **fields)
             partition.files[file.path] = file
             if is_hidden(file.path):
                 partition.hidden[file.path] = Hidden(edit["at"], tuple(edit["gone"]))
@@ -206,15 +202,13 @@ class Manifest:
             if partition.next_lsn < 0:
                 partition.first_lsn = edit["base_lsn"]
             elif edit["base_lsn"] != partition.next_lsn:
-                partition.breaks.append(
-                    f"records {partition.next_lsn} to {edit['base_lsn'] - 1} are in no line"
-                )
+                partition.breaks.append(f"records {partition.next_lsn} to {edit['base_lsn'] - 1} are in no line")
             partition.next_lsn = edit["next_lsn"]
             partition.segment = edit["segment"]
             partition.gaps += [Lost(*gap) for gap in edit["gaps"]]
 
 
-def as_fields(file: File) -> dict[str, Any]:
+def as_fields(file: LakeFile) -> dict[str, Any]:
     fields = file._asdict()
     del fields["partition"]
     return fields

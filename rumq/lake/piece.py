@@ -1,6 +1,6 @@
 """Consecutive records of one partition as arrays: one pass over the row tables, no Python per message.
 
-docs/log-format.md, "Row" and "Frame"."""
+docs/reference/log-format.md, "Row" and "Frame"."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The columns of the lake, their order, and how Parquet stores them. docs/lake.md.
+"""The columns of the lake, their order, and how Parquet stores them. docs/guides/lake.md.
 
-Names and types are those of format "rumq" in Spark (docs/spark.md), with the levels of the topic beside them."""
+Names and types are those of format "rumq" in Spark (docs/guides/spark.md), with the levels of the topic beside them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ SCHEMA = pa.schema(
         ("payload_format", pa.int8()),
     ]
 )
-GAPS = pa.schema(
-    [("partition", pa.string()), ("base_lsn", pa.int64()), ("next_lsn", pa.int64()), ("why", pa.string())]
-)
+GAPS = pa.schema([("partition", pa.string()), ("base_lsn", pa.int64()), ("next_lsn", pa.int64()), ("why", pa.string())])
 GROUP_ROWS = 16_384  # a row group: what a reader without a page index can skip
 MERGED_GROUP_ROWS = 65_536  # in a large file the footer would be most of the bytes read for one topic
 PAGE_BYTES = 64 * 1024
@@ -52,9 +50,7 @@ NAMES = (
 
 
 # Not every pyarrow that reads the lake can limit pages by rows.
-PAGES = (
-    {"max_rows_per_page": PAGE_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
-)
+PAGES = {"max_rows_per_page": PAGE_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
 
 
 def writer(out: pa.NativeFile) -> pq.ParquetWriter:
@@ -72,8 +68,6 @@ def writer(out: pa.NativeFile) -> pq.ParquetWriter:
         # Payloads seldom repeat, so a dictionary is useless; zstd compresses repetitions.
         use_dictionary=[*NAMES, "properties.list.element.key", "properties.list.element.value"],
         column_encoding=dict.fromkeys(NUMBERS, "DELTA_BINARY_PACKED"),
-        sorting_columns=pq.SortingColumn.from_ordering(
-            SCHEMA, [("topic", "ascending"), ("topic_offset", "ascending")]
-        ),
+        sorting_columns=pq.SortingColumn.from_ordering(SCHEMA, [("topic", "ascending"), ("topic_offset", "ascending")]),
         store_schema=False,
     )

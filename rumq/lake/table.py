@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from rumq.lake.file_names import file_path
 from rumq.lake.folder import Folder, absolute
-from rumq.lake.manifest import Edit, File, Manifest
+from rumq.lake.manifest import LakeEdit, LakeFile, LakeManifest
 from rumq.lake.schema import SCHEMA
 
 LOG = "_delta_log"
@@ -31,7 +31,7 @@ def register(folder: Folder, now_ms: int) -> tuple[int, int]:
 
     Each line of the manifest is a version, so repeated and concurrent calls write the same.
     raises: LakeError, OSError"""
-    edits = list(Manifest(folder).readable().edits())
+    edits = list(LakeManifest(folder).readable().edits())
     begin = next_version(folder)
     for version in range(begin, len(edits)):
         actions = [] if version else head(folder, now_ms)
@@ -50,14 +50,12 @@ def next_version(folder: Folder) -> int:
     return max((int(name[:20]) + 1 for name in names if COMMIT.fullmatch(name)), default=0)
 
 
-def actions_of(edit: Edit, now_ms: int) -> list[dict[str, Any]]:
+def actions_of(edit: LakeEdit, now_ms: int) -> list[dict[str, Any]]:
     """The actions of one line: added and removed files."""
     # Merging and showing move records between files: a streaming reader of the table must not see them again.
     is_new = edit["edit"] == "add"
     actions = [removal(path, now_ms, is_new) for path in edit.get("gone", ())]
-    actions += [
-        addition(File(partition=edit["partition"], **fields), now_ms, is_new) for fields in edit["files"]
-    ]
+    actions += [addition(LakeFile(partition=edit["partition"], **fields), now_ms, is_new) for fields in edit["files"]]
     return [*actions, {"commitInfo": {"timestamp": now_ms, "operation": edit["edit"], "engineInfo": "rumq"}}]
 
 
@@ -90,7 +88,7 @@ def delta_type(kind: pa.DataType) -> str | dict[str, Any]:
     return TYPES[kind]
 
 
-def addition(file: File, now_ms: int, is_new: bool) -> dict[str, Any]:
+def addition(file: LakeFile, now_ms: int, is_new: bool) -> dict[str, Any]:
     # Delta escapes paths as in a URI: paths of the lake need no escapes.
     # A hidden file belongs to the hour in which it will be shown.
     shown = file_path(file.partition, file.hour, file.base_lsn, file.next_lsn)
@@ -104,7 +102,7 @@ def addition(file: File, now_ms: int, is_new: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def statistics(file: File) -> dict[str, Any]:
+def statistics(file: LakeFile) -> dict[str, Any]:
     """Statistics by which readers skip a file."""
     least: dict[str, Any] = {"lsn": file.base_lsn, "partition": file.partition}
     most: dict[str, Any] = {"lsn": file.next_lsn - 1, "partition": file.partition}

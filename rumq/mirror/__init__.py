@@ -1,1 +1,1 @@
-"""Mirrors: the records of one broker or cluster, published to another one. docs/mirrors.md."""
+"""Mirrors: the records of one broker or cluster, published to another one. docs/guides/mirrors.md."""

@@ -82,7 +82,5 @@ class Mirror:
     def _tell_failure(self, partition: str, fault: Exception, failed: int) -> float:
         """Returns the seconds to wait."""
         seconds = RETRY_SECONDS[min(failed, len(RETRY_SECONDS) - 1)]
-        self._event(
-            "mirror.failed", name=self._rules.name, partition=partition, why=str(fault), retry_seconds=seconds
-        )
+        self._event("mirror.failed", name=self._rules.name, partition=partition, why=str(fault), retry_seconds=seconds)
         return seconds

@@ -48,9 +48,7 @@ def is_state(batch: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.bool_]
 def tagged(properties: pa.Array, key: str, value: str) -> pa.Array:
     """Each row's properties with one more behind them."""
     count = len(properties)
-    lengths = (
-        pc.fill_null(pc.list_value_length(properties), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    )
+    lengths = pc.fill_null(pc.list_value_length(properties), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     pairs = pc.list_flatten(properties)
     ends = np.cumsum(lengths)
     tag = pa.array([{"key": key, "value": value}], PAIR)

@@ -16,9 +16,9 @@ from rumq.flight.client import LogClient
 from rumq.flight.copies_client import CopiesClient
 from rumq.flight.tickets import Ticket
 from rumq.mirror.mirrored_rows import COLUMNS, STATE_TOPICS, mirrored
-from rumq.mirror.position import Position, PositionFile
-from rumq.spark.sink.sink_connection import SinkPartition, publish_all
-from rumq.spark.sink.sink_options import SinkOptions
+from rumq.mirror.position import MirrorPosition, PositionFile
+from rumq.sink.sink_connection import SinkPartition, publish_all
+from rumq.sink.sink_options import SinkOptions
 
 Publish = Callable[[Iterator[pa.RecordBatch], SinkOptions, SinkPartition], int]
 
@@ -67,7 +67,7 @@ class PartitionMirror:
         position = self._position
         if position is None:
             at = head["first"] if self._rules.first == "earliest" else head["committed"]
-            position = Position(0, at, at, True, self._rules.of_messages)
+            position = MirrorPosition(0, at, at, True, self._rules.of_messages)
             self._keep(position)
         if position.done:
             start = max(position.end, head["first"])
@@ -80,7 +80,7 @@ class PartitionMirror:
             if end <= start:
                 return 0
             end = self._client.end_within(self._partition, start, end, self._rules.bytes_max)
-            position = Position(position.batch + 1, start, end, False, self._rules.of_messages)
+            position = MirrorPosition(position.batch + 1, start, end, False, self._rules.of_messages)
             self._keep(position)
         elif self._rules.once and position.rules != self._rules.of_messages:
             raise RumqError(
@@ -96,11 +96,11 @@ class PartitionMirror:
         position = self._position
         return 0 if position is None else position.end if position.done else position.start
 
-    def _keep(self, position: Position) -> None:
+    def _keep(self, position: MirrorPosition) -> None:
         self._file.write(position)
         self._position = position
 
-    def _copy(self, position: Position) -> None:
+    def _copy(self, position: MirrorPosition) -> None:
         """raises: ConnectionLost once every target is away"""
         rules = self._rules
         for _ in rules.targets:
@@ -113,7 +113,7 @@ class PartitionMirror:
                 self._target = (self._target + 1) % len(rules.targets)
         raise lost
 
-    def _rows(self, position: Position) -> Iterator[pa.RecordBatch]:
+    def _rows(self, position: MirrorPosition) -> Iterator[pa.RecordBatch]:
         ticket = Ticket(
             partition=self._partition, start=position.start, end=position.end, columns=COLUMNS,
             topics=self._rules.filters or ("#",),

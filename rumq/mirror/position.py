@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from commitlog import RealFiles
-from commitlog.files import replace_file
+from commitlog.disk.files import replace_file
 from rumq.errors import RumqError
 
 
 @dataclass(frozen=True)
-class Position:
+class MirrorPosition:
     """Batch number `batch` has the records start..end. done: the target has acknowledged all of them
 
     rules: what makes messages of records; a batch is not repeated with others"""
@@ -33,16 +33,14 @@ class PositionFile:
     def __init__(self, folder: Path, partition: str) -> None:
         self._path = folder / f"{partition.replace('/', '-')}.json"
 
-    def maybe_read(self) -> Position | None:
+    def maybe_read(self) -> MirrorPosition | None:
         try:
-            return Position(**json.loads(self._path.read_text()))
+            return MirrorPosition(**json.loads(self._path.read_text()))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError) as fault:
-            raise RumqError(
-                f"{self._path} is no position of a mirror ({fault}): remove it to begin anew"
-            ) from None
+            raise RumqError(f"{self._path} is no position of a mirror ({fault}): remove it to begin anew") from None
 
-    def write(self, position: Position) -> None:
+    def write(self, position: MirrorPosition) -> None:
         """Synced, with its name."""
         replace_file(RealFiles(), os.fspath(self._path), json.dumps(asdict(position)).encode() + b"\n")

@@ -1,1 +1,3 @@
-"""mosquitto's configuration files, converted to rumq's settings. docs/security.md, "Migrating from mosquitto"."""
+"""mosquitto's configuration files, converted to rumq's settings.
+
+docs/guides/security.md, "Migrating from mosquitto"."""

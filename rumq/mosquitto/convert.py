@@ -66,9 +66,7 @@ def converted(conf: Conf) -> Converted:
     ]
     if out.faults:
         raise ConfigError(*(each for fault in in_order(out.faults.values()) for each in fault.faults))
-    out.left_out += [
-        (line, NO_BRIDGE if line.key == "connection" else "of a bridge") for line in conf.bridges
-    ]
+    out.left_out += [(line, NO_BRIDGE if line.key == "connection" else "of a bridge") for line in conf.bridges]
     for part in [conf.general, *parts]:
         out.idle += [
             (line, f"given again in line {part.options[line.key].number}")
@@ -99,9 +97,7 @@ def general(conf: Conf, out: Converted) -> None:
         "max_keepalive": lambda line: mqtt.update(keep_alive_seconds_max=bounded(line, 0, 65_535) or 65_535),
         "max_packet_size": lambda line: mqtt.update(packet_bytes_max=max(128, bounded(line, 20, PACKET_MAX))),
         "message_size_limit": lambda line: (
-            mqtt.update(packet_bytes_max=min(mqtt["packet_bytes_max"], line.whole + 65_536))
-            if line.whole
-            else None
+            mqtt.update(packet_bytes_max=min(mqtt["packet_bytes_max"], line.whole + 65_536)) if line.whole else None
         ),
         "persistent_client_expiration": lambda line: mqtt.update(session_expiry_seconds_max=duration(line)),
         "retain_available": lambda line: mqtt.update(retain_available=line.flag),
@@ -279,11 +275,9 @@ LISTENER_OPTIONS: dict[str, Callable[[Tree, Line], None]] = {
     "use_identity_as_username": user_of("common name"),
     "use_subject_as_username": user_of("subject"),
     "websockets_origin": lambda made, line: made.setdefault("websocket_origins", []).append(line.value),
-}  # fmt: skip
+}
 # Options of all listeners that are keys of each one here.
-ADMISSION = frozenset(
-    {"allow_anonymous", "allow_zero_length_clientid", "auto_id_prefix", "clientid_prefixes"}
-)
+ADMISSION = frozenset({"allow_anonymous", "allow_zero_length_clientid", "auto_id_prefix", "clientid_prefixes"})
 
 
 def bounded(line: Line, least: int, most: int) -> int:

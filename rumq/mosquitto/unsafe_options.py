@@ -18,7 +18,7 @@ def plugin(line: Line) -> str:
         return ""
     return (
         "rumq loads no plugins, and this one may decide who comes in: set up users and rules "
-        "(docs/security.md), and take the line out"
+        "(docs/guides/security.md), and take the line out"
     )
 
 
@@ -58,7 +58,7 @@ UNSAFE: dict[str, Callable[[Line], str]] = {
     "psk_hint": always("rumq has no TLS with a shared key"),
     "tls_engine": always(ENGINE),
     "tls_keyform": lambda line: "" if line.value == "pem" else ENGINE,
-}  # fmt: skip
+}
 
 
 def unsafe(line: Line) -> str:

@@ -1,6 +1,7 @@
 """CONNECT from bytes, in all three versions. MQTT 5.0, 3.1; MQTT 3.1.1, 3.1; MQTT 3.1, 3.1 (MQIsdp).
 
 It is the only packet that says its own version. What 3.1.1 and 5 forbid and 3.1 leaves open is accepted for 3.1."""
+# compiled: warm
 
 from typing import Final
 

@@ -45,9 +45,7 @@ def _packet_type(first_byte: int, version: int) -> PacketType:
     packet_type = PacketType(number)
     # MQTT 3.1 reserves no flags: clients set DUP on SUBSCRIBE and PUBREL, and the rest is "not used".
     if flags != FLAGS[packet_type] and version > 3:
-        raise MalformedPacket(
-            f"the flags of {packet_type.name} are 0x{flags:X}, and must be {FLAGS[packet_type]}"
-        )
+        raise MalformedPacket(f"the flags of {packet_type.name} are 0x{flags:X}, and must be {FLAGS[packet_type]}")
     return packet_type
 
 

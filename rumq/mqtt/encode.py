@@ -104,9 +104,7 @@ def _publish(packet: packets.Publish, version: int) -> bytes:
 
 
 def _publish_answer(packet_type: PacketType) -> Callable[[Any, int], bytes]:
-    def write(
-        packet: packets.Puback | packets.Pubrec | packets.Pubrel | packets.Pubcomp, version: int
-    ) -> bytes:
+    def write(packet: packets.Puback | packets.Pubrec | packets.Pubrel | packets.Pubcomp, version: int) -> bytes:
         packet_id = _packet_id(packet.packet_id)
         return packet_id if version < 5 else packet_id + _tail(packet.reason, packet.properties, packet_type)
 

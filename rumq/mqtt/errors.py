@@ -23,9 +23,7 @@ class MqttFault(Exception):
 
     server_reference = ""
 
-    def __init__(
-        self, message: str, reason: Reason = Reason.UNSPECIFIED_ERROR, server_reference: str = ""
-    ) -> None:
+    def __init__(self, message: str, reason: Reason = Reason.UNSPECIFIED_ERROR, server_reference: str = "") -> None:
         super().__init__(message, reason, server_reference)
         self.message, self.reason, self.server_reference = message, reason, server_reference
 

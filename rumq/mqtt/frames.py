@@ -71,9 +71,7 @@ class FrameReader:
         """
         start = 0
         try:
-            while (
-                lengths := frame_at(self._buffer, start, len(self._buffer), version=self.version)
-            ) is not None:
+            while (lengths := frame_at(self._buffer, start, len(self._buffer), version=self.version)) is not None:
                 header_len, body_len = lengths
                 if (size := header_len + body_len) > self.packet_bytes_max:
                     raise PacketTooLarge(f"a packet of {size} bytes, the limit is {self.packet_bytes_max}")

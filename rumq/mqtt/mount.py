@@ -78,17 +78,13 @@ class Mount:
             version = version_of_connect(body)
             packet = decode_connect(first_byte, body)
         except MqttFault:
-            return write_frame(
-                first_byte, body
-            )  # the session decodes it likewise, and refuses it in its own words
+            return write_frame(first_byte, body)  # the session decodes it likewise, and refuses it in its own words
         self.version = version
         if packet.will is None:
             return write_frame(first_byte, body)
         topic = self.point + packet.will.topic
         if len(topic.encode()) > TOPIC_BYTES_MAX:
-            raise TopicNameInvalid(
-                f"the will's topic is too long with the mount point {self.point!r} before it"
-            )
+            raise TopicNameInvalid(f"the will's topic is too long with the mount point {self.point!r} before it")
         will = dataclasses.replace(packet.will, topic=topic)
         return encode(dataclasses.replace(packet, will=will), version)
 
@@ -102,9 +98,7 @@ class Mount:
         if count == -1:
             raise MalformedPacket("the packet ends inside a topic filter")
         if count == -2:
-            raise TopicFilterInvalid(
-                f"a topic filter that is too long with the mount point {self.point!r} before it"
-            )
+            raise TopicFilterInvalid(f"a topic filter that is too long with the mount point {self.point!r} before it")
         size = len(body) + count * len(prefix)
         if size > self._packet_bytes_max:
             raise PacketTooLarge(

@@ -191,9 +191,7 @@ def decode_properties(fields: Fields, place: int) -> Properties:
     while part:
         count += 1
         if is_anybody and count > COUNT_MAX:
-            raise MqttFault(
-                f"more than {COUNT_MAX} properties in {_place_name(place)}", Reason.QUOTA_EXCEEDED
-            )
+            raise MqttFault(f"more than {COUNT_MAX} properties in {_place_name(place)}", Reason.QUOTA_EXCEEDED)
         identifier = part.variable_integer("property identifier")
         prop = BY_IDENTIFIER.get(identifier)
         if prop is None:

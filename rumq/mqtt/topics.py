@@ -18,9 +18,7 @@ def is_reserved(topic: str) -> bool:
     return topic.startswith("$SYS/") or topic == "$SYS"
 
 
-def check_topic_name(
-    topic: str, *, bytes_max: int = TOPIC_BYTES_MAX, levels_max: int = TOPIC_LEVELS_MAX
-) -> None:
+def check_topic_name(topic: str, *, bytes_max: int = TOPIC_BYTES_MAX, levels_max: int = TOPIC_LEVELS_MAX) -> None:
     """Refuse what no message may be published to.
 
     bytes_max, levels_max: of its UTF-8 form; of the parts between slashes, empty ones counted
@@ -50,9 +48,7 @@ def check_topic_filter(
     if any("#" in level for level in levels[:-1]):
         raise TopicFilterInvalid(f"the topic filter {_shown(topic_filter)} goes on after #")
     if any(len(level) > 1 and has_wildcard(level) for level in levels):
-        raise TopicFilterInvalid(
-            f"the topic filter {_shown(topic_filter)} has a wildcard that is not a whole level"
-        )
+        raise TopicFilterInvalid(f"the topic filter {_shown(topic_filter)} has a wildcard that is not a whole level")
 
 
 def parse_share(topic_filter: str) -> tuple[str, str] | None:

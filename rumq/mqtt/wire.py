@@ -2,6 +2,7 @@
 
 `Fields` reads them from a packet's body in order; the functions write them. A fault of the peer is a MalformedPacket; a
 value that cannot be sent is a ValueError."""
+# compiled: hot
 
 from typing import Final, NoReturn
 
@@ -97,9 +98,7 @@ class Fields:
             raise MalformedPacket(f"the packet is too long for what it says, by {self.end - self.at} bytes")
 
     def _ends_inside(self, name: str, wanted: int) -> NoReturn:
-        raise MalformedPacket(
-            f"the packet ends inside its {name}: {self.end - self.at} of {wanted} bytes are there"
-        )
+        raise MalformedPacket(f"the packet ends inside its {name}: {self.end - self.at} of {wanted} bytes are there")
 
 
 def write_integer(value: int, size: int) -> bytes:
@@ -115,9 +114,7 @@ def write_variable_integer(value: int) -> bytes:
     if 0 <= value < 0x80:
         return bytes((value,))
     if not 0 <= value <= VARIABLE_INTEGER_MAX:
-        raise ValueError(
-            f"{value} does not fit in a variable byte integer, which ends at {VARIABLE_INTEGER_MAX}"
-        )
+        raise ValueError(f"{value} does not fit in a variable byte integer, which ends at {VARIABLE_INTEGER_MAX}")
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)

@@ -161,10 +161,10 @@ def time_text(content: bytes, tag: int) -> str:
 
 def rfc2253(relative: list[list[tuple[str, str | None, bytes]]]) -> str:
     """A name as text, its last part first, as `openssl x509 -nameopt RFC2253` writes it."""
-    return ",".join(["+".join([one(*pair) for pair in reversed(pairs)]) for pairs in reversed(relative)])
+    return ",".join(["+".join([attribute_text(*pair) for pair in reversed(pairs)]) for pairs in reversed(relative)])
 
 
-def one(oid: str, text: str | None, der: bytes) -> str:
+def attribute_text(oid: str, text: str | None, der: bytes) -> str:
     short = SHORT.get(oid)
     if short is None or text is None:
         return f"{short or oid}=#{der.hex().upper()}"
@@ -198,10 +198,15 @@ def peer_certificate(der: bytes, decoded: dict[str, Any]) -> PeerCertificate:
     found = names(der)
     alternatives = decoded.get("subjectAltName", ())
 
-    def of(kind: str) -> tuple[str, ...]:
+    def of_kind(kind: str) -> tuple[str, ...]:
         return tuple(value for name, value in alternatives if name == kind)
 
     not_after = float(ssl.cert_time_to_seconds(decoded["notAfter"]))
     return PeerCertificate(
-        common_name(found.subject), rfc2253(found.subject), of("DNS"), of("email"), of("URI"), not_after
+        common_name(found.subject),
+        rfc2253(found.subject),
+        of_kind("DNS"),
+        of_kind("email"),
+        of_kind("URI"),
+        not_after,
     )

@@ -2,7 +2,7 @@
 import cython
 
 from rumq.net.kernels cimport sockets
-from rumq.session.connection.transport cimport Transport
+from rumq.session.ports.transport cimport Transport
 
 cdef Py_ssize_t BUFFERS_MAX
 

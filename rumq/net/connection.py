@@ -2,6 +2,7 @@
 
 An idle connection owns no buffer. When the socket is full, what comes from the log is cut back to whole frames: the
 rest is read from the log again. The handler of incoming bytes is the connection's `link`."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from rumq.net.kernels import sockets
 from rumq.net.kernels.sockets import BUFFERS_MAX
 from rumq.net.socket_stream import SocketStream
 from rumq.net.stream import ReadBuffer, Stream
-from rumq.session.connection.transport import ConnectionHandler, Transport
+from rumq.session.ports.transport import ConnectionHandler, Transport
 
 
 class LogReader(Protocol):
@@ -218,9 +219,7 @@ class Connection(Transport):
                 continue
             end = length if owner is None else owner[0].cut_at(owner, sent)
             if end > sent:
-                rest: ReadBuffer = (
-                    bytes(memoryview(data)[sent:end]) if owner is not None else memoryview(data)[sent:]
-                )
+                rest: ReadBuffer = bytes(memoryview(data)[sent:end]) if owner is not None else memoryview(data)[sent:]
                 kept.append((rest, None))
                 size += len(rest)
             sent = 0

@@ -1,7 +1,7 @@
 """What one shard tells another about a connection that it hands over, beside its socket.
 
 A plain connection needs none of it. A WebSocket over TCP goes with the state of its frames; one over TLS is a socket
-pair by then (`rumq.net.relay`). Either goes with the client's certificate."""
+pair by then (`rumq.net.transport.relay`). Either goes with the client's certificate."""
 
 from __future__ import annotations
 

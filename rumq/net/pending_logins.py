@@ -2,7 +2,8 @@
 
 Anybody can open one. Beyond a bound, a connection of the holder with the most is closed (a holder is an address; for
 IPv6 a /64), the one that has kept the broker waiting longest. Clients that have logged in are never closed for this.
-Every operation costs O(1), except shedding by bytes: O(holders). docs/security.md"""
+Every operation costs O(1), except shedding by bytes: O(holders). docs/guides/security.md"""
+# compiled: warm
 
 from __future__ import annotations
 

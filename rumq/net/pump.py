@@ -3,6 +3,7 @@
 A turn waits, reads from each ready connection a bounded piece, lets the shard route it, and sends. Sockets are edge
 triggered, so a turn costs no epoll_ctl. An exception while serving a connection, in its handler or in a layer below,
 ends that connection and no turn."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -334,9 +335,7 @@ class Pump:
             self._crashed(connection)
         return -1
 
-    def _receive(
-        self, connection: Connection, unparsed: bytearray | None, kept: int, inline: bool, n: int
-    ) -> None:
+    def _receive(self, connection: Connection, unparsed: bytearray | None, kept: int, inline: bool, n: int) -> None:
         if unparsed is None:
             taken = connection.link.receive(self._buffer, 0, n)
             if taken < n:

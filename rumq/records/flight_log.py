@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RemotePartition:
+class FlightPartition:
     """A partition as its server reported it, with the view interface that `rumq.table.plan` uses."""
 
     location: FlightLocation
@@ -43,13 +43,10 @@ class RemotePartition:
         return flight_client(self.location).end_within(self.name, from_lsn, to_lsn, bytes_max)
 
 
-def remote_partitions(location: FlightLocation) -> dict[str, RemotePartition]:
+def remote_partitions(location: FlightLocation) -> dict[str, FlightPartition]:
     """By name, in the server's order. raises: as `LogClient.heads`"""
     heads = flight_client(location).heads()
-    return {
-        name: RemotePartition(location, name, head["first"], head["committed"])
-        for name, head in heads.items()
-    }
+    return {name: FlightPartition(location, name, head["first"], head["committed"]) for name, head in heads.items()}
 
 
 def remote_batches(

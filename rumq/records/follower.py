@@ -1,4 +1,4 @@
-"""`rumq.follow`: records as they arrive, from any position on, as Arrow batches. docs/read.md, "Follow".
+"""`rumq.follow`: records as they arrive, from any position on, as Arrow batches. docs/guides/read.md, "Follow".
 
 A reader of the log, not a client of the broker: it looks for new records, and holds nothing in the broker. `wait` and
 `now` are arguments."""
@@ -22,7 +22,7 @@ from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import Bound as Position
 from rumq.table.options import Options
 from rumq.table.partition_ranges import ReadablePartition, lakes_by_partition
-from rumq.table.plan import Span, starting
+from rumq.table.plan import LsnSpan, starting
 
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = (
     0.05,
@@ -79,7 +79,7 @@ class Follower:
             self._wait(pause)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
-    def _turn(self) -> list[Span]:
+    def _turn(self) -> list[LsnSpan]:
         """What is new, at most so many records of each partition. raises: DataLoss if the log has become shorter"""
         found = []
         for partition in readable_partitions(self._options):
@@ -88,7 +88,7 @@ class Follower:
             if head < at:
                 self._check_end(partition, at)
             elif at < head:
-                found.append(Span(name, at, min(head, at + TURN_RECORDS_MAX)))
+                found.append(LsnSpan(name, at, min(head, at + TURN_RECORDS_MAX)))
         return found
 
     def _check_end(self, partition: ReadablePartition, at: int) -> None:
@@ -98,7 +98,7 @@ class Follower:
             why = f"the log ends at {partition.end_lsn}: its end was lost, or it is another log"
             raise DataLoss(partition.name, partition.end_lsn, at, why)
 
-    def _read(self, span: Span) -> Iterator[pa.RecordBatch]:
+    def _read(self, span: LsnSpan) -> Iterator[pa.RecordBatch]:
         lakes = lakes_by_partition(self._options) if self._options.flight_location is None else {}
         schema = schema_of(self._read_columns, "array")
         makers = makers_of(self._read_columns, "array")

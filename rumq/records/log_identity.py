@@ -1,5 +1,6 @@
-"""The identity of a checkpoint's log: the segment of the last record that the query has processed. docs/spark.md,
-"Stream".
+"""The identity of a checkpoint's log: the segment of the last record that the query has processed.
+
+docs/guides/spark.md, "Stream".
 
 Segment names are random; a copy of the log keeps them, another log has others. For a record that retention removed the
 segment is unknown."""
@@ -30,9 +31,7 @@ def segments_at(options: Options, found: Sequence[ReadablePartition], lsns: Lsns
     return {name: segment for name, segment in names.items() if segment}
 
 
-def check_same_log(
-    options: Options, found: Sequence[ReadablePartition], lsns: Lsns, said: Mapping[str, str]
-) -> None:
+def check_same_log(options: Options, found: Sequence[ReadablePartition], lsns: Lsns, said: Mapping[str, str]) -> None:
     """said: an earlier result of `segments_at` for these lsns. raises: OtherLog"""
     asked = {name: lsn for name, lsn in lsns.items() if name in said}
     for name, segment in segments_at(options, found, asked).items():

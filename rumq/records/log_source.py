@@ -1,4 +1,4 @@
-"""The arguments of `rumq.read` and `rumq.follow` as checked options. docs/read.md.
+"""The arguments of `rumq.read` and `rumq.follow` as checked options. docs/guides/read.md.
 
 The time is an argument."""
 

@@ -9,9 +9,9 @@ from rumq.table.errors import BadOption
 from rumq.table.lake_fallback import LakeFallback
 from rumq.table.options import Options
 from rumq.table.partition_ranges import maybe_view
-from rumq.table.plan import NO_FILTERS, Span
+from rumq.table.plan import NO_FILTERS, LsnSpan
 from rumq.table.pushed_filters import PushedFilters
-from rumq.table.scan import scan, topic_matcher
+from rumq.table.scan import Selection, scan, topic_matcher
 from rumq.table.topic_ranges import topic_ranges
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def range_batches(
-    options: Options, span: Span, lake: str, columns: dict[str, str], schema: pa.Schema,
+    options: Options, span: LsnSpan, lake: str, columns: dict[str, str], schema: pa.Schema,
     pushed_filters: PushedFilters = NO_FILTERS,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """The wanted records of a range in order, in batches limited by rows and bytes.
@@ -40,6 +40,6 @@ def range_batches(
     if view is None and fallback is None:
         raise BadOption("path", options.path, f"one that every reader can open: {name} is not there")
     yield from scan(
-        view, start, end, columns, schema, wants=wants, fail_on_data_loss=options.fail_on_data_loss,
-        fallback=fallback, times=pushed_filters.times,
+        view, start, end, Selection(columns, schema, wants, pushed_filters.times),
+        fail_on_data_loss=options.fail_on_data_loss, fallback=fallback,
     )  # fmt: skip

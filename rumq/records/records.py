@@ -1,4 +1,4 @@
-"""`rumq.read`: the records of a log as Arrow batches, and as a table of pandas, Polars or DuckDB. docs/read.md.
+"""`rumq.read`: the records of a log as Arrow batches, and as a table of pandas, Polars or DuckDB. docs/guides/read.md.
 
 The ends of a read are fixed when it is made: each iteration gives the same records, each once."""
 
@@ -19,7 +19,7 @@ from rumq.records.range_batches import range_batches
 from rumq.table.errors import BadOption, UnknownTopic
 from rumq.table.options import Options
 from rumq.table.partition_ranges import PartitionRange, ReadablePartition, lakes_by_partition
-from rumq.table.plan import Span, spans
+from rumq.table.plan import LsnSpan, spans
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,7 +37,7 @@ class Records:
     `duckdb.sql("select ... from records")`. Each of them reads the records again.
     """
 
-    def __init__(self, options: Options, planned: Sequence[Span], columns: tuple[str, ...]) -> None:
+    def __init__(self, options: Options, planned: Sequence[LsnSpan], columns: tuple[str, ...]) -> None:
         """planned: at most one span of a partition; columns: of `rumq.flight.schema.NAMES`"""
         self._options, self._spans = options, tuple(planned)
         self._makers = makers_of(columns, "array")

@@ -1,1 +1,1 @@
-"""Settings of one start: read from config.toml, the environment and flags, checked against `rumq.config`, shown."""
+"""Settings: their table, and those of one start: read from config.toml, the environment, flags; checked, and shown."""

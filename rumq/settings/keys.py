@@ -1,6 +1,6 @@
 """The table of settings, key by key: its type, its words, and how text becomes its value.
 
-The table itself is `rumq.config`. Refuses to know the sources; gives back None or a reason, never raises.
+The table itself is `rumq.settings.table`. Refuses to know the sources; gives back None or a reason, never raises.
 """
 
 import tomllib
@@ -8,7 +8,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_ori
 
 import msgspec
 
-from rumq.config import Settings, Stream
+from rumq.settings.table import Settings, Stream
+from rumq.settings.table.setting_types import Applies
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...]
 SUFFIXES: Final = {
@@ -23,15 +24,20 @@ MORE_LISTENERS: Final = "more_listeners"
 
 
 class Key(NamedTuple):
-    """One setting. `type` keeps its bounds (msgspec.Meta); `unit` is empty where the line says it."""
+    """One setting. `type` keeps its bounds (msgspec.Meta); `unit` is empty where the line says it.
+
+    applies: what a change of it applies to, without a restart or with one
+    usual: what a process of its own takes, where the default is that there is none"""
 
     name: str  # "segment_bytes_max"
     type: Any
     default: Value
     line: str
+    applies: Applies
     unit: str
     least: float | None
     most: float | None
+    usual: int | None = None
 
     @property
     def plain(self) -> Any:
@@ -67,6 +73,13 @@ class Key(NamedTuple):
             return f"only {self.least}"
         least, most = (as_counted(bound or 0, self.unit) for bound in (self.least, self.most))
         return f"{least} or more" if (self.most or 0) >= NO_BOUND else f"{least} to {most}"
+
+    @property
+    def bounds(self) -> str:
+        """Unit and bounds of a number, else the choice, in a few words."""
+        if self.plain in (int, float):
+            return f"{self.unit}, {self.limits}" if self.unit else self.limits
+        return self.allowed
 
     def maybe_value(self, raw: object) -> Value | None:
         """The checked value of `raw` as TOML gives it, or None where it is not allowed."""
@@ -141,19 +154,25 @@ def key_of(field: msgspec.structs.FieldInfo) -> Key:
     assert meta.description is not None and meta.extra is not None
     least = meta.ge if meta.ge is not None else meta.min_length
     most = meta.le if meta.le is not None else meta.max_length
-    return Key(field.name, field.type, field.default, meta.description, meta.extra["unit"], least, most)
+    unit, applies = meta.extra["unit"], meta.extra["applies"]
+    usual = meta.extra.get("usual")
+    return Key(field.name, field.type, field.default, meta.description, applies, unit, least, most, usual)
+
+
+def maybe_key(dotted: str) -> Key | None:
+    """The key of section.key, stream.NAME.key, listener.2.key or "listener number 2.key"; None for a whole section."""
+    above, _, name = dotted.rpartition(".")
+    section = above.partition(".")[0].partition(" ")[0]
+    return STREAM_KEYS.get(name) if section == STREAM else SECTIONS.get(section, {}).get(name)
 
 
 SECTION_TYPES: Final[dict[str, type[msgspec.Struct]]] = {
-    field.name: field.type
-    for field in msgspec.structs.fields(Settings)
-    if field.name not in (STREAM, MORE_LISTENERS)
+    field.name: field.type for field in msgspec.structs.fields(Settings) if field.name not in (STREAM, MORE_LISTENERS)
 }
 SECTIONS: Final = {name: keys_of(table) for name, table in SECTION_TYPES.items()}
-STREAM_KEYS: Final = keys_of(Stream)
 LISTENER_KEYS: Final = SECTIONS[LISTENER]
-INHERITED: Final = tuple(name for name in STREAM_KEYS if name in SECTIONS["log"])
+INHERITED: Final = tuple(name for name in keys_of(Stream) if name in SECTIONS["log"])
+# Those of its own come first, as people write them.
+STREAM_KEYS: Final = dict(sorted(keys_of(Stream).items(), key=lambda named: named[0] in INHERITED))
 KEYS: Final = {f"{section}.{name}": key for section, keys in SECTIONS.items() for name, key in keys.items()}
-VARIABLES: Final = {f"RUMQ_{dotted.replace('.', '_').upper()}": dotted for dotted in KEYS} | {
-    "RUMQ_STREAM": STREAM
-}
+VARIABLES: Final = {f"RUMQ_{dotted.replace('.', '_').upper()}": dotted for dotted in KEYS} | {"RUMQ_STREAM": STREAM}

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from rumq.config import Settings, Shards, Stream
-from rumq.config.access import Listener
 from rumq.errors import ConfigError, Fault
 from rumq.settings.keys import (
     INHERITED,
@@ -29,6 +27,7 @@ from rumq.settings.keys import (
     maybe_toml,
 )
 from rumq.settings.rules import broken_rules
+from rumq.settings.table import Listener, Settings, Shards, Stream
 
 
 class Flag(NamedTuple):
@@ -115,9 +114,7 @@ class Draft:
                 shown = "" if isinstance(content, dict | list) else section
                 self.refuse(source, shown or f"[{section}]", unknown(section, SECTIONS, tree=not shown))
             elif not isinstance(content, dict):
-                self.refuse(
-                    source, section, f"expected a section, [{section}], not a value", as_toml(content)
-                )
+                self.refuse(source, section, f"expected a section, [{section}], not a value", as_toml(content))
             else:
                 for name, raw in content.items():
                     self.take_raw(source, f"{section}.{name}", raw)
@@ -162,9 +159,7 @@ class Draft:
         """Replace the streams of earlier sources as a whole: their order decides where a topic goes."""
         if not isinstance(raw, list) or not all(isinstance(each, dict) for each in raw):
             expected = '[[stream]] sections, or on one line [{ name = "plant", filters = ["plant/#"] }]'
-            return self.refuse(
-                source, STREAM, f"expected {expected}", as_toml(raw if as_text is None else as_text)
-            )
+            return self.refuse(source, STREAM, f"expected {expected}", as_toml(raw if as_text is None else as_text))
         self.streams_origin = source
         self.streams = [self.stream(source, number, each) for number, each in enumerate(raw, start=1)]
 
@@ -211,11 +206,7 @@ class Draft:
         """Everything filled in: a stream's missing keys from [log], the rest from the defaults."""
         sections: dict[str, Any] = {
             section: SECTION_TYPES[section](
-                **{
-                    name: self.values[f"{section}.{name}"]
-                    for name in keys
-                    if f"{section}.{name}" in self.values
-                }
+                **{name: self.values[f"{section}.{name}"] for name in keys if f"{section}.{name}" in self.values}
             )
             for section, keys in SECTIONS.items()
         }
@@ -233,9 +224,7 @@ class Draft:
                 origins[f"{STREAM}.{stream.name}.{name}"] = origin
         for number, values in enumerate(self.more_listeners, start=2):
             for name in LISTENER_KEYS:
-                origins[f"{LISTENER}.{number}.{name}"] = (
-                    self.listeners_origin if name in values else "default"
-                )
+                origins[f"{LISTENER}.{number}.{name}"] = self.listeners_origin if name in values else "default"
         more: list[Any] = self.more_listeners
         settings = Settings(
             **sections,
@@ -260,9 +249,7 @@ def unknown(word: str, known: Iterable[str], *, tree: bool = False) -> str:
     else:
         # The right key in the wrong section is the commonest slip of all.
         last = word.rpartition(".")[2]
-        near = " or ".join(dotted for dotted in KEYS if dotted.endswith(f".{last}")) or near_words(
-            word, known
-        )
+        near = " or ".join(dotted for dotted in KEYS if dotted.endswith(f".{last}")) or near_words(word, known)
     what = "section" if tree else "setting"
     return f"no such {what}; " + (f"did you mean {near}?" if near else "config.toml lists them all")
 

@@ -6,12 +6,12 @@ Knows `Settings` only. Refuses to know the sources beyond their names.
 import re
 from collections.abc import Iterator, Mapping
 
-from rumq.config import Settings, Stream
 from rumq.errors import Fault
 from rumq.mqtt.errors import TopicFilterInvalid, TopicNameInvalid
 from rumq.mqtt.topics import SHARE_PREFIX, check_topic_filter, check_topic_name
 from rumq.settings.keys import as_toml
 from rumq.settings.loopback import is_loopback
+from rumq.settings.table import Settings, Stream
 
 ENDPOINT = re.compile(r"https?://[^/\s]+(?:/\S*)?")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -86,9 +86,7 @@ def broken_cluster(settings: Settings, origins: Mapping[str, str]) -> Iterator[F
         )
     if bool(cluster.tls_certificate) != bool(cluster.tls_authority):
         key = "cluster.tls_authority" if cluster.tls_certificate else "cluster.tls_certificate"
-        expected = (
-            "expected a file: nodes check each other's certificates, so both it and the other one are needed"
-        )
+        expected = "expected a file: nodes check each other's certificates, so both it and the other one are needed"
         yield Fault(origins[key], key, '""', expected)
     if not cluster.tls_certificate and not cluster.insecure and not is_loopback(cluster.host):
         yield Fault(
@@ -139,9 +137,7 @@ def broken_streams(streams: tuple[Stream, ...], origins: Mapping[str, str]) -> I
         if stream.name in names:
             added = source == "default"
             way_out = 'give it the filter "#", or another name' if added else "give one of them another name"
-            yield Fault(
-                source, f"{prefix}.name", as_toml(stream.name), f"two streams have this name; {way_out}"
-            )
+            yield Fault(source, f"{prefix}.name", as_toml(stream.name), f"two streams have this name; {way_out}")
         names.add(stream.name)
         for topic_filter in stream.filters:
             key = f"{prefix}.filters"
@@ -179,9 +175,7 @@ def broken_streams(streams: tuple[Stream, ...], origins: Mapping[str, str]) -> I
             )
 
 
-def unreplicated_streams(
-    settings: Settings, origins: Mapping[str, str], *, is_clustered: bool
-) -> Iterator[Fault]:
+def unreplicated_streams(settings: Settings, origins: Mapping[str, str], *, is_clustered: bool) -> Iterator[Fault]:
     """Streams whose acknowledgements would wait for copies that nobody makes."""
     if is_clustered:
         return

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rumq.config import Settings, Stream
-from rumq.settings.keys import LISTENER, SECTION_TYPES, SECTIONS, STREAM, STREAM_KEYS, Key, as_toml
+from rumq.settings.keys import LISTENER, SECTION_TYPES, SECTIONS, STREAM, STREAM_KEYS, as_toml
 from rumq.settings.load import Loaded
+from rumq.settings.table import Settings, Stream
 
 HEAD = """\
 # Every setting of rumqd, its default, its unit and a line of why. Run it with: rumqd run --config config.toml
@@ -17,7 +17,9 @@ HEAD = """\
 # The same key as an environment variable: log.durability is RUMQ_LOG_DURABILITY. On the command line:
 # --set log.durability=process. The command line wins over the environment, that over this file.
 # Bytes may be written as "64 MiB" and seconds as "7d". An unknown key or an impossible value is refused.
-# This file is written from rumq's own table of settings: rumqd config --example
+# Behind each key: its unit and bounds; what a change applies to when the settings are read again (SIGHUP): "live" at
+# once, "new connections" from then on, "another listener" in place of the old one, or nothing before a "restart".
+# This file is written from rumq's own table of settings: rumqd config --example. In force: rumqd show settings
 """
 
 STREAM_EXAMPLE = Stream(name="plant", filters=("plant/#",))
@@ -34,7 +36,7 @@ def example_lines() -> Iterator[str]:
         yield f"[{section}]"
         for key in keys.values():
             yield f"# {key.line}"
-            yield with_comment(f"{key.name} = {as_toml(key.default)}", bounds(key))
+            yield with_comment(f"{key.name} = {as_toml(key.default)}", f"{key.bounds}; {key.applies}")
         yield ""
         if section == "log":  # where a stream's missing keys come from
             yield from stream_example()
@@ -45,20 +47,15 @@ def stream_example() -> Iterator[str]:
     yield f"# [[{STREAM}]]"
     for key in STREAM_KEYS.values():
         yield f"# # {key.line}"
-        yield with_comment(f"# {key.name} = {as_toml(getattr(STREAM_EXAMPLE, key.name))}", bounds(key))
+        yield with_comment(
+            f"# {key.name} = {as_toml(getattr(STREAM_EXAMPLE, key.name))}", f"{key.bounds}; {key.applies}"
+        )
     yield ""
 
 
 def about(table: type[msgspec.Struct]) -> Iterator[str]:
     for line in (table.__doc__ or "").strip().splitlines():
         yield f"# {line.strip()}".rstrip()
-
-
-def bounds(key: Key) -> str:
-    """Unit and bounds, or the choice, in a few words."""
-    if key.plain in (int, float):
-        return f"{key.unit}, {key.limits}" if key.unit else key.limits
-    return key.allowed
 
 
 def with_comment(setting: str, comment: str) -> str:

@@ -1,5 +1,5 @@
 """The log as a table in Spark: `rumq.spark.session()`, then `spark.read.format("rumq").load(DATA_DIR)`, or
-`rumq.spark.read(spark, DATA_DIR)` to read the files of a lake natively. docs/spark.md."""
+`rumq.spark.read(spark, DATA_DIR)` to read the files of a lake natively. docs/guides/spark.md."""
 
 from __future__ import annotations
 

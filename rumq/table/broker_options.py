@@ -1,4 +1,4 @@
-"""The options of format "rumq" for reading from a broker over the network. docs/spark.md, "From other machines".
+"""The options of format "rumq" for reading from a broker over the network. docs/guides/spark.md, "From other machines".
 
 Secrets are in files, which options name, and which are read when they are used."""
 
@@ -20,9 +20,7 @@ def maybe_flight_location(said: Mapping[str, str]) -> FlightLocation | None:
     given = {name: said[name.lower()] for name in NAMES if name.lower() in said}
     if "broker" not in given:
         for name in given:
-            raise UnknownOption(
-                name, "it is for reading from a broker, .option('broker', 'grpc://host:8815')"
-            )
+            raise UnknownOption(name, "it is for reading from a broker, .option('broker', 'grpc://host:8815')")
         return None
     broker = given["broker"]
     addresses = maybe_addresses(broker)

@@ -112,7 +112,7 @@ class WrongWorker(RumqError):
         return (
             f"rumq: Spark's workers run {self.worker}, the driver runs {self.driver}: set PYSPARK_PYTHON to one "
             "Python with rumq before the session starts, or use rumq.spark.session(); executors of a cluster get one "
-            "as an archive or an image (docs/spark-cluster.md)"
+            "as an archive or an image (docs/guides/spark-cluster.md)"
         )
 
 
@@ -195,6 +195,6 @@ class RowsChanged(RumqError):
         if self.cleared:
             return f"{seen}. The progress marker is cleared: the next attempt publishes the batch from its first row"
         return (
-            f'{seen} (docs/spark.md, "Each row once"). Set onceDoubt = repeat, or clear the progress marker (an empty '
-            f"retained message to {self.topic}): the batch is then published from its first row"
+            f'{seen} (docs/guides/spark.md, "Each row once"). Set onceDoubt = repeat, or clear the progress marker (an '
+            f"empty retained message to {self.topic}): the batch is then published from its first row"
         )

@@ -9,9 +9,7 @@ from urllib.parse import urlsplit
 
 PORT = 8815
 SCHEMES = ("grpc", "grpc+tls")
-ADDRESS = (
-    "grpc://host:8815 or grpc+tls://host:8815; of a cluster those of its nodes, with commas between them"
-)
+ADDRESS = "grpc://host:8815 or grpc+tls://host:8815; of a cluster those of its nodes, with commas between them"
 
 
 @dataclass(frozen=True)
@@ -49,13 +47,7 @@ def maybe_address(text: str) -> str | None:
         port = parts.port
     except ValueError:
         return None
-    if (
-        parts.scheme not in SCHEMES
-        or not parts.hostname
-        or parts.path.strip("/")
-        or parts.query
-        or parts.username
-    ):
+    if parts.scheme not in SCHEMES or not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
         return None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}:{port or PORT}"

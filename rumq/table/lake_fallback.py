@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from commitlog import Gap
 from rumq.lake.lake_reader import MISSING, Lake, TopicRange, cut, lake_at, lost_within
 from rumq.lake.lake_reader import read as read_lake
-from rumq.lake.manifest import Partition
+from rumq.lake.manifest import LakePartition
 from rumq.table.arrow.lake_columns import array_of, needed
 
 BATCH_ROWS_MAX = 65_536
@@ -37,9 +37,7 @@ class LakeFallback(NamedTuple):
 
         raises: LakeError, OSError"""
         lake = lake_at(self.location)
-        if any(
-            lost.why == MISSING for lost in lost_within(self._partition_of(lake), gap.base_lsn, gap.next_lsn)
-        ):
+        if any(lost.why == MISSING for lost in lost_within(self._partition_of(lake), gap.base_lsn, gap.next_lsn)):
             # Exported since the manifest was read, or never.
             lake = lake_at(self.location, fresh=True)
         for lost in lost_within(self._partition_of(lake), gap.base_lsn, gap.next_lsn):
@@ -53,7 +51,7 @@ class LakeFallback(NamedTuple):
         ):  # fmt: skip
             yield from self._batches(table if self.times is None else within_times(table, self.times))
 
-    def _partition_of(self, lake: Lake) -> Partition:
+    def _partition_of(self, lake: Lake) -> LakePartition:
         return lake.manifest.partition(self.partition)
 
     def _batches(self, table: pa.Table) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -65,8 +63,7 @@ class LakeFallback(NamedTuple):
         for first, stop in cut(sizes, BATCH_ROWS_MAX, BATCH_BYTES_MAX):
             part = table.slice(first, stop - first)
             arrays = [
-                array_of(part, self.columns[name]).cast(self.schema.field(name).type)
-                for name in self.schema.names
+                array_of(part, self.columns[name]).cast(self.schema.field(name).type) for name in self.schema.names
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema), part["lsn"][-1].as_py() + 1
 

@@ -1,4 +1,4 @@
-"""The options of format "rumq" for reading, checked: an unknown option is an error. docs/spark.md.
+"""The options of format "rumq" for reading, checked: an unknown option is an error. docs/guides/spark.md.
 
 The time is an argument."""
 
@@ -80,9 +80,7 @@ class Options:
     trigger_bytes_max: int = 0  # 0: no bound
     flight_location: FlightLocation | None = None  # the broker to read from, instead of path
     lake: str = ""  # "": the one in the log's export marker, if any; "none": no lake
-    cores: int = (
-        0  # that tasks are planned for, which is no option of a query; 0: those of the planner's machine
-    )
+    cores: int = 0  # that tasks are planned for, which is no option of a query; 0: those of the planner's machine
 
 
 def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = False) -> Options:
@@ -170,9 +168,7 @@ def bound(which: str, said: Mapping[str, str], default: str, now_us: int) -> Bou
     if value == "latest" or (value == "earliest" and which == "starting"):
         return Bound(value)
     if which == "starting":
-        allowed = (
-            'earliest, latest, tail:1000 (the last of each partition), or JSON such as {"main/g1/p0": 1000}'
-        )
+        allowed = 'earliest, latest, tail:1000 (the last of each partition), or JSON such as {"main/g1/p0": 1000}'
         kind, _, count = value.partition(":")
         if kind == "tail" and count.isascii() and count.isdigit():
             return Bound(default, tail=int(count))

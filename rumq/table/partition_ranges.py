@@ -1,4 +1,4 @@
-"""A partition as one range of records, in its log and in its lake. docs/spark.md, "History".
+"""A partition as one range of records, in its log and in its lake. docs/guides/spark.md, "History".
 
 `rumq.table.scan` decides for each record, when it is read, between log and lake."""
 
@@ -9,12 +9,12 @@ from collections.abc import Collection
 from typing import NamedTuple, Protocol
 
 from commitlog import RealFiles, StoreError
-from commitlog.export_marker import exported_to
-from commitlog.log_reader import LogReader
-from commitlog.partition_view import PartitionView
+from commitlog.disk.export_marker import exported_to
+from commitlog.read.log_reader import LogReader
+from commitlog.read.partition_view import PartitionView
 from rumq.errors import RumqError
 from rumq.lake.lake_reader import Lake, files_within, find_time, lake_at
-from rumq.lake.manifest import Partition
+from rumq.lake.manifest import LakePartition
 from rumq.table.errors import BadOption
 from rumq.table.options import Options
 
@@ -61,12 +61,10 @@ def maybe_view(path: str, name: str) -> PartitionView | None:
 class PartitionRange:
     """Records first_lsn..end_lsn of one partition. location: of its lake, "" if it has none; see `PartitionView`"""
 
-    def __init__(
-        self, name: str, view: PartitionView | None, location: str = "", lake: Lake | None = None
-    ) -> None:
+    def __init__(self, name: str, view: PartitionView | None, location: str = "", lake: Lake | None = None) -> None:
         self.view, self.location, self.lake = view, location, lake
         self._name = name
-        self.exported = lake.manifest.partition(name) if lake is not None else Partition(name)
+        self.exported = lake.manifest.partition(name) if lake is not None else LakePartition(name)
         self.log_first_lsn = view.first_lsn if view is not None else self.exported.next_lsn
         self._end_lsn = view.end_lsn if view is not None else self.exported.next_lsn
         has = self.exported.next_lsn > self.exported.first_lsn

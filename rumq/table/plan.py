@@ -15,7 +15,7 @@ NO_FILTERS = PushedFilters()
 TASK_ROWS_MIN = 250_000  # for fewer rows a task's start costs more than another core saves
 
 
-class Span(NamedTuple):
+class LsnSpan(NamedTuple):
     """Records start..end of a partition."""
 
     partition: str
@@ -25,19 +25,19 @@ class Span(NamedTuple):
 
 def spans(
     options: Options, found: Sequence[ReadablePartition], pushed_filters: PushedFilters = NO_FILTERS
-) -> list[Span]:
+) -> list[LsnSpan]:
     """The spans of a batch query in these partitions. raises: BadOption, DataLoss"""
     starts, ends = starting(options, found), ending(options, found)
     for view in found:
         if starts[view.name] > ends[view.name] and (options.start.lsns or options.start.times_us):
             allowed = f"no more than where it ends, {ends[view.name]}"
             raise BadOption("startingOffsets", f"{view.name}: {starts[view.name]}", allowed)
-    whole = [(v, Span(v.name, starts[v.name], ends[v.name])) for v in found if pushed_filters.reads(v.name)]
+    whole = [(v, LsnSpan(v.name, starts[v.name], ends[v.name])) for v in found if pushed_filters.reads(v.name)]
     narrow = [narrowed(view, span, pushed_filters) for view, span in whole if span.start < span.end]
     return [span for span in narrow if span.start < span.end]
 
 
-def narrowed(view: ReadablePartition, span: Span, pushed_filters: PushedFilters) -> Span:
+def narrowed(view: ReadablePartition, span: LsnSpan, pushed_filters: PushedFilters) -> LsnSpan:
     """The part of it that the filters may want."""
     name, start, end = span
     start, end = max(start, pushed_filters.first_lsn), min(end, pushed_filters.end_lsn)
@@ -47,7 +47,7 @@ def narrowed(view: ReadablePartition, span: Span, pushed_filters: PushedFilters)
             start = max(start, view.find_time(max(first, 0)))
         if below < US_END and start < end:
             end = min(end, view.find_time(max(below, 0), behind_lost=True))
-    return Span(name, start, end)
+    return LsnSpan(name, start, end)
 
 
 def starting(options: Options, found: Sequence[ReadablePartition]) -> dict[str, int]:
@@ -124,7 +124,7 @@ def at_time(options: Options, view: ReadablePartition, time_us: int) -> int:
     return view.first_lsn
 
 
-def cut(found: Iterable[Span], partitions_min: int, records_max: int, cores: int) -> list[Span]:
+def cut(found: Iterable[LsnSpan], partitions_min: int, records_max: int, cores: int) -> list[LsnSpan]:
     """Ranges for tasks: of equal size within a span, in order.
 
     partitions_min: 0 for one per core, each of at least TASK_ROWS_MIN
@@ -141,5 +141,5 @@ def cut(found: Iterable[Span], partitions_min: int, records_max: int, cores: int
         count = span.end - span.start
         parts = -(-count // most)
         marks = [span.start + count * n // parts for n in range(parts + 1)] if parts else []
-        tasks += [Span(span.partition, a, b) for a, b in pairwise(marks) if a < b]
+        tasks += [LsnSpan(span.partition, a, b) for a, b in pairwise(marks) if a < b]
     return tasks

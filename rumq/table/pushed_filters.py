@@ -1,4 +1,4 @@
-"""Conditions of a query on topic, partition, lsn and ts that a reader applies itself. docs/spark.md, "Read"."""
+"""Conditions of a query on topic, partition, lsn and ts that a reader applies itself. docs/guides/spark.md, "Read"."""
 
 from __future__ import annotations
 

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from commitlog import Chunk, Gap
-from commitlog.partition_view import PartitionView
+from commitlog.read.partition_view import PartitionView
 from rumq.lake.lake_reader import cut as bounds
 from rumq.mqtt.topics import matches
-from rumq.table.arrow.columns import Block, Columns, TopicNames
+from rumq.table.arrow.columns import Block, Columns, RangeTopics
 from rumq.table.errors import DataLoss
 from rumq.table.lake_fallback import BATCH_BYTES_MAX, BATCH_ROWS_MAX, LakeFallback
 
 NEEDS_PUBLISHERS = {"client_id", "key"}
 Times = tuple[int, int]
+
+
+class Selection(NamedTuple):
+    """Which records of a range are wanted, and what of them.
+
+    columns: name in the schema -> name in `columns.MAKERS`; wants: a test of topics, None: all
+    times: first and end (exclusive), µs since 1970, None: all"""
+
+    columns: dict[str, str]
+    schema: pa.Schema
+    wants: Callable[[str], bool] | None = None
+    times: Times | None = None
 
 
 def topic_matcher(filters: Sequence[str], pattern: str | None) -> Callable[[str], bool] | None:
@@ -32,36 +45,41 @@ def topic_matcher(filters: Sequence[str], pattern: str | None) -> Callable[[str]
 
 
 def scan(
-    view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
-    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, fallback: LakeFallback | None = None,
-    times: Times | None = None,
-) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    view: PartitionView | None,
+    start: int,
+    end: int,
+    wanted: Selection,
+    *,
+    fail_on_data_loss: bool = True,
+    fallback: LakeFallback | None = None,
+) -> Iterator[pa.RecordBatch]:
     """Wanted records of start..end, in order.
 
-    view: None if only the lake has the partition; columns: name in the schema -> name in `columns.MAKERS`
-    fallback: for records that the log lacks; times: first and end (exclusive), µs since 1970
+    view: None if only the lake has the partition; fallback: for records that the log lacks
     raises: DataLoss for unreadable records, including those that retention removed since the plan; OSError; LakeError
     cost: memory for a few batches, whatever the range; for the lake, of one of its files
     """
-    found = scan_with_positions(
-        view, start, end, columns, schema, wants=wants, fail_on_data_loss=fail_on_data_loss, fallback=fallback,
-        times=times,
-    )  # fmt: skip
+    found = scan_with_positions(view, start, end, wanted, fail_on_data_loss=fail_on_data_loss, fallback=fallback)
     return (batch for batch, _ in found)
 
 
 def scan_with_positions(
-    view: PartitionView | None, start: int, end: int, columns: dict[str, str], schema: pa.Schema, *,
-    wants: Callable[[str], bool] | None = None, fail_on_data_loss: bool = True, fallback: LakeFallback | None = None,
-    times: Times | None = None,
-) -> Iterator[tuple[pa.RecordBatch, int]]:  # fmt: skip
+    view: PartitionView | None,
+    start: int,
+    end: int,
+    wanted: Selection,
+    *,
+    fail_on_data_loss: bool = True,
+    fallback: LakeFallback | None = None,
+) -> Iterator[tuple[pa.RecordBatch, int]]:
     """As `scan`, each batch with the lsn to resume from."""
     if view is None:
         yield from read_fallback(
             "", Gap(start, end, "the log does not have the partition"), fallback, fail_on_data_loss
         )
         return
-    topics = TopicNames(wants)
+    columns, schema, wants, times = wanted
+    topics = RangeTopics(wants)
     publishers = view.publishers(start, end) if NEEDS_PUBLISHERS & set(columns.values()) else {}
     id_bytes = lengths(publishers)
     ready: list[pa.RecordBatch] = []
@@ -112,9 +130,7 @@ def within(block: Block, times: Times) -> Block:
     return block if kept.all() else block.kept(np.flatnonzero(kept))
 
 
-def blocks(
-    view: PartitionView, start: int, end: int, wants: Callable[[str], bool] | None
-) -> Iterator[Block | Gap]:
+def blocks(view: PartitionView, start: int, end: int, wants: Callable[[str], bool] | None) -> Iterator[Block | Gap]:
     """Chunks, many small ones combined, and gaps."""
     waiting: list[Chunk] = []
     rows = size = 0

@@ -1,1 +1,1 @@
-"""Distributed tracing: W3C trace contexts and spans of sampled publishes. docs/tracing.md"""
+"""Distributed tracing: W3C trace contexts and spans of sampled publishes. docs/reference/tracing.md"""

@@ -38,9 +38,7 @@ class Trace:
         "start_us", "state", "topic", "tracer",
     )  # fmt: skip
 
-    def __init__(
-        self, tracer: Recorder, context: TraceContext, topic: str, qos: int, row: int, lsn: int
-    ) -> None:
+    def __init__(self, tracer: Recorder, context: TraceContext, topic: str, qos: int, row: int, lsn: int) -> None:
         self.tracer, self.context, self.topic, self.qos, self.row, self.lsn = (
             tracer,
             context,
@@ -76,7 +74,7 @@ class Trace:
                 end_us=max(start_us, end_us),
                 attributes={"messaging.system": "mqtt", "rumq.shard": tracer.shard, **attributes},
             )
-        )  # fmt: skip
+        )
         return span_id
 
     def end_publish(self, end_us: int, fault: str = "") -> None:
@@ -95,7 +93,7 @@ class Trace:
                 state=self.state,
                 fault=fault,
             )
-        )  # fmt: skip
+        )
 
     def replayed(self, stored: TraceContext, attributes: dict[str, Value]) -> None:
         """Tell the first span of a replay's trace, which is linked to the stored one."""

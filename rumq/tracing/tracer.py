@@ -1,7 +1,7 @@
 """The traces of a shard: which messages are traced, their contexts, and the spans of their way through the broker.
 
 Everything here is per traced message; what a turn pays for the others is in `rumq.mqtt.kernels.trace_context`. The
-record in the log has the context of its publish span. Clock and chance are arguments. docs/tracing.md"""
+record in the log has the context of its publish span. Clock and chance are arguments. docs/reference/tracing.md"""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from rumq.tracing.context import TraceContext, parsed, told_state
 from rumq.tracing.spans import SpanRing, Value
 from rumq.tracing.trace import Trace, Traced, Wire
 
-DELIVERIES_MAX = (
-    16  # spans of deliveries of one message in one shard; the others are counted in one span a turn
-)
+DELIVERIES_MAX = 16  # spans of deliveries of one message in one shard; the others are counted in one span a turn
 UNSETTLED_MAX = 256  # deliveries whose acknowledgement is waited for
 OPEN_MAX = 4096  # publishes that wait for their acknowledgement
 OPEN_US = 60_000_000  # then they are told as they are
@@ -284,9 +282,7 @@ class Tracer:
         for window, number, trace, delivery, begun_us in waiting:
             now_us = self.time_us()
             if number < window.head or window.state_of(number % 65535 + 1) == 0:
-                trace.span(
-                    "settle", begun_us, now_us, {"messaging.operation.name": "settle"}, parent=delivery
-                )
+                trace.span("settle", begun_us, now_us, {"messaging.operation.name": "settle"}, parent=delivery)
             elif now_us - begun_us < OPEN_US:
                 self._unsettled.append((window, number, trace, delivery, begun_us))
         if self.sampler is not None:

@@ -27,9 +27,7 @@ def group(name: str, **more: Any) -> dict[str, Any]:
 def test_a_group_with_members_in_several_shards_is_one_row() -> None:
     home = group("$share/g/t", members=1, behind_records=7, returned_records=2, clients=["b"])
     away = group("$share/g/t", members=2, clients=["a", "c"])
-    answer = merge(
-        "groups", {"groups": [home, group("$share/h/t")], "left_out": 0}, {"groups": [away], "left_out": 0}
-    )
+    answer = merge("groups", {"groups": [home, group("$share/h/t")], "left_out": 0}, {"groups": [away], "left_out": 0})
     first, second = answer.groups
     assert (first.members, first.behind_records, first.returned_records) == (3, 7, 2)
     assert first.clients == ["a", "b", "c"] and second.group == "$share/h/t" and answer.left_out == 0
@@ -76,7 +74,5 @@ def test_what_one_shard_refuses_is_refused() -> None:
 
 
 def test_actions_are_added_and_the_first_reason_is_kept() -> None:
-    answer = merge(
-        "reset", {"done": 1, "why": ""}, {"done": 2, "why": "shared"}, client="c", start="earliest"
-    )
+    answer = merge("reset", {"done": 1, "why": ""}, {"done": 2, "why": "shared"}, client="c", start="earliest")
     assert (answer.done, answer.why) == (3, "shared")

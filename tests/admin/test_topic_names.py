@@ -11,7 +11,7 @@ from rumq.admin import requests as q
 from rumq.admin import rows as r
 from rumq.admin.operations import TABLE, Operation
 from rumq.admin.topic_names import ANY_TOPIC, NO_TOPICS, Place, Tells, leave_out
-from rumq.gateway.endpoints import ENDPOINTS
+from rumq.gateway.contract.endpoints import ENDPOINTS
 
 DECLARED = [*TABLE, *ENDPOINTS]
 OF_TOPICS = {

@@ -1,7 +1,6 @@
 """The attack: few things, each as large as the standard allows. Topics, filters and client ids of 60 KB, a thousand of
 them, took half a gigabyte of memory and of disk in seconds. Limits count bytes as well as things."""
 
-import dataclasses
 import random
 import tracemalloc
 from collections.abc import Iterator
@@ -72,7 +71,7 @@ def test_by_default_a_topic_has_4_kib_and_a_client_id_1_kib(shard: Turned) -> No
     assert client.closed or codes(client) == [0x90]
     other = Connection(shard, "x")
     packet = wire.connect("c" * 1025)
-    shard.parts.broker.welcome(other).receive(packet, 0, len(packet))
+    shard.parts.clients.broker.welcome(other).receive(packet, 0, len(packet))
     assert other.closed
 
 
@@ -81,12 +80,10 @@ def test_by_default_a_topic_has_4_kib_and_a_client_id_1_kib(shard: Turned) -> No
     [("{}", 8000), ("a/{}/+/b/#", 6000), ("/".join(["{}", *["a"] * 31]), 2000), ("{}/" + "x" * 4000, 1000)],
     ids=["short", "usual", "deep", "long"],
 )
-def test_the_filters_of_a_session_take_no_more_memory_than_they_may(
-    shard: Turned, shape: str, count: int
-) -> None:
+def test_the_filters_of_a_session_take_no_more_memory_than_they_may(shard: Turned, shape: str, count: int) -> None:
     """The estimate is the bound that is kept, so what is taken in truth must be no more."""
-    limits = dataclasses.replace(Limits(), subscriptions_bytes_max=2 * MIB)
-    shard.parts.broker.limits = limits
+    limits = Limits(subscriptions_bytes_max=2 * MIB)
+    shard.parts.clients.broker.limits = limits
     client = Connection(shard, "s")
     said: list[int] = []
     tracemalloc.start()
@@ -102,13 +99,13 @@ def test_the_filters_of_a_session_take_no_more_memory_than_they_may(
     finally:
         tracemalloc.stop()
     assert QUOTA_EXCEEDED in said
-    session = shard.parts.broker.registry.sessions["s"]
+    session = shard.parts.clients.broker.registry.sessions["s"]
     assert 0.9 * 2 * MIB < session.asked.bytes <= 2 * MIB
     assert taken < 2.2 * MIB, f"{taken} bytes for an estimate of {session.asked.bytes}"
 
 
 def test_filters_that_are_given_back_are_free_again() -> None:
-    limits = dataclasses.replace(Limits(), subscriptions_bytes_max=10_000, wildcard_levels_max=20)
+    limits = Limits(subscriptions_bytes_max=10_000, wildcard_levels_max=20)
     chance, filters, there = random.Random(7), SubscribedFilters(), set[str]()
     shapes = ["a", "a/b/c", "a/+/c", "+/b/#", "#", "$share/g/+/x", "$log/-1h/a/+"]
     for _ in range(5000):
@@ -151,13 +148,13 @@ class Taken(Connection):
 
 
 def test_one_user_has_half_of_the_lasting_sessions_and_there_is_room_for_others(shard: Turned) -> None:
-    shard.parts.broker.limits = dataclasses.replace(Limits(), sessions_max=12)
+    shard.parts.clients.broker.limits = Limits(sessions_max=12)
     assert [lasting(shard, "eve", n) for n in range(9)] == [0] * 6 + [QUOTA_EXCEEDED] * 3
     assert [lasting(shard, "mallory", n) for n in range(4)] == [0] * 3 + [QUOTA_EXCEEDED]
     assert lasting(shard, "anna", 1) == 0
     assert lasting(shard, "eve", 3) == 0, "who has a session comes back to it"
     assert lasting(shard, "eve", 9, properties=[]) == 0, "one that ends with its connection is no lasting one"
-    assert len(shard.parts.broker.registry.sessions) == 10
+    assert len(shard.parts.clients.broker.registry.sessions) == 10
     # What ends is free again.
     for number in (2, 3):
         assert lasting(shard, "eve", number, clean=True, properties=[]) == 0
@@ -172,7 +169,7 @@ def test_sessions_are_counted_on_after_a_restart() -> None:
     before.end()
     before.store.close()
     after = Turned(files)
-    after.parts.broker.limits = dataclasses.replace(Limits(), sessions_max=6)
+    after.parts.clients.broker.limits = Limits(sessions_max=6)
     assert lasting(after, "anna", 1) == QUOTA_EXCEEDED
     assert lasting(after, "eve", 1) == 0
     after.end()
@@ -186,21 +183,21 @@ def test_a_session_that_asks_for_ever_ends_after_a_fortnight_by_default(shard: T
         assert client.connack.get(Prop.SESSION_EXPIRY) == fortnight, "MQTT 5.0, 3.2.2.3.2"
     client.link.lost("gone")
     shard.after(fortnight - 1)
-    assert "eternal" in shard.parts.broker.registry.sessions
+    assert "eternal" in shard.parts.clients.broker.registry.sessions
     shard.after(2)
-    assert "eternal" not in shard.parts.broker.registry.sessions
+    assert "eternal" not in shard.parts.clients.broker.registry.sessions
 
 
 def test_a_session_of_an_earlier_run_that_was_to_stay_for_ever_has_the_same_end() -> None:
     files = SimulatedFiles()
     before = Turned(files)
-    before.parts.broker.limits = dataclasses.replace(Limits(), session_expiry_seconds_max=0xFFFFFFFF)
+    before.parts.clients.broker.limits = Limits(session_expiry_seconds_max=0xFFFFFFFF)
     Taken(before, "eternal").link.lost("gone")
     before.settle()
     before.end()
     before.store.close()
     after = Turned(files, now_us=before.now_us + 86_400_000_000)
-    assert "eternal" in after.parts.broker.registry.sessions
+    assert "eternal" in after.parts.clients.broker.registry.sessions
     after.after(13 * 86_400 + 1)
-    assert "eternal" not in after.parts.broker.registry.sessions
+    assert "eternal" not in after.parts.clients.broker.registry.sessions
     after.end()

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from rumq.auth.authenticator import outcome
-from rumq.auth.callout import CallOut
+from rumq.auth.credentials.authenticator import outcome
+from rumq.auth.credentials.callout import CallOut
+from rumq.auth.credentials.verification_cache import VerificationCache
 from rumq.auth.errors import Denied
 from rumq.auth.identity import Credentials, Identity, Work
-from rumq.auth.verification_cache import VerificationCache
 from rumq.net.http_post import post
 from tests.broker_process import Rumqd
 from tests.conformance.peer import Peer
@@ -123,9 +123,7 @@ def test_a_redirect_is_not_followed(server: tuple[str, list[str]], status: int) 
     assert seen == [f"POST /{status} True"], "nobody else is shown the password"
 
 
-def test_a_broker_whose_server_redirects_lets_nobody_in(
-    tmp_path: Path, server: tuple[str, list[str]]
-) -> None:
+def test_a_broker_whose_server_redirects_lets_nobody_in(tmp_path: Path, server: tuple[str, list[str]]) -> None:
     url, seen = server
     told = {}
     for path in ("302", "welcome"):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import structlog
 
-from rumq.events import get_logger, setup_events
-from rumq.shards.stats.refusal_summary import ADDRESSES_MAX, TOLD_MAX, WINDOW_SECONDS, RefusalSummary
+from rumq.events.output import get_logger, setup_events
+from rumq.shards.clients.refusal_summary import ADDRESSES_MAX, TOLD_MAX, WINDOW_SECONDS, RefusalSummary
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer

@@ -3,7 +3,6 @@ message, and who publishes, and everybody behind it in the partition, waited for
 
 Visits of the filter index are counted, not time."""
 
-import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -23,9 +22,7 @@ TURN_SECONDS = 0.01
 
 @pytest.fixture
 def shard() -> Iterator[Turned]:
-    made = Turned(
-        SimulatedFiles(), limits=dataclasses.replace(Limits(), new_topic_visits_per_second_max=RATE)
-    )
+    made = Turned(SimulatedFiles(), limits=Limits(new_topic_visits_per_second_max=RATE))
     for number in range(SESSIONS):
         subscribed(made, f"g{number}", costly(number, FILTERS, LEVELS))
     yield made
@@ -60,9 +57,7 @@ def loop(shard: Turned, client: Connection, topic: str, filters: list[str], turn
     return visits(shard) - before, held
 
 
-@pytest.mark.parametrize(
-    "filters", [["+/x"], ["#"], ["TOPIC"]], ids=["matches nothing", "matches all", "exact"]
-)
+@pytest.mark.parametrize("filters", [["+/x"], ["#"], ["TOPIC"]], ids=["matches nothing", "matches all", "exact"])
 def test_a_loop_of_subscriptions_makes_no_more_work_than_its_holder_has_paid_for(
     shard: Turned, filters: list[str]
 ) -> None:

@@ -4,17 +4,16 @@ every level. Each is held against every node of every filter, which once stopped
 A session has a bound on levels behind wildcards, a turn has a bound on the nodes it looks at. Visits are counted, not
 time. Topics that are new: `test_topics_that_starve.py`."""
 
-import dataclasses
 import random
 from collections.abc import Iterator
 
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from router.groups import Groups
-from router.reader import GroupKey
-from router.subscription import Subscription
-from router.topic_matching import MATCH_VISITS
+from router.matching.groups import Groups
+from router.matching.topic_matching import MATCH_VISITS
+from router.readers.reader import GroupKey
+from router.readers.subscription import Subscription
 from rumq.mqtt.topics import matches
 from rumq.session.flow_control.limits import Limits
 from rumq.session.state.subscribed_filters import wildcard_levels
@@ -40,9 +39,7 @@ def shard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Turned]:
     monkeypatch.setattr("router.shard.VISITS_A_TURN", VISITS_A_TURN)
     made = Turned(SimulatedFiles())
     # As if the attacker had all the sessions it needs for many filters.
-    made.parts.broker.limits = dataclasses.replace(
-        Limits(), wildcard_levels_max=1 << 30, subscriptions_bytes_max=1 << 30
-    )
+    made.parts.clients.broker.limits = Limits(wildcard_levels_max=1 << 30, subscriptions_bytes_max=1 << 30)
     yield made
     made.end()
 
@@ -82,7 +79,7 @@ def test_a_session_s_filters_have_a_bound_of_levels_behind_wildcards() -> None:
     while client.has_unread or client.is_held:
         shard.turn()
     codes = [code for packet in client.take() for code in packet.codes]
-    session = shard.parts.broker.registry.sessions["greedy"]
+    session = shard.parts.clients.broker.registry.sessions["greedy"]
     assert 0x97 in codes and session.asked.wildcard_levels <= Limits().wildcard_levels_max
     # The worst that one session can have a new topic cost: its nodes behind wildcards, and the root.
     publisher, before = Connection(shard, "p"), visits(shard)
@@ -101,9 +98,7 @@ def test_what_stands_behind_a_wildcard_counts(topic_filter: str, levels: int) ->
 
 
 @pytest.mark.parametrize("qos", [0, 1])
-def test_a_turn_looks_at_a_bounded_number_of_nodes_and_nothing_is_lost_or_overtaken(
-    shard: Turned, qos: int
-) -> None:
+def test_a_turn_looks_at_a_bounded_number_of_nodes_and_nothing_is_lost_or_overtaken(shard: Turned, qos: int) -> None:
     """900 filters in three sessions: 1,700 nodes for each of four topics, with others between them."""
     topics = known_topics(shard, 4)
     greedy = [subscribed(shard, f"g{n}", costly(n, 300), 1) for n in range(3)]
@@ -164,9 +159,7 @@ def test_nobody_keeps_a_match_from_ending_by_changing_subscriptions(shard: Turne
     turns = 0
     while shard.parts.router.delivery.has_deferred() or not turns:
         asked = [("+/" * (turns % 5) + "#", 0)]
-        flapping.send(
-            wire.subscribe(1, asked) if turns % 2 == 0 else wire.unsubscribe(1, ["+/" * (turns % 5) + "#"])
-        )
+        flapping.send(wire.subscribe(1, asked) if turns % 2 == 0 else wire.unsubscribe(1, ["+/" * (turns % 5) + "#"]))
         shard.turn()
         turns += 1
         assert turns < 400
@@ -255,4 +248,4 @@ def test_filters_that_come_and_go_leave_nothing_behind(shard: Turned) -> None:
         client.say(wire.subscribe(1, [(f"{number}/+", 0)]), wire.unsubscribe(2, [f"{number}/+"]))
         client.take()
     groups = shard.parts.router.groups
-    assert not groups.local_filters and not groups.changed_filters and len(groups) == 0
+    assert not groups.local_filters.counts and not groups.local_filters.changed and len(groups) == 0

@@ -15,7 +15,7 @@ import pyarrow.flight as fl
 
 from rumq.flight.client_credentials import basic
 from rumq.flight.errors import Busy
-from rumq.flight.read_slots import ReadSlots
+from rumq.flight.serving.read_slots import ReadSlots
 from rumq.flight.tickets import Ticket
 from tests.flight.served import client_at, door_of, served, users
 from tests.spark.logs import Publisher, message, store_at, write_example

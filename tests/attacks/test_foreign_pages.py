@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.net.websocket_handshake import WebSocketOptions, answer
+from rumq.net.websocket.websocket_handshake import WebSocketOptions, answer
 from tests.broker_process import Rumqd
 
 KEY = base64.b64encode(bytes(16)).decode()
@@ -42,9 +42,7 @@ def status(host: str, origin: str | None, **options: object) -> int:
         ("192.168.1.9", "https://192.168.1.9", 101),
     ],
 )
-def test_without_a_list_only_pages_of_the_same_address_may_come(
-    host: str, origin: str | None, told: int
-) -> None:
+def test_without_a_list_only_pages_of_the_same_address_may_come(host: str, origin: str | None, told: int) -> None:
     assert status(host, origin) == told
 
 

@@ -80,9 +80,7 @@ def window_of_0(attacker: Attacker) -> None:
     sock = attacker.connect()
     sock.sendall(PREFACE + SETTINGS + b"".join(HEADERS % n for n in range(1, 200, 2)))
     sock = attacker.connect()
-    sock.sendall(
-        HEAD + b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAQAAAAA\r\n\r\n"
-    )
+    sock.sendall(HEAD + b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAQAAAAA\r\n\r\n")
 
 
 def unread(attacker: Attacker) -> None:
@@ -133,9 +131,7 @@ def attacked(port: int, misuse: Callable[[Attacker], None], is_held: Semaphore, 
 
 
 @pytest.mark.parametrize("misuse", MISUSES, ids=lambda each: each.__name__)
-def test_probes_and_right_tokens_are_answered_meanwhile(
-    gateway: Gateway, misuse: Callable[[Attacker], None]
-) -> None:
+def test_probes_and_right_tokens_are_answered_meanwhile(gateway: Gateway, misuse: Callable[[Attacker], None]) -> None:
     fresh = multiprocessing.get_context("spawn")
     is_held, is_over = fresh.Semaphore(0), fresh.Event()
     attack = fresh.Process(target=attacked, args=(gateway.port, misuse, is_held, is_over))

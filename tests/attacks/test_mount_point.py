@@ -134,7 +134,7 @@ def test_what_came_before_a_packet_that_is_refused_was_taken(broker: Rumqd) -> N
         writer.connect("w")
         writer.send(
             wire.publish("a", b"1"), wire.publish("a", b"2"), wire.frame(0x30, b"\xff\xffx"), wire.publish("a", b"3")
-        )  # fmt: skip
+        )
         assert [(p.kind, p.code) for p in writer.rest_until_end()] == [(Kind.DISCONNECT, 0x81)]
         assert reader.payloads(2) == [b"1", b"2"]
         reader.expect_silence()

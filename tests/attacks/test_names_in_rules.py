@@ -15,9 +15,7 @@ def rules(*lines: str) -> Rules:
 
 @pytest.mark.parametrize("user", ["%c", "%u", "%%", "%%c", "%c%u"])
 def test_a_mark_in_a_name_is_not_filled_in(user: str) -> None:
-    permit = rules('allow = ["publish", "subscribe"]\ntopics = ["home/%u/#"]').permit(
-        Identity(user), "victim"
-    )
+    permit = rules('allow = ["publish", "subscribe"]\ntopics = ["home/%u/#"]').permit(Identity(user), "victim")
     assert permit.may("publish", f"home/{user}/x")
     for topic in ("home/victim/x", "home/%/x", f"home/{user}victim/x"):
         assert not permit.may("publish", topic)
@@ -102,9 +100,7 @@ def test_a_name_that_begins_with_a_dollar_sign_opens_none_of_the_broker_s_own_to
     assert permit.reach("subscribe", "$SYS/#") == "none"
 
 
-@pytest.mark.parametrize(
-    ("name", "topic"), [("$SYS", "$SYS/locked"), ("$a/b", "$a/b/locked"), ("$a/b", "$a/c")]
-)
+@pytest.mark.parametrize(("name", "topic"), [("$SYS", "$SYS/locked"), ("$a/b", "$a/b/locked"), ("$a/b", "$a/c")])
 def test_a_deny_holds_for_such_a_name(name: str, topic: str) -> None:
     both = rules(
         'allow = ["subscribe"]\ntopics = ["#", "$SYS/#", "$a/#"]',

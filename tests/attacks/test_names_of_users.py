@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from rumq.auth import hashes
-from rumq.auth.authenticator import outcome
+from rumq.auth.credentials import hashes
+from rumq.auth.credentials.authenticator import outcome
+from rumq.auth.credentials.passwords import Passwords
+from rumq.auth.credentials.scram import Scram
+from rumq.auth.credentials.verification_cache import VerificationCache
 from rumq.auth.errors import Denied
 from rumq.auth.identity import Challenge, Credentials, Work
-from rumq.auth.passwords import Passwords
-from rumq.auth.scram import Scram
-from rumq.auth.verification_cache import VerificationCache
-from rumq.cli.wiring.broker_secret import make_secret, maybe_secret
+from rumq.process.listeners.broker_secret import make_secret, maybe_secret
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
@@ -70,16 +70,12 @@ def test_an_unknown_name_costs_what_known_ones_cost(monkeypatch: pytest.MonkeyPa
     users = {f"new{n}": "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2E$x" for n in range(2)}
     users |= {f"old{n}": hashes.pbkdf2_sha512(b"x", SALT, 101) for n in range(2)}
     passwords = Passwords(users, VerificationCache(0.0), SECRET)
-    found = {
-        f"nobody{n}": hashes.cost_of(checked(passwords, f"nobody{n}", b"x", monkeypatch)) for n in range(400)
-    }
+    found = {f"nobody{n}": hashes.cost_of(checked(passwords, f"nobody{n}", b"x", monkeypatch)) for n in range(400)}
     counts = Counter(found.values())
     assert counts.keys() == {"$argon2id$v=19$m=19456,t=2,p=1", "$7$101"}
     assert all(140 < count < 260 for count in counts.values())
     again = Passwords(users, VerificationCache(0.0), SECRET)
-    assert all(
-        hashes.cost_of(checked(again, name, b"y", monkeypatch)) == cost for name, cost in found.items()
-    )
+    assert all(hashes.cost_of(checked(again, name, b"y", monkeypatch)) == cost for name, cost in found.items())
     assert checked(passwords, "old1", b"x", monkeypatch) == users["old1"]
 
 

@@ -23,7 +23,7 @@ import pytest
 from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import TO_A_STRANGER, Answer, Greeting, Refused
 from rumq.cluster.replication import messages as m
-from rumq.shards.processes.client_placement import home_of
+from rumq.net.client_placement import home_of
 from tests.cli.conftest import rumqd
 from tests.cluster.live.cluster import LiveCluster, address_of
 from tests.cluster.node_tls import context
@@ -61,12 +61,9 @@ class Site:
     def ports(self) -> dict[str, tuple[str, int]]:
         """By node: of its process of shard 0."""
         flags = {
-            node.name: dict(each.split("=", 1) for each in node.command if "=" in each)
-            for node in self.live.nodes
+            node.name: dict(each.split("=", 1) for each in node.command if "=" in each) for node in self.live.nodes
         }
-        return {
-            name: (found["cluster.host"], int(found["cluster.port"]) + 1) for name, found in flags.items()
-        }
+        return {name: (found["cluster.host"], int(found["cluster.port"]) + 1) for name, found in flags.items()}
 
     def pids(self) -> dict[str, int]:
         """By node: of its process of shard 0."""
@@ -88,9 +85,7 @@ class Site:
                 until(lambda node=node: acknowledged(address_of(node), name), seconds)
 
     def told(self, event: str) -> list[dict[str, Any]]:
-        lines = [
-            line for node in self.live.nodes for line in node.logs.read_text().splitlines() if event in line
-        ]
+        lines = [line for node in self.live.nodes for line in node.logs.read_text().splitlines() if event in line]
         return [found for line in lines if (found := json.loads(line))["event"] == event]
 
 

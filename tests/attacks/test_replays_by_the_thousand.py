@@ -7,8 +7,8 @@ import pytest
 
 from router import commands as c
 from router.effects import Deliver, ReadCold
-from router.reader_turns import READERS_AT_ONCE
-from router.subscription import Subscription
+from router.readers.reader_turns import READERS_AT_ONCE
+from router.readers.subscription import Subscription
 from tests.router.world import World
 
 REPLAYS, RECORDS, WINDOW = 300, 340, 10

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rumq.auth.rules import Rules, parse
-from rumq.session.connection import listener_policy
+from rumq.session.flow_control import listener_policy
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
 from tests.faults.shard import Client, Shard
@@ -35,9 +35,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Rules:
     return found
 
 
-def subscriber(
-    shard: Shard, *topic_filters: str, properties: list[tuple[int, object]] | None = None
-) -> Client:
+def subscriber(shard: Shard, *topic_filters: str, properties: list[tuple[int, object]] | None = None) -> Client:
     client = Client(shard, "c", 5, properties=LASTING)
     client.say(wire.subscribe(1, [(each, 1) for each in topic_filters], properties=properties or []))
     return client
@@ -103,9 +101,7 @@ def topics_of(client: Client) -> set[str]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_no_way_to_another_place_brings_what_may_not_be_replayed(
-    shard: Shard, way: Callable[[Shard], Client]
-) -> None:
+def test_no_way_to_another_place_brings_what_may_not_be_replayed(shard: Shard, way: Callable[[Shard], Client]) -> None:
     publish(shard, Client(shard, "p", 5), "open/1", *(f"secret/{n}" for n in range(20)), "open/2")
     shard.settle()
     client = way(shard)

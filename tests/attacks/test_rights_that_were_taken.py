@@ -95,9 +95,7 @@ def test_new_rules_know_a_replay(broker: Rumqd, topic_filter: str) -> None:
 
 @pytest.mark.parametrize("qos", [1, 2])
 @pytest.mark.parametrize("how", ["resume", "resume after a kill"])
-def test_what_was_in_flight_is_not_sent_again_when_it_may_not_be_had(
-    broker: Rumqd, qos: int, how: str
-) -> None:
+def test_what_was_in_flight_is_not_sent_again_when_it_may_not_be_had(broker: Rumqd, qos: int, how: str) -> None:
     peer = join(broker, "away", properties=[(Prop.SESSION_EXPIRY, 1000)])
     peer.subscribe("#", qos=qos)
     with join(broker, "publisher") as publisher:

@@ -24,7 +24,7 @@ def shard() -> Iterator[Turned]:
 def finished(shard: Turned, client: Connection) -> None:
     for _ in range(4 * COUNT):
         shard.settle()
-        finding = shard.parts.replay_start
+        finding = shard.parts.delivery.replay_start
         if not client.has_unread and not client.is_held and not finding._waiting and not finding._is_running:
             return
 
@@ -38,7 +38,7 @@ def test_filters_with_the_same_start_are_one_scan(shard: Turned) -> None:
     asked = [(distinct(n, "2100-01-01T00:00:00Z"), 0) for n in range(COUNT)]
     client.send(*[wire.subscribe(1 + at, asked[at : at + 4]) for at in range(0, COUNT, 4)])
     finished(shard, client)
-    assert shard.parts.replay_start.searches < COUNT / 4
+    assert shard.parts.delivery.replay_start.searches < COUNT / 4
     assert sorted(payloads(client.take())) == [b"0", b"1", b"2", b"3"]
 
 
@@ -51,9 +51,9 @@ def test_each_client_in_turn_has_one_search(shard: Turned) -> None:
         shard.turn()
         if payloads(other.take()):
             break
-        if shard.parts.workers.reader.pending:
+        if shard.parts.writing.workers.reader.pending:
             shard.wait()
-    assert shard.parts.replay_start.searches <= 5, "it waited for one of the other's at most"
+    assert shard.parts.delivery.replay_start.searches <= 5, "it waited for one of the other's at most"
 
 
 def test_what_a_client_that_has_gone_asked_for_is_not_looked_for(shard: Turned) -> None:
@@ -64,5 +64,5 @@ def test_what_a_client_that_has_gone_asked_for_is_not_looked_for(shard: Turned) 
     client.link.lost("gone")
     finished(shard, client)
     shard.settle()
-    assert shard.parts.replay_start.searches <= 2
-    assert not shard.parts.replay_start._waiting
+    assert shard.parts.delivery.replay_start.searches <= 2
+    assert not shard.parts.delivery.replay_start._waiting

@@ -36,7 +36,7 @@ def users_in(folder: Path) -> Path:
         subprocess.run(
             [sys.executable, "-m", "rumq", "passwd", *flags, "-b", "-H", "sha512-pbkdf2", str(path), user, user],
             check=True,
-        )  # fmt: skip
+        )
     return path
 
 
@@ -56,8 +56,7 @@ def addresses(broker: Rumqd) -> dict[str, Address]:
     names = ["users", "again", "open", "site-7", "site-8"]
     broker.event("listener.bound", number=len(names))
     return {
-        name: ("127.0.0.1", bound["port"])
-        for name, bound in zip(names, broker.named("listener.bound"), strict=True)
+        name: ("127.0.0.1", bound["port"]) for name, bound in zip(names, broker.named("listener.bound"), strict=True)
     }
 
 

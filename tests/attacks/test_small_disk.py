@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.cli.broker.shutdown import STOP_SECONDS_MAX
+from rumq.process.shard.shutdown import STOP_SECONDS_MAX
 from tests.broker_process import SECONDS_MAX, Rumqd
 from tests.conformance.peer import Peer
 from tests.conformance.wire import publish
@@ -25,9 +25,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "small"
     place.mkdir()
     try:
-        subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(place)], check=True, capture_output=True
-        )
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(place)], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no file system can be mounted here")
     try:

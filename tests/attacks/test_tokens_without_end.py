@@ -7,10 +7,10 @@ from pathlib import Path
 import jwt
 import pytest
 
-from rumq.auth.authenticator import outcome
+from rumq.auth.credentials.authenticator import outcome
+from rumq.auth.credentials.tokens import Claims, Tokens, parse_keys
 from rumq.auth.errors import Denied
 from rumq.auth.identity import Credentials, Identity, Work
-from rumq.auth.tokens import Claims, Tokens, parse_keys
 from tests.broker_process import Rumqd
 from tests.conformance.peer import Peer
 from tests.fuzz.auth import SECRET, signed

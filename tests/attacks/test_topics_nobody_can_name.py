@@ -73,9 +73,7 @@ def test_a_long_subscribe_is_answered_likewise(peer: Peer) -> None:
 
 @pytest.mark.parametrize("topic", UNNAMED)
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_a_message_that_no_filter_could_name_is_refused_alone(
-    broker: Rumqd, peer: Peer, topic: str, qos: int
-) -> None:
+def test_a_message_that_no_filter_could_name_is_refused_alone(broker: Rumqd, peer: Peer, topic: str, qos: int) -> None:
     peer.subscribe("#", "+/#", "m/#")
     assert peer.publish(topic, b"lost", qos) == {0: None}.get(qos, 0x90 if peer.version == 5 else 0)
     assert told_of(broker, peer, "publish.refused")["refused"] == 1
@@ -101,9 +99,7 @@ def test_too_many_levels_at_qos_0_are_dropped_and_counted(broker: Rumqd, peer: P
 
 
 @pytest.mark.parametrize("qos", [1, 2])
-def test_an_older_client_is_not_told_that_a_message_was_taken_that_was_not(
-    address: Address, qos: int
-) -> None:
+def test_an_older_client_is_not_told_that_a_message_was_taken_that_was_not(address: Address, qos: int) -> None:
     with Peer(address, 4) as peer:
         peer.connect("deep-4")
         peer.send(wire.publish(DEEP, b"no", qos, 1, version=4))

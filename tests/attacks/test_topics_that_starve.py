@@ -3,13 +3,12 @@ Each is matched against all of the filters, and what others publish to the parti
 
 Visits of the filter index are counted, not time; `python -m bench.new_topics` has the time."""
 
-import dataclasses
 from collections.abc import Iterator
 
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from router.groups import AHEAD_VISITS
+from router.matching.groups import AHEAD_VISITS
 from rumq.session.flow_control.limits import Limits
 from rumq.shards.write_path.new_topic_budget import FREE_VISITS
 from tests.attacks.test_filters_that_blow_up import costly, new_topics, payloads, subscribed, visits
@@ -23,9 +22,7 @@ FILTERS = Limits().wildcard_levels_max // LEVELS  # of a session
 
 @pytest.fixture
 def shard() -> Iterator[Turned]:
-    made = Turned(
-        SimulatedFiles(), limits=dataclasses.replace(Limits(), new_topic_visits_per_second_max=10_000)
-    )
+    made = Turned(SimulatedFiles(), limits=Limits(new_topic_visits_per_second_max=10_000))
     yield made
     made.end()
 
@@ -90,9 +87,7 @@ def test_a_flood_goes_on_as_its_budget_refills_in_order_and_nothing_is_lost(shar
     greedy = crowd(shard, 1)
     publisher = Connection(shard, "p")
     topics = new_topics(12, LEVELS)
-    publisher.send(
-        *[wire.publish(topic, b"%d" % number, 1, 1 + number) for number, topic in enumerate(topics)]
-    )
+    publisher.send(*[wire.publish(topic, b"%d" % number, 1, 1 + number) for number, topic in enumerate(topics)])
     for _ in range(200):
         shard.settle()
         shard.monotonic += 0.1
@@ -116,7 +111,7 @@ def test_topics_that_are_known_are_taken_from_a_publisher_that_waits_for_nothing
 
 
 def test_a_turn_takes_new_topics_until_its_visits_are_used_up(shard: Turned) -> None:
-    shard.parts.broker.limits = dataclasses.replace(Limits(), new_topic_visits_per_second_max=0)
+    shard.parts.clients.broker.limits = Limits(new_topic_visits_per_second_max=0)
     crowd(shard)
     publishers, most = [Connection(shard, f"p{n}") for n in range(30)], 0
     for number, publisher in enumerate(publishers):
@@ -157,7 +152,7 @@ def test_a_disconnected_session_s_filters_cost_what_a_connected_one_s_do(connect
 
 
 def test_the_filters_of_an_address_have_a_bound_however_many_sessions_it_opens() -> None:
-    limits = dataclasses.replace(Limits(), all_wildcard_levels_max=1000)
+    limits = Limits(all_wildcard_levels_max=1000)
     shard = Turned(SimulatedFiles(), limits=limits)
     codes = []
     for number in range(4):
@@ -170,9 +165,7 @@ def test_the_filters_of_an_address_have_a_bound_however_many_sessions_it_opens()
         client.link.lost("gone")  # which frees nothing: the session stays
     assert codes.count(0) == 500 // LEVELS and set(codes) == {0, 0x97}
     why = [fields["why"] for name, fields in shard.events if name == "subscribe.refused"]
-    assert why and all(
-        "of 1000 levels from a wildcard on, and what is free is for others" in each for each in why
-    )
+    assert why and all("of 1000 levels from a wildcard on, and what is free is for others" in each for each in why)
     back = Connection(shard, "g0", clean=True)
     back.say(wire.subscribe(1, [(costly(9, 1, LEVELS)[0], 0)]))
     shard.settle()

@@ -20,8 +20,8 @@ from rumq.auth.fair_queue import (
     FairQueue,
 )
 from rumq.auth.identity import Work
-from rumq.shards.turn import auth_pool
-from rumq.shards.turn.auth_pool import AuthPool
+from rumq.shards.clients import auth_pool
+from rumq.shards.clients.auth_pool import AuthPool
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer

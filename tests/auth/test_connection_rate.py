@@ -13,9 +13,7 @@ class Door:
         self.refused: list[str] = []
         self.told: list[str] = []
         self.counts = Arrivals()
-        self.rate: ConnectionRate[str] = ConnectionRate(
-            per_second, self.counts, self.refused.append, self.told.append
-        )
+        self.rate: ConnectionRate[str] = ConnectionRate(per_second, self.counts, self.refused.append, self.told.append)
 
     def come(self, holder: str, number: int = 0) -> bool:
         return self.rate.admit(f"{holder}-{number}", holder, self.now)

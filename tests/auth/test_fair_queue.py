@@ -1,4 +1,4 @@
-"""Round robin over addresses and their users, with priority, bounds and back-off. docs/security.md."""
+"""Round robin over addresses and their users, with priority, bounds and back-off. docs/guides/security.md."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,9 +97,7 @@ def test_an_address_in_back_off_gets_a_turn_now_and_then_and_its_user_in_back_of
     assert queue.maybe_next(10.0) == "guess"
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["", "x", "y"]), st.booleans()), max_size=80)
-)
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["", "x", "y"]), st.booleans()), max_size=80))
 def test_every_item_runs_once_or_was_refused_or_shed(puts: list[tuple[str, str, bool]]) -> None:
     shed: list[str] = []
     queue: FairQueue[str] = FairQueue(1, Bounds(waiting=10, address=5, user=4, priority=3), shed.append)

@@ -1,4 +1,4 @@
-"""Clients with equal permissions share one permit, which is freed with the last of them. docs/security.md."""
+"""Clients with equal permissions share one permit, which is freed with the last of them. docs/guides/security.md."""
 
 import gc
 
@@ -15,7 +15,11 @@ def granted(*own: str, shared: tuple[str, ...] = ("plant/#",), denied: tuple[str
 
 def test_equal_permissions_are_one_object_while_somebody_has_it() -> None:
     permits = Permits(quiet=False)
-    one, same, other = permits.of(granted()), permits.of(granted()), permits.of(granted("device/7"))
+    one, same, other = (
+        permits.permit_for(granted()),
+        permits.permit_for(granted()),
+        permits.permit_for(granted("device/7")),
+    )
     assert one is same and one is not other and len(permits) == 2
     del one, same
     gc.collect()
@@ -23,13 +27,13 @@ def test_equal_permissions_are_one_object_while_somebody_has_it() -> None:
 
 
 def test_filters_of_its_own_count_beside_those_that_it_shares() -> None:
-    permit = Permits(quiet=False).of(granted("device/7"))
+    permit = Permits(quiet=False).permit_for(granted("device/7"))
     assert permit.may("publish", "plant/a") and permit.may("publish", "device/7")
     assert not permit.may("publish", "device/8") and not permit.may("retain", "plant/a")
 
 
 def test_a_deny_takes_precedence() -> None:
-    permit = Permits(quiet=True).of(granted(denied=("plant/secret/#",)))
+    permit = Permits(quiet=True).permit_for(granted(denied=("plant/secret/#",)))
     assert permit.quiet
     assert permit.may("publish", "plant/a") and not permit.may("publish", "plant/secret/a")
     assert permit.reach("publish", "plant/#") == "some"
@@ -40,7 +44,7 @@ def test_a_deny_takes_precedence() -> None:
 def test_a_replay_needs_both_permissions() -> None:
     made = granted()
     made.add(("replay",), False, ["plant/a/#"], [])
-    permit = Permits(quiet=False).of(made)
+    permit = Permits(quiet=False).permit_for(made)
     assert [permit.reach("replay", each) for each in ("plant/a/b", "plant/#", "elsewhere")] == [
         "all",
         "some",

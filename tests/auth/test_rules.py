@@ -11,9 +11,7 @@ from rumq.auth.rules import parse
 from rumq.mqtt.topics import matches
 
 LEVELS = ["a", "b", "+", "#", "$x", ""]
-TOPICS = [
-    "/".join(parts) for n in (1, 2, 3, 4) for parts in itertools.product(["a", "b", "c", "", "$x"], repeat=n)
-]
+TOPICS = ["/".join(parts) for n in (1, 2, 3, 4) for parts in itertools.product(["a", "b", "c", "", "$x"], repeat=n)]
 FILTERS = sorted(
     {
         "/".join(parts)
@@ -165,7 +163,7 @@ def test_a_decision_is_explained() -> None:
 
 @pytest.mark.parametrize("wide", ["#", "+/#"])
 def test_a_wildcard_at_the_begin_covers_no_topic_of_a_dollar_neither_in_allow_nor_in_deny(wide: str) -> None:
-    """MQTT-4.7.2-1; docs/security.md says so of rules."""
+    """MQTT-4.7.2-1; docs/guides/security.md says so of rules."""
     who = Identity("anna")
     allows = parse(f'[[rule]]\nallow = ["publish", "subscribe"]\ntopics = ["{wide}"]\n', "f").permit(who, "c")
     assert allows is not None

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 from bench.connections import Address
-from bench.load import Load
+from bench.load.load import Load
 from bench.peers.wire import Copier
 from tests.bench.frames import frame
 

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from bench.connections import publish_packet
-from bench.load import FILLER, TOPIC_BYTES, Load
+from bench.load.load import FILLER, TOPIC_BYTES, Load
 
 LOAD = Load(publishers=3, subscribers=1, topics=2)
 

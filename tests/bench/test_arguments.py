@@ -4,7 +4,7 @@ import pytest
 
 import bench.__main__
 from bench.__main__ import main
-from bench.scenarios import SCENARIOS
+from bench.suite.scenarios import SCENARIOS
 
 
 def test_list_names_every_scenario_and_peer(capsys: pytest.CaptureFixture[str]) -> None:

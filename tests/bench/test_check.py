@@ -146,9 +146,7 @@ def test_it_stops_where_the_replies_have_no_room(kernel: ModuleType) -> None:
 
 @each_form
 @given(cuts=st.lists(st.integers(0, 700), max_size=12))
-def test_however_the_stream_is_cut_the_counts_and_replies_are_the_same(
-    kernel: ModuleType, cuts: list[int]
-) -> None:
+def test_however_the_stream_is_cut_the_counts_and_replies_are_the_same(kernel: ModuleType, cuts: list[int]) -> None:
     large = b"\x30\x80\x02" + bytes(256)
     stream = b"".join(
         [frame(0, 0), frame(1, 0, qos=1, packet_id=9), large, b"\xd0\x00", frame(0, 2), frame(2, 0, qos=2),

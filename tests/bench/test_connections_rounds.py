@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.connecting import Connecting
 from bench.connections import BenchFault
-from bench.load import Load, Round
-from bench.pinging import Pinging
+from bench.load.connecting import Connecting
+from bench.load.load import Load, Round
+from bench.load.pinging import Pinging
 
 PINGS = Load(publishers=3, subscribers=0, rate=3_000)
 ALL = Round(number=1, messages=7, seconds_max=20.0, lead=0)

@@ -29,9 +29,7 @@ def test_a_process_is_woken_as_often_as_it_waits() -> None:
     before = wakes_of(os.getpid())
     read, written = os.pipe()
     for _ in range(5):
-        with subprocess.Popen(
-            [sys.executable, "-c", f"import os; os.write({written}, b'x')"], pass_fds=[written]
-        ):
+        with subprocess.Popen([sys.executable, "-c", f"import os; os.write({written}, b'x')"], pass_fds=[written]):
             os.read(read, 1)
     assert wakes_of(os.getpid()) - before >= 5
 

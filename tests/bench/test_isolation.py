@@ -17,8 +17,8 @@ from bench.isolation.neighbours import NEIGHBOURS
 from bench.isolation.picture import Panel, draw
 from bench.isolation.table import table
 from bench.isolation.task import Lived
-from bench.series import Series
-from bench.targets import load
+from bench.suite.series import Series
+from bench.suite.targets import load
 
 SECOND = 10**9
 
@@ -61,9 +61,7 @@ def test_a_timeline_has_a_gap_where_nothing_was_sent() -> None:
 
 
 def test_the_picture_has_a_panel_and_a_shade_for_each_neighbour() -> None:
-    one = Timeline(
-        begin_s=1, end_s=2, p50_us=[100, None, 90, 80], p99_us=[300, None, 9000, 200], max_us=[1] * 4
-    )
+    one = Timeline(begin_s=1, end_s=2, p50_us=[100, None, 90, 80], p99_us=[300, None, 9000, 200], max_us=[1] * 4)
     root = ET.fromstring(draw([Panel("a & b", {"rumq": one, "mosquitto": one}), Panel("c", {"rumq": one})]))
     groups = [part for part in root if part.tag.endswith("}g")]
     assert [group[0].text for group in groups] == ["a & b", "c"]
@@ -78,9 +76,7 @@ def test_the_table_says_what_was_lost_and_what_failed() -> None:
     neighbours = [NEIGHBOURS["never-reads"], NEIGHBOURS["connects"]]
     series = Series([scenario_of(one) for one in neighbours], ["rumq"])
     run = figures_of(Messages(lived({1: [100], 2: [400], 3: [100]})), TIMES)
-    series.cell("isolation-never-reads", "rumq").runs.append(
-        run | {"lost": 7, "disconnected": 0, "unacknowledged": 2}
-    )
+    series.cell("isolation-never-reads", "rumq").runs.append(run | {"lost": 7, "disconnected": 0, "unacknowledged": 2})
     series.cell("isolation-connects", "rumq").faults.append("it fell over")
     lines = table(series).splitlines()
     row = next(line for line in lines if line.startswith("a subscriber that never reads"))

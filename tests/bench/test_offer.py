@@ -5,7 +5,7 @@ from types import ModuleType
 import pytest
 
 from bench.connections import publish_packet
-from bench.load import FILLER, PAYLOAD_BYTES, STAMP_BYTES
+from bench.load.load import FILLER, PAYLOAD_BYTES, STAMP_BYTES
 from tests.bench.frames import LOAD, frame, topic_of
 from tests.kernel_forms import forms
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.load import PAYLOAD_BYTES, STAMP_BYTES
+from bench.load.load import PAYLOAD_BYTES, STAMP_BYTES
 from tests.bench.frames import frame
 from tests.kernel_forms import forms
 
@@ -135,9 +135,7 @@ def test_a_frame_that_a_socket_takes_in_pieces_is_sent_once(kernel: ModuleType) 
     start_ns = time.monotonic_ns() - 10**9
     one.run(0, 2, start_ns, FOREVER_NS)
     thread.join()
-    frames = (
-        frame(0, s, sent_ns=start_ns + s * PERIOD_NS, filler=filler, topic=b"b/00000") for s in range(2)
-    )
+    frames = (frame(0, s, sent_ns=start_ns + s * PERIOD_NS, filler=filler, topic=b"b/00000") for s in range(2))
     assert read == [b"".join(frames)]
 
 

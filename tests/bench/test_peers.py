@@ -8,21 +8,20 @@ from pathlib import Path
 import pytest
 
 from bench.connections import BenchFault
-from bench.generator import Generator
-from bench.load import Load
-from bench.measure import traffic
+from bench.load.generator import Generator
+from bench.load.load import Load
+from bench.measure.measure import traffic
 from bench.peers import PEERS
 from bench.peers.peer import DAEMONS, running, version
 from bench.peers.wire import Wire
-from bench.scenarios import SCENARIOS
+from bench.suite.scenarios import SCENARIOS
 
 INSTALLED = {
     "mosquitto": shutil.which("mosquitto", path=os.environ["PATH"] + DAEMONS),
     "nats": shutil.which("nats-server", path=os.environ["PATH"] + DAEMONS),
 }
 installed = [
-    pytest.param(name, marks=pytest.mark.skipif(not path, reason="not installed"))
-    for name, path in INSTALLED.items()
+    pytest.param(name, marks=pytest.mark.skipif(not path, reason="not installed")) for name, path in INSTALLED.items()
 ]
 
 

@@ -47,7 +47,7 @@ def test_folded_lines_of_py_spy_are_read() -> None:
     ("name", "said"),
     [
         ("__pyx_pf_4rumq_4mqtt_7kernels_6ingest_2cut", "rumq.mqtt.kernels.ingest.cut"),
-        ("__pyx_f_6router_6routes_10RouteTable_wanted_by", "router.routes.RouteTable.wanted_by"),
+        ("__pyx_f_6router_8matching_6routes_10RouteTable_wanted_by", "router.matching.routes.RouteTable.wanted_by"),
         ("_PyType_Lookup+0x1f", "_PyType_Lookup"),
         ("operator new(unsigned long)", "operator new(unsigned long)"),
     ],
@@ -66,9 +66,7 @@ def test_names_that_cython_made_are_said_as_in_python(name: str, said: str) -> N
         ("memcpy", "/usr/lib/libc.so.6", "library"),
     ],
 )
-def test_a_function_belongs_to_the_kernel_the_interpreter_rumq_or_a_library(
-    name: str, place: str, kind: str
-) -> None:
+def test_a_function_belongs_to_the_kernel_the_interpreter_rumq_or_a_library(name: str, place: str, kind: str) -> None:
     assert kind_of(name, place) == kind
 
 

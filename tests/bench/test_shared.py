@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bench import progress
-from bench.load import Load
+from bench.load.load import Load
+from bench.load.subscribe import Subscriber, heard
 from bench.progress import Progress
-from bench.subscribe import Subscriber, heard
 from tests.bench.frames import frame
 
 LOAD = Load(publishers=2, subscribers=2, spread="shared", rate=2, phase="burst")

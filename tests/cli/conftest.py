@@ -27,9 +27,7 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "rumq", *arguments]
 
 
-def rumqd(
-    *arguments: str, stdin: bytes = b"", env: dict[str, str] | None = None, cwd: Path | None = None
-) -> Ended:
+def rumqd(*arguments: str, stdin: bytes = b"", env: dict[str, str] | None = None, cwd: Path | None = None) -> Ended:
     """Run one command to its end."""
     done = subprocess.run(
         command(*arguments),

@@ -20,9 +20,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()][A-Z0-9]|\r")
 
 
 class Terminal:
-    def __init__(
-        self, *arguments: str, height: int = 24, width: int = 80, env: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, *arguments: str, height: int = 24, width: int = 80, env: dict[str, str] | None = None) -> None:
         self._master, slave = pty.openpty()
         self.before = termios.tcgetattr(slave)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
@@ -48,9 +46,7 @@ class Terminal:
             if (found := re.compile(pattern).search(text, self._heard)) is not None:
                 start, self._heard = self._heard, found.end()
                 return text[start : found.end()]
-            assert self._read(max(0.0, until - time.monotonic())), (
-                f"no {pattern!r} in {text[self._heard :][-600:]!r}"
-            )
+            assert self._read(max(0.0, until - time.monotonic())), f"no {pattern!r} in {text[self._heard :][-600:]!r}"
 
     def _read(self, seconds: float) -> bool:
         if not select.select([self._master], [], [], seconds)[0]:

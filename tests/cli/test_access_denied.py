@@ -13,9 +13,7 @@ from tests.cli.conftest import ENVIRONMENT, SECONDS_MAX, Broker, Ended, command,
 # Modes do not hold back root, unless these two capabilities are taken from it.
 CAPABILITIES = "-dac_override,-dac_read_search"
 READERS = ("log ls", "log read", "log verify", "log export", "doctor", "backup COPY")
-CASES = [(".", "ask status")] + [
-    (place, reader) for place in (".", "main", "main/g1/p0") for reader in READERS
-]
+CASES = [(".", "ask status")] + [(place, reader) for place in (".", "main", "main/g1/p0") for reader in READERS]
 
 
 @pytest.fixture
@@ -41,9 +39,7 @@ def held_back(*arguments: str, cwd: Path) -> Ended:
 
 
 @pytest.mark.parametrize(("place", "words"), CASES)
-def test_a_command_says_who_may_read_and_not_that_there_is_nothing(
-    data: Path, place: str, words: str
-) -> None:
+def test_a_command_says_who_may_read_and_not_that_there_is_nothing(data: Path, place: str, words: str) -> None:
     closed = data / place
     closed.chmod(0)
     try:

@@ -11,12 +11,12 @@ import pytest
 import trio
 import trio.testing
 
-from rumq.cli.listeners import certificate_watch
-from rumq.cli.listeners.certificate_watch import LOOK_SECONDS, CertificateWatch
-from rumq.cli.node.node_certificates import link_tls, node_tls, watched_link_tls, watched_node_tls
-from rumq.cluster.node.frame_link import LinkTls
-from rumq.config import Settings
+from rumq.cluster.node.link_handshake import LinkTls
 from rumq.errors import RumqError
+from rumq.process.certificates.node_certificates import link_tls, node_tls, watched_link_tls, watched_node_tls
+from rumq.process.listeners import certificate_watch
+from rumq.process.listeners.certificate_watch import LOOK_SECONDS, CertificateWatch
+from rumq.settings.table import Settings
 from tests.net.authorities import Authorities
 from tests.net.conftest import authorities as authorities
 
@@ -180,7 +180,7 @@ def test_nodes_show_the_new_certificate_and_keep_the_old_one_while_it_is_wrong(
 ) -> None:
     told: list[tuple[str, str]] = []
     monkeypatch.setattr(
-        "rumq.cli.node.node_certificates.tell",
+        "rumq.process.certificates.node_certificates.tell",
         lambda name, **fields: told.append((name, fields.get("why", ""))),
     )
     first = put(authorities, authorities.node("plant", "n1"), tmp_path)

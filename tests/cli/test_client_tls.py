@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from rumq.auth.hashes import pbkdf2_sha512
+from rumq.auth.credentials.hashes import pbkdf2_sha512
 from rumq.client import Outgoing, Tls, connect
 from tests.broker_process import Rumqd
 from tests.cli.conftest import Ended, rumqd
@@ -100,9 +100,7 @@ def test_a_url_says_it_all(site: Site) -> None:
 
 
 def test_the_python_client_speaks_mutual_tls(site: Site) -> None:
-    tls = Tls(
-        cafile=site.files.path("ca"), cert=site.files.path("client"), key=site.files.path("client", "key")
-    )
+    tls = Tls(cafile=site.files.path("ca"), cert=site.files.path("client"), key=site.files.path("client", "key"))
 
     async def there_and_back(version: int) -> None:
         url = f"mqtts://localhost:{site.ports[MUTUAL]}"
@@ -191,9 +189,7 @@ def test_both_ends_name_tls_on_the_plain_port(site: Site) -> None:
 def test_both_ends_name_plain_on_the_tls_port(site: Site) -> None:
     """RQD-15, the other half."""
     assert "this port speaks TLS" in site.pub(TLS).err
-    site.said(
-        "an MQTT CONNECT without TLS, and this port speaks TLS: set TLS in the client, or use the plain port"
-    )
+    site.said("an MQTT CONNECT without TLS, and this port speaks TLS: set TLS in the client, or use the plain port")
 
 
 def test_tls_at_a_websocket_port_and_the_other_way_round(site: Site) -> None:
@@ -231,13 +227,9 @@ def test_insecure_takes_another_name_but_no_other_authority(site: Site) -> None:
         (["-L", "mqtts://localhost:port/t"], "url: mqtts://localhost:port/t"),
     ],
 )
-def test_flags_that_cannot_be_are_refused_before_anything_is_sent(
-    site: Site, flags: list[str], words: str
-) -> None:
+def test_flags_that_cannot_be_are_refused_before_anything_is_sent(site: Site, flags: list[str], words: str) -> None:
     names = {"ca.key": site.files.path("client", "key")} | {
-        f"{name}.{kind}": site.files.path(name, kind)
-        for name in ("client", "server")
-        for kind in ("pem", "key")
+        f"{name}.{kind}": site.files.path(name, kind) for name in ("client", "server") for kind in ("pem", "key")
     }
 
     def filled(text: str) -> str:

@@ -35,9 +35,7 @@ def test_the_words_that_may_come(typed: tuple[str, ...], found: list[str] | None
 
 
 def test_what_is_hidden_is_not_offered() -> None:
-    assert "--for-broker" not in (words("gateway", "--") or []) and "--words" not in (
-        words("completion", "--") or []
-    )
+    assert "--for-broker" not in (words("gateway", "--") or []) and "--words" not in (words("completion", "--") or [])
 
 
 def test_contexts_are_offered_by_name(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import jwt
 import pytest
 
-from rumq.auth import hashes
-from rumq.auth.files import replace
-from tests.auth.test_scram import PASSWORD, SALT, Talk
+from rumq.auth.credentials import hashes
+from rumq.auth.credentials.files import replace
+from tests.auth.credentials.test_scram import PASSWORD, SALT, Talk
 from tests.broker_process import Rumqd
 from tests.cli.test_users import answer
 from tests.conformance import wire
@@ -48,9 +48,7 @@ def knows() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module", params=[1, 2])
-def broker(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, knows: str
-) -> Iterator[Rumqd]:
+def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, knows: str) -> Iterator[Rumqd]:
     folder = tmp_path_factory.mktemp("broker")
     replace(str(folder / "users"), f"user:{hashes.scram(PASSWORD, SALT, 4096)}\n")
     replace(str(folder / "keys"), SECRET)
@@ -178,10 +176,7 @@ def test_a_client_keeps_its_method_when_it_shows_again_who_it_is(broker: Rumqd) 
 @pytest.mark.parametrize(("method", "code"), [("GS2-KRB5", 0x8C), (METHOD, 0x87)])
 def test_what_cannot_be_answered_is_refused(broker: Rumqd, method: str, code: int) -> None:
     peer = Peer(broker.address)
-    assert (
-        peer.connect("s4", properties=[(Prop.AUTH_METHOD, method), (Prop.AUTH_DATA, b"nonsense")]).code
-        == code
-    )
+    assert peer.connect("s4", properties=[(Prop.AUTH_METHOD, method), (Prop.AUTH_DATA, b"nonsense")]).code == code
 
 
 def test_auth_where_nothing_was_asked_is_refused(broker: Rumqd) -> None:

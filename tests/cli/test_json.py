@@ -1,4 +1,6 @@
-"""What a command prints, a program can read: --json everywhere, or a reason why not. docs/cli.md has the table."""
+"""What a command prints, a program can read: --json everywhere, or a reason why not.
+
+docs/guides/cli.md has the table."""
 
 import json
 import re
@@ -33,10 +35,10 @@ def test_a_command_has_json_or_a_reason_why_not(name: str) -> None:
 
 def test_the_reasons_are_of_commands_and_documented() -> None:
     assert WITHOUT.keys() <= COMMANDS.keys()
-    text = (ROOT / "docs/cli.md").read_text()
+    text = (ROOT / "docs/guides/cli.md").read_text()
     for name in COMMANDS:
         word = "ask" if name.startswith("ask ") else name
-        assert re.search(rf"`{word}[`,. ]", text), f"docs/cli.md does not name {name}"
+        assert re.search(rf"`{word}[`,. ]", text), f"docs/guides/cli.md does not name {name}"
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("json")
     (path / "users").touch(mode=0o600)
     assert rumqd("passwd", "users", "alice", stdin=b"secret\n", cwd=path).status == 0
-    (path / "rules.toml").write_text(
-        '[[rule]]\nusers = ["alice"]\nallow = ["publish"]\ntopics = ["plant/#"]\n'
-    )
+    (path / "rules.toml").write_text('[[rule]]\nusers = ["alice"]\nallow = ["publish"]\ntopics = ["plant/#"]\n')
     (path / "rules.toml").chmod(0o600)
     return path
 
@@ -68,9 +68,7 @@ def test_a_check_says_what_is_wrong(folder: Path) -> None:
     assert good == {"ok": True, "faults": [], "warnings": [], "is_running": False}
     (bad,) = said(folder, "check", "--json", "--set", "log.linger_ms=x", status=2)
     assert not bad["ok"] and "log.linger_ms" in str(bad["faults"]) and bad["is_running"] is None
-    (bad,) = said(
-        folder, "check", "--json", "--set", "auth.rules_file=none", "--set", "listener.port=0", status=2
-    )
+    (bad,) = said(folder, "check", "--json", "--set", "auth.rules_file=none", "--set", "listener.port=0", status=2)
     assert not bad["ok"] and "none" in str(bad["faults"])
 
 

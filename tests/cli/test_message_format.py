@@ -7,9 +7,7 @@ import pytest
 from rumq.cli.message_format import ESCAPES, HELP, LETTERS, Shown, formatter
 from rumq.errors import ConfigError
 
-REPLAYED = Shown(
-    "plant/7", b"\xff1", 1, True, "2026-11-20T06:00:00Z", 7, 42, "main/0", {"content_type": "text/plain"}
-)
+REPLAYED = Shown("plant/7", b"\xff1", 1, True, "2026-11-20T06:00:00Z", 7, 42, "main/0", {"content_type": "text/plain"})
 LIVE = Shown("plant/7", "½".encode(), 0, False)
 
 
@@ -51,6 +49,4 @@ def test_an_unknown_letter_is_refused_with_those_that_are_known(template: str) -
 
 
 def test_the_help_lists_every_letter() -> None:
-    assert all(f"%{letter}  " in HELP for letter in LETTERS) and all(
-        f"\\{letter}" in HELP for letter in ESCAPES
-    )
+    assert all(f"%{letter}  " in HELP for letter in LETTERS) and all(f"\\{letter}" in HELP for letter in ESCAPES)

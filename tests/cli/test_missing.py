@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commitlog.chunk import HEADER_BYTES, maybe_header
-from commitlog.segment import SEGMENT_HEADER_BYTES, decode_segment_header
+from commitlog.format.segment import SEGMENT_HEADER_BYTES, decode_segment_header
 from tests.broker_process import Event, Rumqd
 from tests.cli.conftest import rumqd
 from tests.conformance.peer import Peer
@@ -55,9 +55,7 @@ def test_sessions_that_were_removed_are_missed_once(tmp_path: Path, knows: bool)
     said = rumqd("doctor", "--data", str(new), "--quick")
     assert said.status == 1 and "_state/g1/p0 is missing: it contained persistent sessions" in said.out
     (missed,) = started(new, "log.missing")
-    assert (
-        missed["level"] == "error" and missed["path"] == f"{new}/_state/g1/p0" and "sessions" in missed["why"]
-    )
+    assert missed["level"] == "error" and missed["path"] == f"{new}/_state/g1/p0" and "sessions" in missed["why"]
     assert started(new, "log.missing") == []
 
 

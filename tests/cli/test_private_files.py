@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from commitlog import RealFiles
-from rumq.cli.data.exposure import exposed
 from rumq.lake.folder import LocalFolder
+from rumq.process.wiring.exposure import exposed
 from tests.broker_process import Rumqd
 from tests.cli.conftest import rumqd
 from tests.conformance.peer import Peer

@@ -75,9 +75,7 @@ def test_lines_of_standard_input_are_messages(broker: Broker, topic: str) -> Non
     assert replay(broker, topic, 4, "-F", "<%p>") == "<a>\n<b>\n<>\n<last>\n"
 
 
-def test_a_file_or_all_of_standard_input_or_nothing_is_a_payload(
-    broker: Broker, topic: str, tmp_path: Path
-) -> None:
+def test_a_file_or_all_of_standard_input_or_nothing_is_a_payload(broker: Broker, topic: str, tmp_path: Path) -> None:
     (tmp_path / "payload").write_bytes(b"from\na file")
     assert pub(broker, topic, "-f", str(tmp_path / "payload"), "-q", "1").status == 0
     assert pub(broker, topic, "-s", "-q", "1", stdin=b"from\nstdin").status == 0

@@ -34,9 +34,7 @@ def test_what_is_typed_means(typed: list[str], meant: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself_with_examples(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_command_explains_itself_with_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main([command, "--help"])
     text = capsys.readouterr().out
@@ -77,9 +75,7 @@ def test_help_imports_nothing_heavy() -> None:
         "import sys; before = set(sys.modules); from rumq.cli.main import lazy_parser; "
         "lazy_parser().format_help(); print(*set(sys.modules) - before)"
     )
-    out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT
-    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     heavy = {"trio", "structlog", "msgspec", "asyncio", "socket", "importlib.metadata", "commitlog"}
     assert not heavy & set(out.stdout.split())
 

@@ -43,9 +43,7 @@ class Manager:
 
 
 @pytest.fixture(params=["a path", "an abstract name"])
-def manager(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Manager]:
+def manager(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Manager]:
     name = str(tmp_path / "notify") if request.param == "a path" else f"@rumq-test/{tmp_path}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind("\0" + name[1:] if name.startswith("@") else name)
@@ -54,9 +52,7 @@ def manager(
 
 
 @pytest.mark.parametrize("shards", [1, 2])
-def test_the_service_manager_learns_of_start_reload_and_stop(
-    manager: Manager, tmp_path: Path, shards: int
-) -> None:
+def test_the_service_manager_learns_of_start_reload_and_stop(manager: Manager, tmp_path: Path, shards: int) -> None:
     broker = Rumqd(tmp_path / "data", "--shards", str(shards))
     broker.start()
     try:

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rumq.cli.broker.setting_changes import (
-    BOUND_TO_ITS_SOCKET,
+from rumq.process.listeners.gateway_listener import with_gateway
+from rumq.process.listeners.listener_changes import Pair, paired, removed
+from rumq.process.listeners.setting_changes import (
     DIRECTORIES,
     FILES,
-    OF_A_LISTENER,
     changed_files,
     differences,
     file_digests,
@@ -18,19 +18,10 @@ from rumq.cli.broker.setting_changes import (
     need_restart,
     sections_before,
 )
-from rumq.cli.wiring.gateway_listener import with_gateway
-from rumq.cli.wiring.listener_changes import Pair, paired, removed
-from rumq.config import Data, Log, Mqtt, Settings, Stream
-from rumq.config.access import Auth, Flight, Listener
-from rumq.config.cluster import Cluster
-from rumq.config.gateway import Gateway
-from rumq.config.trace import Trace
-
-
-def test_each_key_of_a_listener_is_in_force_at_once_or_bound_to_its_socket() -> None:
-    keys = set(Listener.__struct_fields__)
-    assert keys == OF_A_LISTENER | BOUND_TO_ITS_SOCKET
-    assert not OF_A_LISTENER & BOUND_TO_ITS_SOCKET
+from rumq.settings.table import Auth, Data, Flight, Listener, Log, Mqtt, Settings, Stream
+from rumq.settings.table.cluster import Cluster
+from rumq.settings.table.gateway import Gateway
+from rumq.settings.table.trace import Trace
 
 
 def test_each_key_that_names_a_file_is_watched() -> None:
@@ -45,9 +36,7 @@ def test_each_key_that_names_a_file_is_watched() -> None:
 
 def test_keys_of_further_listeners_are_named_with_their_number() -> None:
     old = Settings(more_listeners=(Listener(port=1884),))
-    new = Settings(
-        listener=Listener(maximum_qos=1), more_listeners=(Listener(port=1884, backlog=9, anonymous="no"),)
-    )
+    new = Settings(listener=Listener(maximum_qos=1), more_listeners=(Listener(port=1884, backlog=9, anonymous="no"),))
     changed = list(differences(old, new))
     assert changed == ["listener.maximum_qos", "listener number 2.backlog", "listener number 2.anonymous"]
     assert need_restart(old, new, changed) == ["listener number 2.backlog"]
@@ -77,9 +66,7 @@ def test_listeners_come_and_go_without_a_restart_but_on_a_node(listeners: tuple[
 
 
 def test_a_listener_is_the_same_wherever_it_stands() -> None:
-    old = Settings(
-        listener=Listener(port=1), more_listeners=(Listener(port=2), Listener(port=3), Listener(port=2))
-    )
+    old = Settings(listener=Listener(port=1), more_listeners=(Listener(port=2), Listener(port=3), Listener(port=2)))
     new = Settings(
         listener=Listener(port=2, maximum_qos=0),
         more_listeners=(Listener(port=4), Listener(port=1), Listener(port=2)),

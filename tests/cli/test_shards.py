@@ -32,9 +32,7 @@ def payloads(broker: Rumqd, client_id: str, count: int) -> list[bytes]:
 
 def test_sessions_and_retained_messages_move_with_the_number_of_shards(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    broker = Rumqd(
-        data, "--set", "shards.count=1", "--set", 'stream=[{name="m", filters=["#"], partitions=3}]'
-    )
+    broker = Rumqd(data, "--set", "shards.count=1", "--set", 'stream=[{name="m", filters=["#"], partitions=3}]')
     broker.start()
     for client_id in CLIENTS:
         with Peer(broker.address) as peer:
@@ -89,9 +87,7 @@ def test_shared_groups_move_with_the_number_of_shards(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["clean", "lasting"])
-def test_wills_of_a_broker_that_was_killed_are_sent_by_one_with_other_shards(
-    tmp_path: Path, lasting: bool
-) -> None:
+def test_wills_of_a_broker_that_was_killed_are_sent_by_one_with_other_shards(tmp_path: Path, lasting: bool) -> None:
     """Also of clients whose sessions end with their connections: nothing else of those is left."""
     broker = Rumqd(tmp_path / "data", "--set", "shards.count=1")
     broker.start()

@@ -12,7 +12,7 @@ import pytest
 import trio
 import trio.testing
 
-from rumq.cli.broker import shutdown
+from rumq.process.shard import shutdown
 from tests.broker_process import Rumqd
 from tests.cli.conftest import rumqd
 from tests.conformance.peer import Ended, Peer

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rumq.cli.wiring.gateway_listener import with_gateway
-from rumq.cli.wiring.gateway_settings import check_gateway, tokens_of
-from rumq.cli.wiring.listener_policies import ListenerPolicies
-from rumq.cli.wiring.sidecars import check_flight
 from rumq.errors import ConfigError
+from rumq.process.listeners.gateway_listener import with_gateway
+from rumq.process.listeners.listener_policies import ListenerPolicies
+from rumq.process.wiring.gateway_settings import check_gateway, tokens_of
+from rumq.process.wiring.sidecars import check_flight
 from rumq.settings.load import load_settings
 from tests.broker_process import Rumqd
 from tests.cli.conftest import rumqd
@@ -48,9 +48,7 @@ def fault(path: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_a_token_with_a_user_is_refused_beside_rules_or_mounts_of_a_listener(
-    tmp_path: Path, kind: str
-) -> None:
+def test_a_token_with_a_user_is_refused_beside_rules_or_mounts_of_a_listener(tmp_path: Path, kind: str) -> None:
     path = written(tmp_path, LISTENERS[kind], "[gateway]\nport = -1")
     token(tmp_path, "desk", "--user", "anna")
     why = fault(path)

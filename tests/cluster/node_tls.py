@@ -4,10 +4,10 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from rumq.cluster.agent.leader_stream import AgentTls
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.links.node_names import NodeNames
-from rumq.cluster.node.frame_link import LinkTls
+from rumq.cluster.node.link_handshake import LinkTls
+from rumq.cluster.orders.leader_stream import AgentTls
 from tests.net.authorities import Authorities
 
 NODES = ("n1", "n2", "n3", "n0", "n5", "n6", "n9")
@@ -25,9 +25,7 @@ def pump_tls(
     """file: by default one that is good for all nodes; unnamed: certificates without names are accepted"""
     name = file or named(authorities, cluster)
     names = NodeNames(cluster, unnamed)
-    return NodeTls(
-        authorities.path(name), authorities.path(name, "key"), authorities.path(authority), names, tell
-    )
+    return NodeTls(authorities.path(name), authorities.path(name, "key"), authorities.path(authority), names, tell)
 
 
 def context(authorities: Authorities, protocol: int, file: str, authority: str = "ca") -> ssl.SSLContext:
@@ -42,16 +40,14 @@ def context(authorities: Authorities, protocol: int, file: str, authority: str =
 
 def link_tls(
     authorities: Authorities, file: str = "", authority: str = "ca", cluster: str = "c", *, unnamed: bool = False
-) -> LinkTls:  # fmt: skip
+) -> LinkTls:
     name = file or named(authorities, cluster)
     server = context(authorities, ssl.PROTOCOL_TLS_SERVER, name, authority)
     client = context(authorities, ssl.PROTOCOL_TLS_CLIENT, name, authority)
     return LinkTls(server, client, NodeNames(cluster, unnamed))
 
 
-def agent_tls(
-    authorities: Authorities, file: str = "", cluster: str = "c", authority: str = "ca"
-) -> AgentTls:
+def agent_tls(authorities: Authorities, file: str = "", cluster: str = "c", authority: str = "ca") -> AgentTls:
     """file: "-" for none"""
     name = "" if file == "-" else file or named(authorities, cluster)
     return AgentTls(context(authorities, ssl.PROTOCOL_TLS_CLIENT, name, authority), NodeNames(cluster))

@@ -1,6 +1,6 @@
 """Partitions with zeros ahead of their data, for tests."""
 
-from commitlog.partition import Partition
+from commitlog.log.partition import Partition
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import append, opened, preallocate, segments, some_records, write
 

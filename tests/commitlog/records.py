@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from commitlog import Chunk, Gap, NotInMemory, Partition, Store, StreamSpec, open_store
 from commitlog.chunk import FLAG_QOS
-from commitlog.cold_reads import publishers_in
-from commitlog.files import Files
-from commitlog.log_reader import LogReader
-from commitlog.partition_view import PartitionView
+from commitlog.disk.files import Files
+from commitlog.read.cold_reads import publishers_in
+from commitlog.read.log_reader import LogReader
+from commitlog.read.partition_view import PartitionView
 from commitlog.testing.simulated_files import SimulatedFiles
 
 NOW = 1_700_000_000_000_000
@@ -215,9 +215,7 @@ def some_records(count: int, first: int = 0) -> list[Record]:
     return [(b"t/%d" % (n % 3), b"payload %d" % n) for n in range(first, first + count)]
 
 
-def filled(
-    groups: int = 3, *, files: SimulatedFiles | None = None, durability: str = "disk"
-) -> SimulatedFiles:
+def filled(groups: int = 3, *, files: SimulatedFiles | None = None, durability: str = "disk") -> SimulatedFiles:
     """A log of so many groups of ten records in one segment, whose process was killed."""
     files = files or SimulatedFiles()
     partition = opened(files, durability=durability).partitions[0]

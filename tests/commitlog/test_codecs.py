@@ -1,4 +1,4 @@
-"""What is written is what is read: headers, aux, manifest, index, snapshot. docs/log-format.md."""
+"""What is written is what is read: headers, aux, manifest, index, snapshot. docs/reference/log-format.md."""
 
 from array import array
 
@@ -19,12 +19,17 @@ from commitlog.chunk import (
     padded,
     split_body,
 )
-from commitlog.dictionary import Snapshot, decode_snapshot, snapshot_pieces
 from commitlog.errors import Damaged
-from commitlog.index import NUMBERS_MAX, Index, decode_index, encode_index
-from commitlog.manifest import bad_lines, decode_edits, encode_edit
-from commitlog.segment import ChunkPosition, SegmentHeader, decode_segment_header, encode_segment_header
-from commitlog.topic_table import TopicRows
+from commitlog.format.manifest import bad_lines, decode_edits, encode_edit
+from commitlog.format.segment import (
+    ChunkPosition,
+    SegmentHeader,
+    decode_segment_header,
+    encode_segment_header,
+)
+from commitlog.index.dictionary import Snapshot, decode_snapshot, snapshot_pieces
+from commitlog.index.index import NUMBERS_MAX, Index, decode_index, encode_index
+from commitlog.names.topic_table import TopicRows
 
 U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)
 U62 = st.integers(0, NUMBER_MAX - 1)  # lsns and times
@@ -101,9 +106,7 @@ def test_aux_says_what_it_was_told(
     packed = b"".join(n.to_bytes(4, "little") for tag in tags for n in tag)
     raw = encode_aux(topics, publishers, packed)
     assert decode_aux(raw) == (topics, publishers, packed)
-    assert decode_aux(memoryview(b"\x63\0\1\0\3\0\0\0abc" + raw)) == (topics, publishers, packed), (
-        "unknown kinds"
-    )
+    assert decode_aux(memoryview(b"\x63\0\1\0\3\0\0\0abc" + raw)) == (topics, publishers, packed), "unknown kinds"
 
 
 def test_aux_holds_more_items_than_its_count_can_say() -> None:

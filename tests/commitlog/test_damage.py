@@ -1,4 +1,4 @@
-"""Torn tails, flipped bits, files that are lost, misplaced or cut. docs/log-format.md, "Recovery"."""
+"""Torn tails, flipped bits, files that are lost, misplaced or cut. docs/reference/log-format.md, "Recovery"."""
 
 from zlib import crc32
 
@@ -6,9 +6,9 @@ import pytest
 
 from commitlog import FormatTooNew, Gap
 from commitlog.chunk import HEADER, HEADER_BYTES, maybe_header
-from commitlog.segment import LAYOUT, SEGMENT_HEADER_BYTES, opening, walk
+from commitlog.format.segment import LAYOUT, SEGMENT_HEADER_BYTES, opening, walk
+from commitlog.read.verify import verify
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,
     NOW,

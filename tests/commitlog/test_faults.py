@@ -5,8 +5,8 @@ import errno
 import pytest
 
 from commitlog import NotWritable
+from commitlog.read.verify import verify
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,
     append,

@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 from commitlog import RealFiles
-from commitlog.files import Files
-from commitlog.log_reader import LogReader
+from commitlog.disk.files import Files
+from commitlog.read.log_reader import LogReader
+from commitlog.read.verify import verify
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.verify import verify
 from tests.commitlog.records import (
     DEAD,
     NOW,
@@ -32,15 +32,11 @@ EXPECTED = GOLDEN.parent / "v1.json"
 def history(files: Files, root: str) -> None:
     """Two partitions: sealed segments with an index, a stop and a start, a segment not sealed; QoS 2 tags."""
     for turn in range(2):
-        store = opened(
-            files, root=root, durability="process", partitions=2, segment_bytes_max=6400, seed=1000 * turn
-        )
+        store = opened(files, root=root, durability="process", partitions=2, segment_bytes_max=6400, seed=1000 * turn)
         for partition in store.partitions:
             for group in range(4):
                 first = 10 * (4 * turn + group) + partition.number
-                append(
-                    partition, some_records(10, first), NOW + 1000 * first, f"device-{group}", {3: 7 + group}
-                )
+                append(partition, some_records(10, first), NOW + 1000 * first, f"device-{group}", {3: 7 + group})
                 write(partition)
                 index(partition)
             mark(partition)
@@ -76,8 +72,7 @@ def test_version_1_is_read_as_it_was() -> None:
         found, gaps = viewed(seen)
         assert gaps == []
         said = [
-            [s.lsn, s.topic.decode(), s.offset, s.payload.decode(), s.ts, s.client_id.decode(), s.tag]
-            for s in found
+            [s.lsn, s.topic.decode(), s.offset, s.payload.decode(), s.ts, s.client_id.decode(), s.tag] for s in found
         ]
         assert said == expected[seen.name]
     assert [f for f in verify(RealFiles(), str(GOLDEN)) if f.severity != "note"] == []

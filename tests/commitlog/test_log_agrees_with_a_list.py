@@ -1,5 +1,5 @@
 """However a log is filled, stopped, killed, cut off from power and refused by its disk, it reads like a list, and what
-was committed stays. docs/log-format.md, "Recovery"."""
+was committed stays. docs/reference/log-format.md, "Recovery"."""
 
 import errno
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from commitlog.read.verify import verify
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.verify import verify
 from tests.commitlog.records import (
     NOW,
     Seen,
@@ -94,9 +94,7 @@ class LogAgreesWithAList(RuleBasedStateMachine):
         for row, (topic, payload) in enumerate(records):
             offset = self.offsets.get(topic, 0)
             self.offsets[topic] = offset + 1
-            self.model.append(
-                Seen(len(self.model), topic, offset, payload, self.now, who.encode(), tags.get(row, 0))
-            )
+            self.model.append(Seen(len(self.model), topic, offset, payload, self.now, who.encode(), tags.get(row, 0)))
 
     @rule()
     def write(self) -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from commitlog.backup import Backup, restore
-from commitlog.committed_scan import CommittedScan
-from commitlog.files import RealFiles, whole_file
-from commitlog.preallocation import PAGE, PIECE_BYTES_MIN
+from commitlog.disk.files import RealFiles, whole_file
+from commitlog.disk.preallocation import PAGE, PIECE_BYTES_MIN
+from commitlog.format.committed_scan import CommittedScan
+from commitlog.read.backup import Backup, restore
+from commitlog.read.verify import verify
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.verify import verify
 from tests.commitlog.preallocated import group, size_of, with_room
 from tests.commitlog.records import (
     everything,

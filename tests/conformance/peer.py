@@ -178,9 +178,7 @@ class Peer:
         self._last_id += 1
         return self._last_id
 
-    def subscribe(
-        self, *filters: Text | tuple[Text, int], qos: int = 0, properties: Properties = ()
-    ) -> list[int]:
+    def subscribe(self, *filters: Text | tuple[Text, int], qos: int = 0, properties: Properties = ()) -> list[int]:
         """SUBSCRIBE to each filter with `qos`, or with its own options byte; return SUBACK's codes."""
         pairs = [one if isinstance(one, tuple) else (one, qos) for one in filters]
         packet_id = self.next_id()

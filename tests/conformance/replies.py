@@ -19,8 +19,7 @@ CODES = {
 }
 REASONS = {0x1F, 0x26}
 PROPERTIES = {
-    Kind.CONNACK: {0x11, 0x12, 0x13, 0x15, 0x16, 0x1A, 0x1C, 0x21, 0x22, 0x24, 0x25, 0x27, 0x28, 0x29, 0x2A}
-    | REASONS,
+    Kind.CONNACK: {0x11, 0x12, 0x13, 0x15, 0x16, 0x1A, 0x1C, 0x21, 0x22, 0x24, 0x25, 0x27, 0x28, 0x29, 0x2A} | REASONS,
     Kind.PUBLISH: {0x01, 0x02, 0x03, 0x08, 0x09, 0x0B, 0x23, 0x26},
     Kind.DISCONNECT: {0x1C} | REASONS,  # Session Expiry Interval is the client's alone: MQTT-3.14.2-2
     Kind.AUTH: {0x15, 0x16} | REASONS,
@@ -121,9 +120,7 @@ def decode(first_byte: int, body: bytes, version: int) -> Packet:
     packet = Packet(Kind(first_byte >> 4), first_byte & 15)
     kind, reader = packet.kind, Reader(body)
     require(kind in FROM_BROKER, f"{kind.name} from a broker")
-    require(
-        kind == Kind.PUBLISH or packet.flags == FLAGS.get(kind, 0), f"flags {packet.flags} in {kind.name}"
-    )
+    require(kind == Kind.PUBLISH or packet.flags == FLAGS.get(kind, 0), f"flags {packet.flags} in {kind.name}")
     if kind == Kind.PUBLISH:
         read_publish(packet, reader, version)
     elif kind == Kind.CONNACK:

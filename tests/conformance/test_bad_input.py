@@ -73,9 +73,7 @@ def test_garbage_is_ended_or_starved(bystander: Peer, dial: Dial, topic: str, se
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_connect_with_a_flipped_byte_does_no_harm(
-    bystander: Peer, dial: Dial, topic: str, seed: int
-) -> None:
+def test_a_connect_with_a_flipped_byte_does_no_harm(bystander: Peer, dial: Dial, topic: str, seed: int) -> None:
     chance = random.Random(seed)
     data = bytearray(wire.connect(f"flip{seed}", username="u", password=b"p", will=wire.Will("flip/will")))
     data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
@@ -123,9 +121,7 @@ def test_a_length_of_256_mb_costs_no_memory_up_front(bystander: Peer, join: Dial
     expect_served(bystander, topic)
 
 
-def test_a_first_packet_of_256_mb_is_not_waited_for_in_memory(
-    bystander: Peer, dial: Dial, topic: str
-) -> None:
+def test_a_first_packet_of_256_mb_is_not_waited_for_in_memory(bystander: Peer, dial: Dial, topic: str) -> None:
     for _ in range(20):
         dial().send(b"\x10\xff\xff\xff\x7f" + wire.text("MQTT") + b"\5\2\0\0\0" + b"x" * 1000)
     expect_served(bystander, topic)

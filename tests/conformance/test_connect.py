@@ -73,9 +73,7 @@ WRONG_FLAGS = {
 
 
 @pytest.mark.parametrize("flags", WRONG_FLAGS.values(), ids=WRONG_FLAGS.keys())
-def test_without_a_will_its_qos_and_retain_must_be_zero(
-    dial: Dial, version: int, name: str, flags: int
-) -> None:
+def test_without_a_will_its_qos_and_retain_must_be_zero(dial: Dial, version: int, name: str, flags: int) -> None:
     peer = dial(version)
     peer.send(wire.connect(name, version, flags=flags))
     peer.expect_no_connection(0x81, 0x82)
@@ -123,9 +121,7 @@ def test_5_takes_a_password_without_a_user_name(dial: Dial, name: str) -> None:
     assert dial().connect(name, password=b"secret").code == 0
 
 
-def test_all_fields_of_connect_are_read_in_their_order(
-    join: Dial, version: int, name: str, topic: str
-) -> None:
+def test_all_fields_of_connect_are_read_in_their_order(join: Dial, version: int, name: str, topic: str) -> None:
     """MQTT-3.1.3-1: client identifier, will topic, will message, user name, password."""
     watcher = join(version=version)
     watcher.subscribe(topic)
@@ -135,9 +131,7 @@ def test_all_fields_of_connect_are_read_in_their_order(
 
 
 @pytest.mark.parametrize("cut", [1, 2, 5])
-def test_a_connect_whose_fields_overrun_its_length_is_malformed(
-    dial: Dial, version: int, name: str, cut: int
-) -> None:
+def test_a_connect_whose_fields_overrun_its_length_is_malformed(dial: Dial, version: int, name: str, cut: int) -> None:
     peer = dial(version)
     whole = wire.connect(name, version, username="user")
     peer.send(wire.frame(0x10, whole[2:-cut]))
@@ -151,9 +145,7 @@ def test_the_client_identifier_must_be_there(dial: Dial, version: int) -> None:
 
 
 @pytest.mark.parametrize("client_id", ["a", "0123456789abcdefghijklm", "NOPQRSTUVWXYZnopqrstuvw"])
-def test_client_identifiers_of_1_to_23_letters_and_digits_are_allowed(
-    dial: Dial, version: int, client_id: str
-) -> None:
+def test_client_identifiers_of_1_to_23_letters_and_digits_are_allowed(dial: Dial, version: int, client_id: str) -> None:
     assert dial(version).connect(client_id).code == 0
 
 
@@ -184,9 +176,7 @@ def test_311_refuses_an_empty_client_identifier_without_clean_session(dial: Dial
 
 @pytest.mark.parametrize("field", ["client id", "user name", "will topic"])
 @pytest.mark.parametrize("bad", [b"\xff\xfe", b"a\xed\xa0\x80", b"a\x00b", b"\xc0\xaf", b"\xf4\x90\x80\x80"])
-def test_the_strings_of_connect_must_be_utf8(
-    dial: Dial, version: int, name: str, field: str, bad: bytes
-) -> None:
+def test_the_strings_of_connect_must_be_utf8(dial: Dial, version: int, name: str, field: str, bad: bytes) -> None:
     peer = dial(version)
     if field == "client id":
         peer.send(wire.connect(bad, version))
@@ -212,9 +202,7 @@ def test_the_flags_of_the_fixed_header_of_connect_are_zero(dial: Dial, name: str
     peer.expect_no_connection()
 
 
-def test_nothing_after_a_refused_connect_is_processed(
-    dial: Dial, join: Dial, version: int, topic: str
-) -> None:
+def test_nothing_after_a_refused_connect_is_processed(dial: Dial, join: Dial, version: int, topic: str) -> None:
     peer = dial(version)
     bad = wire.connect("x", version, flags=0x03)
     peer.send(bad, wire.publish(topic, b"never", retain=True, version=version))

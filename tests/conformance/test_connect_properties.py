@@ -80,9 +80,7 @@ def test_a_bad_will_property_is_refused(dial: Dial, name: str, topic: str, prope
     peer.expect_no_connection(0x81, 0x82, 0x99)
 
 
-@pytest.mark.parametrize(
-    "unknown", [b"\x00\x00", b"\x04\x00", b"\x7f\x00", b"\x80\x01\x00", b"\xff\xff\x7f\x01"]
-)
+@pytest.mark.parametrize("unknown", [b"\x00\x00", b"\x04\x00", b"\x7f\x00", b"\x80\x01\x00", b"\xff\xff\x7f\x01"])
 def test_an_unknown_property_is_malformed(dial: Dial, unknown: bytes) -> None:
     peer = dial()
     head = wire.text("MQTT") + bytes([5, 2, 0, 60]) + bytes([len(unknown)]) + unknown

@@ -15,9 +15,7 @@ def test_the_broker_closes_after_a_disconnect(join: Dial, version: int) -> None:
     assert peer.rest_until_end() == []
 
 
-@pytest.mark.parametrize(
-    "form", [b"", b"\0", b"\0\0", b"\x00\x05\x11\0\0\0\0"], ids=lambda form: form.hex() or "empty"
-)
+@pytest.mark.parametrize("form", [b"", b"\0", b"\0\0", b"\x00\x05\x11\0\0\0\0"], ids=lambda form: form.hex() or "empty")
 def test_every_form_of_a_normal_disconnect_is_taken(join: Dial, form: bytes) -> None:
     """3.14.2.1: without a reason code, without a property length, with both."""
     peer = join()
@@ -25,9 +23,7 @@ def test_every_form_of_a_normal_disconnect_is_taken(join: Dial, form: bytes) -> 
     assert peer.rest_until_end() == []
 
 
-@pytest.mark.parametrize(
-    "code", [0x04, 0x80, 0x81, 0x82, 0x83, 0x90, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99]
-)
+@pytest.mark.parametrize("code", [0x04, 0x80, 0x81, 0x82, 0x83, 0x90, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99])
 def test_every_reason_a_client_may_give_is_taken(join: Dial, code: int) -> None:
     peer = join()
     peer.send(wire.disconnect(code, [(Prop.REASON_STRING, "why"), (Prop.USER_PROPERTY, ("k", "v"))]))
@@ -44,9 +40,7 @@ def test_nothing_is_processed_after_a_disconnect(join: Dial, version: int, topic
     assert watcher.payloads(1) == [b"marker"]
 
 
-def test_all_that_was_sent_before_a_disconnect_is_delivered(
-    join: Dial, version: int, topic: str, qos: int
-) -> None:
+def test_all_that_was_sent_before_a_disconnect_is_delivered(join: Dial, version: int, topic: str, qos: int) -> None:
     watcher, peer = join(version=version), join(version=version)
     watcher.subscribe(topic, qos=min(qos, 1))
     qos = min(qos, 1)
@@ -109,9 +103,7 @@ def test_without_problem_information_only_three_packets_explain(join: Dial, topi
         wire.subscribe(4, [(f"$log/nonsense/{topic}", 0)]),
     )
     answers = [peer.receive()]
-    while not {Kind.UNSUBACK, Kind.PUBACK, Kind.PUBREC, Kind.PUBCOMP, Kind.SUBACK} <= {
-        a.kind for a in answers
-    }:
+    while not {Kind.UNSUBACK, Kind.PUBACK, Kind.PUBREC, Kind.PUBCOMP, Kind.SUBACK} <= {a.kind for a in answers}:
         answers.append(peer.receive())
     peer.send(wire.subscribe(5, [("a/#/b", 0)]))
     for answer in [*answers, *peer.rest_until_end()]:
@@ -130,9 +122,7 @@ def test_a_tour_of_all_answers_finds_them_well_formed(join: Dial, version: int, 
     """`replies` refuses any packet with reserved flags, codes or properties that it may not have."""
     peer = join(version=version)
     peer.send(wire.subscribe(1, [(topic, 2)], version=version), wire.unsubscribe(2, ["x"], version=version))
-    peer.send(
-        wire.publish(topic, b"", 1, 3, version=version), wire.publish(topic, b"", 2, 4, version=version)
-    )
+    peer.send(wire.publish(topic, b"", 1, 3, version=version), wire.publish(topic, b"", 2, 4, version=version))
     peer.send(wire.ack(Kind.PUBREL, 4), wire.PINGREQ)
     kinds: list[Kind] = []
     while Kind.PINGRESP not in kinds or kinds.count(Kind.PUBLISH) < 2:

@@ -11,9 +11,7 @@ TESTED_AT_MOST = 5_000  # messages; a broker that allows more is not filled up h
 
 @pytest.mark.parametrize("qos", [1, 2])
 @pytest.mark.parametrize("limit", [1, 3])
-def test_the_broker_keeps_to_the_client_s_receive_maximum(
-    join: Dial, topic: str, qos: int, limit: int
-) -> None:
+def test_the_broker_keeps_to_the_client_s_receive_maximum(join: Dial, topic: str, qos: int, limit: int) -> None:
     """MQTT-3.3.4-9, 4.9.0-1, 4.9.0-2: no more than `limit` are on their way, however many wait."""
     peer = join(properties=[(Prop.RECEIVE_MAXIMUM, limit)])
     peer.subscribe(topic, qos=qos)
@@ -56,9 +54,7 @@ def test_what_stands_behind_a_message_without_quota_comes_once(join: Dial, topic
         other.publish(topic, b"%d" % number, 1)
         other.publish(topic, b"%d and a half" % number)
     peer = join(name, clean=False, properties=session)
-    assert peer.payloads(8) == [
-        b"%d%s" % (number, half) for number in range(4) for half in (b"", b" and a half")
-    ]
+    assert peer.payloads(8) == [b"%d%s" % (number, half) for number in range(4) for half in (b"", b" and a half")]
     peer.expect_silence()
 
 

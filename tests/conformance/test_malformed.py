@@ -18,9 +18,7 @@ FLAGS = {
 
 @pytest.mark.parametrize("flags", [0, 1, 2, 4, 8, 15])
 @pytest.mark.parametrize("packet", FLAGS.values(), ids=FLAGS.keys())
-def test_reserved_flags_have_their_value(
-    join: Dial, version: int, packet: tuple[bytes, int], flags: int
-) -> None:
+def test_reserved_flags_have_their_value(join: Dial, version: int, packet: tuple[bytes, int], flags: int) -> None:
     """MQTT-2.1.3-1, 3.6.1-1 and 3.14.1-1 (5); 2.2.2-1, 2.2.2-2, 3.6.1-1 and 3.14.1-1 (3.1.1)."""
     data, right = packet
     if flags == right:
@@ -158,9 +156,7 @@ BAD_PROPERTIES = {
     "pubrel unknown code": wire.ack(Kind.PUBREL, 1, 0x80),
     "pubcomp unknown code": wire.ack(Kind.PUBCOMP, 1, 0x10),
     "subscribe foreign": wire.subscribe(1, [("a", 0)], [(Prop.REASON_STRING, "x")]),
-    "subscribe user property not UTF-8": wire.subscribe(
-        1, [("a", 0)], [(Prop.USER_PROPERTY, (b"\xff", "v"))]
-    ),
+    "subscribe user property not UTF-8": wire.subscribe(1, [("a", 0)], [(Prop.USER_PROPERTY, (b"\xff", "v"))]),
     "disconnect foreign": wire.disconnect(0, [(Prop.CONTENT_TYPE, "x")]),
     "disconnect server reference": wire.disconnect(0, [(Prop.SERVER_REFERENCE, "x")]),
     "disconnect session expiry twice": wire.disconnect(0, [(Prop.SESSION_EXPIRY, 0)] * 2),

@@ -19,9 +19,7 @@ ALL: list[tuple[int, Value]] = [
 
 
 @pytest.mark.parametrize("one", ALL[:4], ids=lambda one: Prop(one[0]).name.lower())
-def test_a_property_reaches_the_subscriber_unaltered(
-    join: Dial, topic: str, qos: int, one: tuple[int, Value]
-) -> None:
+def test_a_property_reaches_the_subscriber_unaltered(join: Dial, topic: str, qos: int, one: tuple[int, Value]) -> None:
     """MQTT-3.3.2-4, 3.3.2-15, 3.3.2-16, 3.3.2-20."""
     peer = join()
     peer.subscribe(topic, qos=qos)
@@ -152,8 +150,6 @@ def test_a_request_is_answered_through_its_response_topic(join: Dial, topic: str
     request = answerer.message()
     tie = request.get(Prop.CORRELATION_DATA)
     assert tie is not None
-    answerer.publish(
-        str(request.get(Prop.RESPONSE_TOPIC)), b"!", 1, properties=[(Prop.CORRELATION_DATA, tie)]
-    )
+    answerer.publish(str(request.get(Prop.RESPONSE_TOPIC)), b"!", 1, properties=[(Prop.CORRELATION_DATA, tie)])
     answer = asker.message()
     assert (answer.payload, answer.get(Prop.CORRELATION_DATA)) == (b"!", b"\1\2")

@@ -7,9 +7,7 @@ from tests.conformance.conftest import Dial
 from tests.conformance.wire import Prop
 
 
-def test_a_message_too_large_for_a_client_is_skipped_as_if_it_had_been_sent(
-    join: Dial, topic: str, qos: int
-) -> None:
+def test_a_message_too_large_for_a_client_is_skipped_as_if_it_had_been_sent(join: Dial, topic: str, qos: int) -> None:
     """MQTT-3.1.2-24 and 3.1.2-25: others get it, the one goes on with the next message."""
     small, large = join(properties=[(Prop.MAXIMUM_PACKET_SIZE, 100)]), join()
     small.subscribe(topic, qos=qos)
@@ -81,9 +79,7 @@ def test_every_answer_fits_the_client_s_maximum(join: Dial, topic: str) -> None:
     peer.send(wire.subscribe(1, [(f"$log/nonsense/{topic}", 0), (topic, 1)]))
     answers = [peer.maybe_receive()]
     if answers[0] is not None and answers[0].codes:
-        peer.send(
-            wire.unsubscribe(2, ["never"]), wire.publish(topic, b"", 1, 3), wire.publish(topic, b"", 2, 4)
-        )
+        peer.send(wire.unsubscribe(2, ["never"]), wire.publish(topic, b"", 1, 3), wire.publish(topic, b"", 2, 4))
         peer.send(wire.ack(wire.Kind.PUBREL, 99), wire.frame(0x82, b"\0"))
         answers += peer.rest_until_end()
     assert len(answers) > 1 or answers == [None], "it answers, unless not even SUBACK may"

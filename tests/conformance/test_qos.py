@@ -62,9 +62,7 @@ def test_a_qos_2_delivery_goes_through_four_packets(join: Dial, version: int, to
     peer.expect_silence()
 
 
-def test_a_repeated_qos_2_publish_is_answered_again_and_delivered_once(
-    join: Dial, version: int, topic: str
-) -> None:
+def test_a_repeated_qos_2_publish_is_answered_again_and_delivered_once(join: Dial, version: int, topic: str) -> None:
     """MQTT-4.3.3-10 (5), 4.3.3-2 (3.1.1)."""
     watcher, peer = join(version=version), join(version=version)
     watcher.subscribe(topic, qos=2)
@@ -141,9 +139,7 @@ def test_a_pubrec_that_nobody_awaits_gets_pubrel_0x92(join: Dial) -> None:
 
 
 @pytest.mark.parametrize("kind", [Kind.PUBACK, Kind.PUBCOMP])
-def test_an_acknowledgement_that_nobody_awaits_does_no_harm(
-    join: Dial, version: int, topic: str, kind: Kind
-) -> None:
+def test_an_acknowledgement_that_nobody_awaits_does_no_harm(join: Dial, version: int, topic: str, kind: Kind) -> None:
     """4.13.2 leaves the connection open or ends it; others are served either way."""
     peer = join(version=version)
     peer.send(wire.ack(kind, 4321), wire.PINGREQ)

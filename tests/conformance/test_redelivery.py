@@ -31,9 +31,7 @@ def test_unacknowledged_messages_are_sent_again_with_their_identifiers_in_order(
 
 
 @pytest.mark.parametrize("qos", [1, 2])
-def test_only_what_is_unacknowledged_is_sent_again(
-    join: Dial, version: int, name: str, topic: str, qos: int
-) -> None:
+def test_only_what_is_unacknowledged_is_sent_again(join: Dial, version: int, name: str, topic: str, qos: int) -> None:
     peer = join(name, version, **lasting(version))
     peer.subscribe(topic, qos=qos)
     join(version=version).publish_all(topic, [b"1", b"2", b"3"], qos)
@@ -164,9 +162,7 @@ def test_a_publisher_s_open_qos_2_message_stays_one_over_a_reconnect(
     assert watcher.payloads(2) == [b"once", b"end"]
 
 
-def test_a_publisher_s_pubrel_is_answered_over_a_reconnect(
-    join: Dial, version: int, name: str, topic: str
-) -> None:
+def test_a_publisher_s_pubrel_is_answered_over_a_reconnect(join: Dial, version: int, name: str, topic: str) -> None:
     watcher = join(version=version)
     watcher.subscribe(topic, qos=2)
     peer = join(name, version, **lasting(version))

@@ -65,9 +65,7 @@ def test_a_message_without_retain_leaves_the_kept_one(join: Dial, version: int, 
     peer.expect_silence()
 
 
-def test_an_empty_retained_message_clears_the_kept_one_and_is_delivered(
-    join: Dial, version: int, topic: str
-) -> None:
+def test_an_empty_retained_message_clears_the_kept_one_and_is_delivered(join: Dial, version: int, topic: str) -> None:
     publisher, live = join(version=version), join(version=version)
     publisher.publish(topic, b"kept", 1, retain=True)
     live.subscribe(topic)
@@ -144,9 +142,7 @@ def test_retain_handling_1_greets_only_a_new_subscription(join: Dial, topic: str
     assert peer.payloads(1) == [b"kept"]
 
 
-def test_retain_handling_1_counts_a_subscription_that_the_session_kept(
-    join: Dial, name: str, topic: str
-) -> None:
+def test_retain_handling_1_counts_a_subscription_that_the_session_kept(join: Dial, name: str, topic: str) -> None:
     lasting = [(Prop.SESSION_EXPIRY, 60)]
     join().publish(topic, b"kept", 1, retain=True)
     peer = join(name, properties=lasting)

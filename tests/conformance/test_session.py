@@ -99,9 +99,7 @@ def test_subscriptions_are_part_of_the_session(join: Dial, version: int, name: s
     assert peer.message().payload == b"still subscribed"
 
 
-def test_subscription_options_and_identifiers_are_part_of_the_session(
-    join: Dial, name: str, topic: str
-) -> None:
+def test_subscription_options_and_identifiers_are_part_of_the_session(join: Dial, name: str, topic: str) -> None:
     peer = join(name, **lasting(5))
     peer.subscribe((topic, 0x01 | 0x04 | 0x08), properties=[(Prop.SUBSCRIPTION_ID, 77)])
     peer.leave()
@@ -129,9 +127,7 @@ def test_messages_wait_for_an_absent_session_in_order(
     peer.expect_silence()
 
 
-def test_messages_wait_for_a_session_whose_network_was_lost(
-    join: Dial, version: int, name: str, topic: str
-) -> None:
+def test_messages_wait_for_a_session_whose_network_was_lost(join: Dial, version: int, name: str, topic: str) -> None:
     peer = join(name, version, **lasting(version))
     peer.subscribe(topic, qos=1)
     peer.reset()
@@ -139,9 +135,7 @@ def test_messages_wait_for_a_session_whose_network_was_lost(
     assert join(name, version, **lasting(version)).payloads(3) == [b"1", b"2", b"3"]
 
 
-def test_messages_wait_once_though_the_session_returns_twice(
-    join: Dial, version: int, name: str, topic: str
-) -> None:
+def test_messages_wait_once_though_the_session_returns_twice(join: Dial, version: int, name: str, topic: str) -> None:
     peer = join(name, version, **lasting(version))
     peer.subscribe(topic, qos=1)
     peer.leave()
@@ -153,9 +147,7 @@ def test_messages_wait_once_though_the_session_returns_twice(
     join(name, version, **lasting(version)).expect_silence()
 
 
-def test_nothing_waits_for_a_topic_that_was_unsubscribed(
-    join: Dial, version: int, name: str, topic: str
-) -> None:
+def test_nothing_waits_for_a_topic_that_was_unsubscribed(join: Dial, version: int, name: str, topic: str) -> None:
     peer = join(name, version, **lasting(version))
     peer.subscribe(topic, f"{topic}/kept", qos=1)
     peer.unsubscribe(topic)
@@ -177,9 +169,7 @@ def test_retained_messages_outlive_every_session(join: Dial, version: int, name:
     assert watcher.message().payload == b"kept"
 
 
-def test_sessions_are_told_apart_by_client_identifier(
-    join: Dial, version: int, name: str, topic: str
-) -> None:
+def test_sessions_are_told_apart_by_client_identifier(join: Dial, version: int, name: str, topic: str) -> None:
     """MQTT-3.1.3-2; upper and lower case are different characters."""
     peer = join(f"{name}a", version, **lasting(version))
     peer.subscribe(topic, qos=1)
@@ -199,9 +189,7 @@ def test_a_second_connection_takes_the_session_over(join: Dial, version: int, na
     assert second.message().payload == b"to the second"
 
 
-def test_a_second_connection_with_clean_start_ends_the_first(
-    join: Dial, version: int, name: str, topic: str
-) -> None:
+def test_a_second_connection_with_clean_start_ends_the_first(join: Dial, version: int, name: str, topic: str) -> None:
     first = join(name, version, **lasting(version))
     first.subscribe(topic, qos=1)
     second = join(name, version, clean=True)

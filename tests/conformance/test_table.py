@@ -1,4 +1,4 @@
-"""docs/mqtt-conformance.md has a row for every numbered statement, and names only tests that are there.
+"""docs/reference/mqtt-conformance.md has a row for every numbered statement, and names only tests that are there.
 
 Source of the numbers: appendix B of MQTT 5.0 and of MQTT 3.1.1."""
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TABLE = ROOT / "docs" / "mqtt-conformance.md"
+TABLE = ROOT / "docs" / "reference" / "mqtt-conformance.md"
 # Section: its last statement. Each begins with 1, but for 2.2.1 of MQTT 5.0, which has no first.
 LAST = {
     "MQTT 5.0": """
@@ -70,9 +70,7 @@ def test_every_row_says_what_it_binds_and_what_covers_it(version: str) -> None:
     for statement, says, binds, covered in rows(version):
         assert says, statement
         assert binds in ("server", "client", "both", "sender", "receiver"), statement
-        assert TEST.search(covered) or re.match(r"client: [\w`]|not applicable because \w", covered), (
-            statement
-        )
+        assert TEST.search(covered) or re.match(r"client: [\w`]|not applicable because \w", covered), statement
         assert binds == "client" or not covered.startswith("client:"), statement
 
 

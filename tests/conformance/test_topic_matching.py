@@ -62,9 +62,7 @@ def matches(topic_filter: str, topic: str) -> bool:
 
 
 @pytest.mark.parametrize("topic_filter", MATCHES.keys())
-def test_a_filter_matches_its_topics_and_no_others(
-    join: Dial, version: int, topic: str, topic_filter: str
-) -> None:
+def test_a_filter_matches_its_topics_and_no_others(join: Dial, version: int, topic: str, topic_filter: str) -> None:
     expected = {name for name in TOPICS if matches(topic_filter, name)}
     assert expected >= MATCHES[topic_filter]
     peer, publisher = join(version=version), join(version=version)
@@ -78,9 +76,7 @@ def test_a_filter_matches_its_topics_and_no_others(
 
 
 @pytest.mark.parametrize("topic_filter", MATCHES.keys())
-def test_retained_messages_match_as_live_ones_do(
-    join: Dial, version: int, topic: str, topic_filter: str
-) -> None:
+def test_retained_messages_match_as_live_ones_do(join: Dial, version: int, topic: str, topic_filter: str) -> None:
     publisher = join(version=version)
     for name in TOPICS:
         publisher.publish(f"{topic}/{name}", b"x", 1, retain=True)
@@ -153,9 +149,7 @@ def test_a_topic_name_is_utf8(join: Dial, version: int, bad: bytes) -> None:
     peer.expect_refusal(0x81, 0x82, 0x90)
 
 
-def test_a_topic_of_the_greatest_length_is_taken_or_refused_without_harm(
-    join: Dial, version: int, topic: str
-) -> None:
+def test_a_topic_of_the_greatest_length_is_taken_or_refused_without_harm(join: Dial, version: int, topic: str) -> None:
     """MQTT-4.7.3-3: 65,535 bytes are the most that a string can hold."""
     longest = topic.ljust(65_535, "x")
     peer = join(version=version)

@@ -7,9 +7,7 @@ from tests.conformance.conftest import Dial
 from tests.conformance.wire import Kind, Prop
 
 
-def test_every_unsubscribe_is_answered_with_its_packet_identifier(
-    join: Dial, version: int, topic: str
-) -> None:
+def test_every_unsubscribe_is_answered_with_its_packet_identifier(join: Dial, version: int, topic: str) -> None:
     """Even where nothing is deleted: MQTT-3.10.4-5."""
     peer = join(version=version)
     for packet_id in (1, 77, 65_535):
@@ -87,9 +85,7 @@ def test_a_filter_must_be_utf8(join: Dial, version: int, bad: bytes) -> None:
 
 
 @pytest.mark.parametrize("qos", [1, 2])
-def test_a_delivery_begun_before_unsubscribe_is_completed(
-    join: Dial, version: int, topic: str, qos: int
-) -> None:
+def test_a_delivery_begun_before_unsubscribe_is_completed(join: Dial, version: int, topic: str, qos: int) -> None:
     """MQTT-3.10.4-3, across a reconnect: what was sent is sent again until it is acknowledged."""
     name = f"u{topic.replace('/', '')}"[-20:]
     fields = {"clean": False} | ({"properties": [(Prop.SESSION_EXPIRY, 60)]} if version == 5 else {})

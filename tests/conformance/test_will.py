@@ -21,9 +21,7 @@ def expect_no_will(watcher: Peer, other: Peer, topic: str) -> None:
     watcher.expect_silence()
 
 
-def test_a_lost_network_publishes_the_will(
-    join: Dial, watcher: Peer, version: int, name: str, topic: str
-) -> None:
+def test_a_lost_network_publishes_the_will(join: Dial, watcher: Peer, version: int, name: str, topic: str) -> None:
     join(name, version, will=Will(topic, b"lost")).close()
     assert watcher.message().payload == b"lost"
 
@@ -33,24 +31,18 @@ def test_a_reset_publishes_the_will(join: Dial, watcher: Peer, version: int, nam
     assert watcher.message().payload == b"lost"
 
 
-def test_the_will_has_its_qos(
-    join: Dial, watcher: Peer, version: int, name: str, topic: str, qos: int
-) -> None:
+def test_the_will_has_its_qos(join: Dial, watcher: Peer, version: int, name: str, topic: str, qos: int) -> None:
     join(name, version, will=Will(topic, qos=qos)).close()
     message = watcher.message()
     assert (message.qos, message.dup, message.retain) == (qos, False, False)
 
 
-def test_a_disconnect_discards_the_will(
-    join: Dial, watcher: Peer, version: int, name: str, topic: str
-) -> None:
+def test_a_disconnect_discards_the_will(join: Dial, watcher: Peer, version: int, name: str, topic: str) -> None:
     join(name, version, will=Will(topic)).leave()
     expect_no_will(watcher, join(version=version), topic)
 
 
-def test_a_client_without_a_will_leaves_none(
-    join: Dial, watcher: Peer, version: int, name: str, topic: str
-) -> None:
+def test_a_client_without_a_will_leaves_none(join: Dial, watcher: Peer, version: int, name: str, topic: str) -> None:
     """MQTT-3.1.2-12 of 3.1.1; nor does the will of an earlier connection come back."""
     join(name, version, will=Will(topic)).leave()
     join(name, version).close()
@@ -75,9 +67,7 @@ def test_a_retained_will_is_kept(join: Dial, watcher: Peer, version: int, name: 
     assert (found.payload, found.retain) == (b"kept", True)
 
 
-def test_a_will_without_retain_is_not_kept(
-    join: Dial, watcher: Peer, version: int, name: str, topic: str
-) -> None:
+def test_a_will_without_retain_is_not_kept(join: Dial, watcher: Peer, version: int, name: str, topic: str) -> None:
     join(name, version, will=Will(topic)).close()
     watcher.message()
     late = join(version=version)
@@ -97,9 +87,7 @@ def test_an_empty_retained_will_clears_what_was_retained(
     late.expect_silence()
 
 
-def test_a_protocol_error_publishes_the_will(
-    join: Dial, watcher: Peer, version: int, name: str, topic: str
-) -> None:
+def test_a_protocol_error_publishes_the_will(join: Dial, watcher: Peer, version: int, name: str, topic: str) -> None:
     peer = join(name, version, will=Will(topic, b"erred"))
     peer.send(wire.frame(0x36, wire.text("x") + b"\0\1"))
     assert watcher.message().payload == b"erred"
@@ -138,9 +126,7 @@ def test_the_subscriber_gets_its_own_will(join: Dial, version: int, name: str, t
     assert join(name, version, **fields).message().payload == (b"mine")
 
 
-def test_a_large_will_is_published_whole(
-    join: Dial, watcher: Peer, version: int, name: str, topic: str
-) -> None:
+def test_a_large_will_is_published_whole(join: Dial, watcher: Peer, version: int, name: str, topic: str) -> None:
     payload = bytes(range(256)) * 200
     join(name, version, will=Will(topic, payload)).close()
     assert watcher.message().payload == payload

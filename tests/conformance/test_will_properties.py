@@ -22,9 +22,7 @@ def test_disconnect_with_will_publishes_it(join: Dial, watcher: Peer, name: str,
 
 
 @pytest.mark.parametrize("code", [0x80, 0x82, 0x93, 0x98])
-def test_disconnect_by_an_error_publishes_the_will(
-    join: Dial, watcher: Peer, name: str, topic: str, code: int
-) -> None:
+def test_disconnect_by_an_error_publishes_the_will(join: Dial, watcher: Peer, name: str, topic: str, code: int) -> None:
     """MQTT-3.1.2-8: only DISCONNECT 0x00 removes it."""
     join(name, will=Will(topic, b"error")).leave(code)
     assert watcher.message().payload == b"error"
@@ -59,9 +57,7 @@ def test_a_will_delay_is_not_waited_for_when_the_session_ends_at_once(
     assert watcher.message().payload == b"now"
 
 
-def test_a_delayed_will_is_forgotten_when_the_client_resumes(
-    join: Dial, watcher: Peer, name: str, topic: str
-) -> None:
+def test_a_delayed_will_is_forgotten_when_the_client_resumes(join: Dial, watcher: Peer, name: str, topic: str) -> None:
     """MQTT-3.1.3-9."""
     will = Will(topic, b"never", properties=[(Prop.WILL_DELAY, 600)])
     join(name, will=will, properties=[(Prop.SESSION_EXPIRY, 600)]).close()
@@ -81,9 +77,7 @@ def test_a_delayed_will_goes_out_when_a_clean_start_ends_its_session(
     assert watcher.message().payload == b"session ended"
 
 
-def test_a_take_over_that_resumes_cancels_a_delayed_will(
-    join: Dial, watcher: Peer, name: str, topic: str
-) -> None:
+def test_a_take_over_that_resumes_cancels_a_delayed_will(join: Dial, watcher: Peer, name: str, topic: str) -> None:
     """3.1.4: with a Will Delay above 0 the new connection arrives within it."""
     will = Will(topic, b"never", properties=[(Prop.WILL_DELAY, 600)])
     join(name, will=will, properties=[(Prop.SESSION_EXPIRY, 600)])

@@ -173,9 +173,7 @@ def subscribe(
     return frame(0x82, head + b"".join(text(name) + bytes([options]) for name, options in filters))
 
 
-def unsubscribe(
-    packet_id: int, filters: Iterable[Text], properties: Properties = (), version: int = 5
-) -> bytes:
+def unsubscribe(packet_id: int, filters: Iterable[Text], properties: Properties = (), version: int = 5) -> bytes:
     head = u16(packet_id) + (properties_of(properties) if version >= 5 else b"")
     return frame(0xA2, head + b"".join(text(name) for name in filters))
 

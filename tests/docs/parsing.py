@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rumq.cli.main import build_parser, normalize_arguments
-from rumq.gateway.openapi import description
+from rumq.gateway.contract.openapi import description
 from rumq.settings.keys import KEYS, LISTENER, STREAM, VARIABLES
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ REST = {
 OTHERS = {
     "apt", "apt-get", "awk", "cat", "cd", "chmod", "cp", "curl", "date", "cut", "diff", "do", "docker", "done", "echo",
     "etcdctl", "export", "git", "grep", "head", "helm", "install", "journalctl", "jq", "kill", "kubectl", "ls",
-    "mkdir", "mkdocs", "mosquitto_pub", "mosquitto_sub", "mv", "openssl", "perl", "pgrep", "pip", "printf",
+    "mkdir", "mosquitto_pub", "mosquitto_sub", "mv", "openssl", "perl", "pgrep", "pip", "printf",
     "prometheus", "promtool", "python3", "read", "rm", "scp", "sed", "set", "sha256sum", "sleep", "sort", "source",
     "ssh", "sudo", "systemctl", "systemd-analyze", "systemd-sysusers", "systemd-tmpfiles", "tail", "tee", "tar",
     "test", "touch", "tr", "true", "until", "venv-pack", "wait", "wc",

@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from rumq.cli.main import build_parser, normalize_arguments
+from rumq.cli.page_access import add_page
 from rumq.cli.setting_flags import loaded_settings
-from rumq.config import Settings
 from rumq.errors import RumqError
+from rumq.settings.table import Settings
 from tests.docs.blocks import OUTPUT, PYTHON, ROOT, commands_in
 
 SECONDS_MAX = 60.0  # for one thing that is waited for
@@ -63,9 +64,7 @@ class Broker(Background):
         self.wait(lambda said: '"broker.ready"' in said)
         for port, protocol in ((self.settings.gateway.port, "http"), (self.settings.flight.port, "flight")):
             if port:
-                self.wait(
-                    lambda said, protocol=protocol: f'"protocol": "{protocol}"' in said.replace('":"', '": "')
-                )  # type: ignore[misc]
+                self.wait(lambda said, protocol=protocol: f'"protocol": "{protocol}"' in said.replace('":"', '": "'))  # type: ignore[misc]
 
     def collides(self, settings: Settings) -> bool:
         ports = {listener.port for listener in self.settings.listeners}
@@ -118,11 +117,7 @@ class Terminal:
         self.last += self.ended("\n".join(together))
         if re.search(r"^kill (?!-HUP)", text, re.M):
             for each in self.lasting:
-                if (
-                    isinstance(each, Broker)
-                    and each.process.poll() is None
-                    and each.settings.data.dir in text
-                ):
+                if isinstance(each, Broker) and each.process.poll() is None and each.settings.data.dir in text:
                     each.wait_until_ended()
 
     def ended(self, text: str) -> str:
@@ -173,7 +168,10 @@ class Terminal:
         here = os.getcwd()
         os.chdir(self.ended("pwd").strip())
         try:
-            return loaded_settings(parsed(words)).settings
+            args = parsed(words)
+            if args.page:
+                add_page(args)
+            return loaded_settings(args).settings
         finally:
             os.chdir(here)
 
@@ -249,11 +247,7 @@ def is_subscriber(words: list[str]) -> bool:
 
 def is_lasting(words: list[str]) -> bool:
     """Others that run until somebody ends them."""
-    return (
-        words[0] == "prometheus"
-        or words[1:2] == ["mirror"]
-        or (words[1:2] == ["top"] and "--once" not in words)
-    )
+    return words[0] == "prometheus" or words[1:2] == ["mirror"] or (words[1:2] == ["top"] and "--once" not in words)
 
 
 def split_lasting(command: str) -> tuple[str, str]:
@@ -275,9 +269,7 @@ def private_places(folder: Path) -> None:
     """What the page writes to /etc, /var/lib, /mnt and /opt is its own."""
     for each in {"/tmp", str(folder)}:
         subprocess.run(["mount", "--bind", each, each], check=True)
-    subprocess.run(
-        ["mount", "-o", "remount,bind,ro", "/"], check=True
-    )  # the machine and the tree stay as they are
+    subprocess.run(["mount", "-o", "remount,bind,ro", "/"], check=True)  # the machine and the tree stay as they are
     layers = folder / ".layers"
     layers.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", layers], check=True)

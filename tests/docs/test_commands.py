@@ -37,9 +37,7 @@ UNSHARE = ("unshare", "--net", "--pid", "--mount", "--fork", "--kill-child", "--
 
 def reason_of(block: Block) -> str | Elsewhere | None:
     """Why a block is not run here; None if it is."""
-    return next(
-        (why for page, start, why in NOT_RUN if page == block.page and start in ("", *starts(block))), None
-    )
+    return next((why for page, start, why in NOT_RUN if page == block.page and start in ("", *starts(block))), None)
 
 
 def starts(block: Block) -> Iterator[str]:
@@ -117,9 +115,7 @@ def run_in(steps: list[tuple[str, str, str]], folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    "block", [block for block in BLOCKS if block.language == SHELL], ids=lambda block: block.name
-)
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == SHELL], ids=lambda block: block.name)
 def test_what_a_command_names_exists(block: Block) -> None:
     commands = commands_in(block.text)
     assert [fault for command in commands for fault in (*faults_in(command), *variable_faults(command))] == []
@@ -142,9 +138,7 @@ def test_a_block_that_is_not_run_is_on_the_list_and_the_list_has_no_other() -> N
 def test_what_is_not_marked_as_commands_has_none() -> None:
     """A block without a language is output or a drawing: commands in it would be run by nobody."""
     hidden = [
-        block.name
-        for block in BLOCKS
-        if block.language == OTHER and block.text.startswith(("rumqd ", "$ ", "curl "))
+        block.name for block in BLOCKS if block.language == OTHER and block.text.startswith(("rumqd ", "$ ", "curl "))
     ]
     assert hidden == []
 
@@ -182,9 +176,7 @@ RUNS = [
         ([(SHELL, "c", "rumqd run --data d --set mqtt.no_such=1")], "c:"),
     ],
 )
-def test_a_page_whose_commands_fail_is_seen(
-    added: list[tuple[str, str, str]], said: str, tmp_path: Path
-) -> None:
+def test_a_page_whose_commands_fail_is_seen(added: list[tuple[str, str, str]], said: str, tmp_path: Path) -> None:
     if not can_be_alone():
         pytest.skip("namespaces need root and unshare")
     steps = added or RUNS

@@ -12,7 +12,7 @@ from tests.docs.blocks import ROOT, pages
 from tests.docs.parsing import rest_faults, variable_faults
 
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-EVENTS = set(re.findall(r"`(\w+\.\w+)`", (ROOT / "docs/events.md").read_text()))
+EVENTS = set(re.findall(r"`(\w+\.\w+)`", (ROOT / "docs/reference/events.md").read_text()))
 COMMANDS = next(action for action in build_parser()._actions if action.metavar == "COMMAND").choices
 FILE_ENDINGS = {"json", "md", "pem", "py", "sock", "toml", "yaml"}
 KEY = re.compile(rf"({'|'.join(SECTIONS)}|stream)\.([a-z_]+)")
@@ -43,16 +43,10 @@ def test_what_the_prose_names_exists(page: Path) -> None:
     assert list(faults(page.read_text())) == []
 
 
-@pytest.mark.parametrize(
-    "span", ["rumqd nosuch a", "log.no_such_key = 1", "GET /api/v1/nosuch", "RUMQ_LOG_NO_SUCH"]
-)
+@pytest.mark.parametrize("span", ["rumqd nosuch a", "log.no_such_key = 1", "GET /api/v1/nosuch", "RUMQ_LOG_NO_SUCH"])
 def test_what_does_not_exist_is_seen(span: str) -> None:
     assert list(faults(f"see `{span}`"))
     assert (
-        list(
-            faults(
-                "see `rumqd ask status`, `log.durability`, `log.gap`, `/api/v1/status`, `RUMQ_LOG_DURABILITY`"
-            )
-        )
+        list(faults("see `rumqd ask status`, `log.durability`, `log.gap`, `/api/v1/status`, `RUMQ_LOG_DURABILITY`"))
         == []
     )

@@ -17,9 +17,7 @@ class Part(NamedTuple):
 
 
 PARTS = [
-    Part(
-        "kill -9 at random times and at each kind of file system call", ("tests/faults/kill/test_kills.py",)
-    ),
+    Part("kill -9 at random times and at each kind of file system call", ("tests/faults/kill/test_kills.py",)),
     Part("kill -9 of one shard of several, and of all", ("tests/faults/kill/test_shards.py",)),
     Part("a live cluster: nodes, shards, etcd killed, paused, cut off", ("tests/cluster/live/test_live.py",)),
     Part("several shards under a seeded simulation", ("tests/simulation/test_simulation.py",)),

@@ -7,10 +7,10 @@ from random import Random
 from zlib import crc32
 
 from commitlog.chunk import HEADER_BYTES
-from commitlog.dictionary import HEAD as SNAPSHOT_HEAD
-from commitlog.index import HEAD as INDEX_HEAD
-from commitlog.manifest import encode_edit
-from commitlog.segment import SEGMENT_HEADER_BYTES
+from commitlog.format.manifest import encode_edit
+from commitlog.format.segment import SEGMENT_HEADER_BYTES
+from commitlog.index.dictionary import HEAD as SNAPSHOT_HEAD
+from commitlog.index.index import HEAD as INDEX_HEAD
 
 WILD = (
     0,
@@ -84,9 +84,7 @@ def chunk_rows(chance: Random, content: bytes, at: int, rows_len: int, body_len:
     parts = ((start, rows_len), (start + rows_len, frames_len))
     parts = (*parts, (start + rows_len + frames_len, body_len - rows_len - frames_len))
     for number, (first, size) in enumerate(parts):
-        out[at + 68 + 4 * number : at + 72 + 4 * number] = crc32(out[first : first + size]).to_bytes(
-            4, "little"
-        )
+        out[at + 68 + 4 * number : at + 72 + 4 * number] = crc32(out[first : first + size]).to_bytes(4, "little")
     out[at + 124 : at + 128] = crc32(out[at : at + 124]).to_bytes(4, "little")
     return bytes(out)
 
@@ -94,9 +92,7 @@ def chunk_rows(chance: Random, content: bytes, at: int, rows_len: int, body_len:
 def segment_header(chance: Random, content: bytes) -> bytes:
     out = bytearray(content)
     number_put(chance, out, 12, 160)
-    out[SEGMENT_HEADER_BYTES - 4 : SEGMENT_HEADER_BYTES] = crc32(out[: SEGMENT_HEADER_BYTES - 4]).to_bytes(
-        4, "little"
-    )
+    out[SEGMENT_HEADER_BYTES - 4 : SEGMENT_HEADER_BYTES] = crc32(out[: SEGMENT_HEADER_BYTES - 4]).to_bytes(4, "little")
     return bytes(out)
 
 

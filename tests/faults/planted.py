@@ -11,7 +11,7 @@ CALLS = "tests/faults/test_failing_calls.py"
 FULL = "tests/faults/test_full_disk.py"
 CLOCKS = "tests/faults/test_clocks.py"
 MUTATED = "tests/faults/test_mutated_files.py"
-ROOM = "tests/commitlog/test_preallocation.py"
+ROOM = "tests/commitlog/disk/test_preallocation.py"
 BACKLOG = "tests/shards/delivery/test_backlog_costs.py"
 
 
@@ -27,14 +27,14 @@ PLANTED = [
     # What is on disk before something is said
     Planted(
         "a group is acknowledged without a sync",
-        "commitlog/write_group.py",
+        "commitlog/write/write_group.py",
         "        if writer.sync_groups:\n            writer.sync()\n",
         "",
         POWER,
     ),
     Planted(
         "a small group is acknowledged without a sync",
-        "commitlog/segment_writer.py",
+        "commitlog/write/segment_writer.py",
         "        self._files.sync(self._handle)\n\n\n",
         "\n\n",
         POWER,
@@ -55,56 +55,56 @@ PLANTED = [
     ),
     Planted(
         "a new segment's name is not synced",
-        "commitlog/segment_writer.py",
+        "commitlog/write/segment_writer.py",
         "            self._files.sync_directory(self._directory)\n            self._pay()\n",
         "            self._pay()\n",
         POWER,
     ),
     Planted(
         "a file is put in place before its content is synced",
-        "commitlog/files.py",
+        "commitlog/disk/files.py",
         "        write_whole(files, handle, temporary, content)\n        files.sync(handle)\n    except",
         "        write_whole(files, handle, temporary, content)\n    except",
         POWER,
     ),
     Planted(
         "the name of a file that is put in place is not synced",
-        "commitlog/files.py",
+        "commitlog/disk/files.py",
         '    files.rename(temporary, path)\n    files.sync_directory(path.rpartition("/")[0])\n',
         "    files.rename(temporary, path)\n",
         POWER,
     ),
     Planted(
         "a new directory's name is not synced",
-        "commitlog/files.py",
+        "commitlog/disk/files.py",
         "            files.sync_directory(parent)\n        except PermissionError:",
         "            pass\n        except PermissionError:",
         POWER,
     ),
     Planted(
         "the mark says more than is durable",
-        "commitlog/partition.py",
+        "commitlog/log/partition.py",
         "self._in_flight = WriteGroup(self.writer, chunks, self.committed_lsn, self.next_lsn, 0)",
         "self._in_flight = WriteGroup(self.writer, chunks, self.next_lsn, self.next_lsn, 0)",
         POWER,
     ),
     Planted(
         "what a kill left in the page cache is taken for safe",
-        "commitlog/recovery.py",
+        "commitlog/log/recovery.py",
         "        files.sync(handle)  # after a kill the tail may be in the page cache only\n",
         "",
         POWER,
     ),
     Planted(
         "a segment is called sealed before it is synced",
-        "commitlog/segment_writer.py",
+        "commitlog/write/segment_writer.py",
         "            self._files.truncate(self._handle, self.position)\n        self.sync()\n",
         "            self._files.truncate(self._handle, self.position)\n",
         POWER,
     ),
     Planted(
         "segments go before the manifest says so",
-        "commitlog/retention.py",
+        "commitlog/write/retention.py",
         "        try:\n            self._promise()\n        except OSError as fault:",
         "        remove_segments(self._files, self.paths)\n"
         "        try:\n"
@@ -114,15 +114,15 @@ PLANTED = [
     ),
     Planted(
         "topics are not saved before their last record goes",
-        "commitlog/retention.py",
+        "commitlog/write/retention.py",
         "        if not self._dictionary.save(self.first_lsn):\n"
         "            return  # a segment among them is not indexed yet: next time\n",
         "",
-        "tests/commitlog/test_retention.py",
+        "tests/commitlog/write/test_retention.py",
     ),
     Planted(
         "a discarded segment goes before the manifest says so",
-        "commitlog/segment_writer.py",
+        "commitlog/write/segment_writer.py",
         '                self._owed.append({"edit": "drop", "segment": self._name})\n'
         "                self._pay()\n"
         "            self._files.remove(self.path)\n",
@@ -133,7 +133,7 @@ PLANTED = [
     # What a failure is answered with
     Planted(
         "a failed sync is tried again on the same file",
-        "commitlog/write_group.py",
+        "commitlog/write/write_group.py",
         "                failure = told(fault)\n                self._give_up(failure)\n",
         "                failure = told(fault)\n"
         "                self._writer.sync()\n"
@@ -143,21 +143,21 @@ PLANTED = [
     ),
     Planted(
         "a manifest is synced again after its sync failed",
-        "commitlog/manifest.py",
+        "commitlog/format/manifest.py",
         "        except OSError:\n            self.close()\n            raise\n",
         "        except OSError:\n            raise\n",
         CALLS,
     ),
     Planted(
         "a segment that could not be indexed is passed over",
-        "commitlog/dictionary.py",
+        "commitlog/index/dictionary.py",
         "                if base > self.lsn:\n                    break\n",
         "",
         CALLS,
     ),
     Planted(
         "a full disk keeps what retention would free",
-        "commitlog/retention.py",
+        "commitlog/write/retention.py",
         "            self._remove_indexes()\n            self._promise()\n",
         "            raise\n",
         FULL,
@@ -179,21 +179,21 @@ PLANTED = [
     # What is found at a start
     Planted(
         "a tail is torn whatever the marks say",
-        "commitlog/tail_scan.py",
+        "commitlog/format/tail_scan.py",
         "    promised = proved if limit_lsn is None else limit_lsn\n",
         "    promised = reached if limit_lsn is None else limit_lsn\n",
         TORN,
     ),
     Planted(
         "nothing behind damage counts",
-        "commitlog/tail_scan.py",
+        "commitlog/format/tail_scan.py",
         "        for at, header in later:\n            if header.kind not in",
         "        for at, header in []:\n            if header.kind not in",
         TORN,
     ),
     Planted(
         "an idle partition writes no mark",
-        "commitlog/partition.py",
+        "commitlog/log/partition.py",
         "            or self.marked_lsn >= self.committed_lsn\n",
         "            or self.marked_lsn >= 0\n",
         TORN,
@@ -201,7 +201,7 @@ PLANTED = [
     # Checksums
     Planted(
         "the checksum of a chunk's parts is skipped",
-        "commitlog/segment.py",
+        "commitlog/format/segment.py",
         "        if crc32(part) != crc:\n            return",
         "        if False:\n            return",
         BITS,
@@ -215,21 +215,21 @@ PLANTED = [
     ),
     Planted(
         "the checksum of an index section is skipped",
-        "commitlog/index.py",
+        "commitlog/index/index.py",
         " or crc32(section) != head.crcs[number]:",
         ":",
         BITS,
     ),
     Planted(
         "the checksum of an edit is skipped",
-        "commitlog/manifest.py",
+        "commitlog/format/manifest.py",
         '        if crc == b"%08x" % crc32(text):',
         "        if len(crc) == 8:",
         BITS,
     ),
     Planted(
         "an edit's values are not looked at",
-        "commitlog/manifest.py",
+        "commitlog/format/manifest.py",
         "        if edit is not None and is_sound(edit):",
         "        if edit is not None:",
         MUTATED,
@@ -245,21 +245,21 @@ PLANTED = [
     # Clocks
     Planted(
         "the governor believes any clock",
-        "commitlog/clock_guard.py",
+        "commitlog/disk/clock_guard.py",
         "        if abs(now_us - expected) > JUMP_US:",
         "        if False:",
         CLOCKS,
     ),
     Planted(
         "jumps are forgotten at a stop",
-        "commitlog/store.py",
+        "commitlog/log/store.py",
         "    segments.jumps = found.jumps\n",
         "",
         CLOCKS,
     ),
     Planted(
         "time runs backwards in a partition",
-        "commitlog/partition.py",
+        "commitlog/log/partition.py",
         "        if now_us < self._last_ts:\n            now_us = self._last_ts",
         "        if False:\n            now_us = self._last_ts",
         CLOCKS,
@@ -267,49 +267,49 @@ PLANTED = [
     # Preallocated space
     Planted(
         "zeros are written over records that were appended beyond the last piece",
-        "commitlog/segment_writer.py",
+        "commitlog/write/segment_writer.py",
         "        start = max(self.position, self._allocated)\n",
         "        start = self._allocated or self.position\n",
         ROOM,
     ),
     Planted(
         "a segment whose zeros could not be written is written to",
-        "commitlog/segment_writer.py",
+        "commitlog/write/segment_writer.py",
         "            if fault.errno not in FULL:\n                raise\n            # The room",
         "            # The room",
         ROOM,
     ),
     Planted(
         "a full disk that refuses zeros is a failed write",
-        "commitlog/segment_writer.py",
+        "commitlog/write/segment_writer.py",
         "            if fault.errno not in FULL:\n                raise\n            # The room",
         "            raise\n            # The room",
         ROOM,
     ),
     Planted(
         "a sealed segment keeps its zeros",
-        "commitlog/segment_writer.py",
+        "commitlog/write/segment_writer.py",
         "        if self._allocated > self.position:\n",
         "        if False:\n",
         ROOM,
     ),
     Planted(
         "a start cuts off what is behind a hole",
-        "commitlog/preallocation.py",
+        "commitlog/disk/preallocation.py",
         "        end = padded(data_end(files, handle, stop, size))\n",
         "        end = padded(stop)\n",
         ROOM,
     ),
     Planted(
         "a reader that was overtaken by the writer skips what it read as zeros",
-        "commitlog/committed_scan.py",
+        "commitlog/format/committed_scan.py",
         "            if next(walk(files, handle, self.salt, self._position, size), None) is None:\n",
         "            if True:\n",
         ROOM,
     ),
     Planted(
         "a backup has zeros of the active segment",
-        "commitlog/backup.py",
+        "commitlog/read/backup.py",
         "None if finished else self._data_end(here)",
         "None",
         ROOM,

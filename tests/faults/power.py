@@ -240,9 +240,7 @@ def judge_twice(life: Life, choose: Choose) -> None:
 def data_files(files: SimulatedFiles) -> dict[str, bytes]:
     if not files.exists(DIRECTORY):
         return {}
-    return {
-        name: files.content(f"{DIRECTORY}/{name}") for name in files.names(DIRECTORY) if name.endswith(".seg")
-    }
+    return {name: files.content(f"{DIRECTORY}/{name}") for name in files.names(DIRECTORY) if name.endswith(".seg")}
 
 
 def histories(length: int) -> Iterator[tuple[str, ...]]:

@@ -7,13 +7,14 @@ from typing import Any
 
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.volatile import VolatilePartition
+from commitlog.write.volatile import VolatilePartition
 from rumq.mqtt.topics import matches
 from rumq.net.pending_logins import PendingLogins
-from rumq.session.connection.transport import Transport
 from rumq.session.flow_control.limits import Limits
+from rumq.session.ports.transport import Transport
 from rumq.session.state.shard_totals import ShardTotals
-from rumq.shards.assembly import Platform, ShardContext, build_shard
+from rumq.shards.assembly.context import Platform, ShardContext
+from rumq.shards.assembly.shard import build_shard
 from rumq.shards.replication.follower_links import Connect, connector
 from rumq.shards.replication.term import Term
 from rumq.shards.retention.export_positions import ExportPositions
@@ -42,7 +43,7 @@ class Client(Transport):
         self.unparsed: bytearray | None = None
         self._bytes = bytearray()
         self._early: list[Packet] = []  # what came with CONNACK
-        self.link = shard.parts.broker.welcome(self)
+        self.link = shard.parts.clients.broker.welcome(self)
         self.say(wire.connect(client_id, version, **connect))
         connack, *self._early = self.take()
         assert connack.kind == wire.Kind.CONNACK
@@ -133,15 +134,15 @@ class Shard:
             connect=connect,
         )
         self.parts = build_shard(self.store, context, platform)
-        self.parts.startup.read_journal(self.parts.events.tell)
-        self.parts.startup.advance()
-        if self.parts.status is not None:
-            self.parts.status.begin()
+        self.parts.operation.startup.read_journal(self.parts.events.tell)
+        self.parts.operation.startup.advance()
+        if self.parts.operation.status is not None:
+            self.parts.operation.status.begin()
         self.settle()
 
     def settle(self) -> None:
         """Turns, until no thread has anything to do."""
-        turn, workers = self.parts.turn, self.parts.workers
+        turn, workers = self.parts.turn, self.parts.writing.workers
         while True:
             turn.begin_turn()
             turn.end_turn()

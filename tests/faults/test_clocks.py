@@ -1,11 +1,11 @@
 """Clocks that jump, stop, or come up in 1970: records keep their order and their stamps never run backwards, and none
-that is inside its retention goes. docs/log-format.md, "Retention and clocks"."""
+that is inside its retention goes. docs/reference/log-format.md, "Retention and clocks"."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from commitlog.clock_guard import STABLE_SECONDS, ClockGuard, Jump, age_us, behind, remembered
+from commitlog.disk.clock_guard import STABLE_SECONDS, ClockGuard, Jump, age_us, behind, remembered
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import NOW, Seen, everything
 from tests.conformance import wire

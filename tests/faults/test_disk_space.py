@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog import StreamSpec
-from commitlog.export_marker import write_exported
+from commitlog.disk.export_marker import write_exported
 from commitlog.testing.simulated_device import taken
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.retention.export_positions import ExportPositions
@@ -69,7 +69,7 @@ def test_ten_times_the_disk_is_published_and_all_of_it_is_taken(shards: list[Sha
     (low,) = shard.told("disk.low")
     assert "the oldest segments" in low["why"] and "sessions" not in low["why"]
     assert {said["why"] for said in shard.told("log.trimmed") if said["stream"] == "main"} == {"space"}
-    assert shard.parts.disk.records == main.first_lsn
+    assert shard.parts.operation.disk.told.records == main.first_lsn
 
 
 def test_it_is_told_that_it_is_over(shards: list[Shard]) -> None:
@@ -80,7 +80,7 @@ def test_it_is_told_that_it_is_over(shards: list[Shard]) -> None:
     shard.after(90_000)
     shard.after(1)
     (said,) = shard.told("disk.eased")
-    assert said["records"] == shard.parts.disk.records > 0 and said["segments"] > 0 and said["bytes"] > 0
+    assert said["records"] == shard.parts.operation.disk.told.records > 0 and said["segments"] > 0 and said["bytes"] > 0
     publish(shard, client, 300)
     assert len(shard.told("disk.low")) == 2
 
@@ -123,7 +123,7 @@ def test_what_a_lasting_session_has_not_had_stays_up_to_its_bound(shards: list[S
     while packets := [each for each in back.take() if each.kind is Kind.PUBLISH]:
         had += len(packets)
         back.say(*[wire.ack(Kind.PUBACK, each.packet_id) for each in packets])
-    rows = shard.parts.broker.drop_counters.rows("away")
+    rows = shard.parts.delivery.drop_counters.rows("away")
     assert [row.why for row in rows] == ["retention"], "what it did not get is counted"
     assert had > 0
 
@@ -131,7 +131,7 @@ def test_what_a_lasting_session_has_not_had_stays_up_to_its_bound(shards: list[S
 def test_what_is_not_exported_yet_stays_up_to_its_bound(shards: list[Shard]) -> None:
     files = SimulatedFiles()
     shard = small_disk(shards, exports=ExportPositions(files, ["main"], 0))
-    shard.parts.removal._bounds._exports._files = shard.files  # type: ignore[union-attr]
+    shard.parts.operation.removal._bounds._exports._files = shard.files  # type: ignore[union-attr]
     client = Client(shard, "p", 5)
     main = shard.store.partitions[1]
     publish(shard, client, 60)

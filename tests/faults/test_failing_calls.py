@@ -6,10 +6,10 @@ import errno
 import pytest
 
 from commitlog import NotWritable, Partition
-from commitlog.dictionary import SEALS_BETWEEN
+from commitlog.index.dictionary import SEALS_BETWEEN
+from commitlog.read.verify import verify
 from commitlog.testing.simulated_device import BLOCK, taken
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,
     NOW,

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
+from commitlog.read.verify import verify
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,
     Seen,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from commitlog.os_errors import at_start
+from commitlog.disk.os_errors import at_start
 from commitlog.testing.simulated_device import taken
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import everything
@@ -52,9 +52,7 @@ def test_below_the_reserve_mqtt_5_publishers_are_refused_and_go_on_when_there_is
     shard.after(1.0)
     (said,) = shard.told("log.full")
     assert said["free_bytes"] < said["free_bytes_min"] == MIB
-    client.say(
-        wire.publish("t", b"three", 1, 3), wire.publish("other/t", b"four", 2, 4), wire.publish("t", b"five")
-    )
+    client.say(wire.publish("t", b"three", 1, 3), wire.publish("other/t", b"four", 2, 4), wire.publish("t", b"five"))
     assert answers(client) == [(Kind.PUBACK, 3, QUOTA_EXCEEDED), (Kind.PUBREC, 4, QUOTA_EXCEEDED)]
     client.say(wire.publish("t", b"two", 2, 2, dup=True), wire.ack(Kind.PUBREL, 2))
     assert answers(client) == [(Kind.PUBREC, 2, 0), (Kind.PUBCOMP, 2, 0)], "what it has taken it has taken"
@@ -62,9 +60,7 @@ def test_below_the_reserve_mqtt_5_publishers_are_refused_and_go_on_when_there_is
     before = shard.store.internal.committed_lsn
     lasting = Client(shard, "lasting", 5, properties=[(Prop.SESSION_EXPIRY, 60)])
     lasting.say(wire.subscribe(1, [("t", 1)]))
-    assert [packet.kind for packet in lasting.take()] == [Kind.SUBACK], (
-        "clients come and subscribe all the same"
-    )
+    assert [packet.kind for packet in lasting.take()] == [Kind.SUBACK], "clients come and subscribe all the same"
     shard.after(1.0)
     assert shard.store.internal.committed_lsn > before, "and the broker's own records are written"
     full(shard, free=2 * MIB)

@@ -11,13 +11,13 @@ import pytest
 
 from commitlog import StoreError
 from commitlog.chunk import HEADER_BYTES, decode_aux, maybe_header
-from commitlog.dictionary import decode_snapshot
 from commitlog.errors import Damaged
-from commitlog.index import decode_index
-from commitlog.manifest import decode_edits
-from commitlog.segment import decode_segment_header
+from commitlog.format.manifest import decode_edits
+from commitlog.format.segment import decode_segment_header
+from commitlog.index.dictionary import decode_snapshot
+from commitlog.index.index import decode_index
+from commitlog.read.verify import verify
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,
     Seen,
@@ -134,9 +134,7 @@ def parse(name: str, content: bytes) -> None:
         except (Damaged, StoreError):
             pass
         for at in range(4096, len(content), 4096):
-            header = maybe_header(
-                content[at : at + HEADER_BYTES], int.from_bytes(content[at + 8 : at + 16], "little")
-            )
+            header = maybe_header(content[at : at + HEADER_BYTES], int.from_bytes(content[at + 8 : at + 16], "little"))
             if header is not None:
                 body = content[at + HEADER_BYTES : at + HEADER_BYTES + header.body_len]
                 decode_aux(body[32 * header.count + header.frames_len :])

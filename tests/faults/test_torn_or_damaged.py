@@ -1,12 +1,12 @@
 """A tail that was torn (nobody was promised it) and one that is damaged (somebody was) look alike but for the marks:
 every byte boundary, and every subset of the sectors, of three chunks is told apart rightly, and no file is modified.
-docs/log-format.md, "Recovery"."""
+docs/reference/log-format.md, "Recovery"."""
 
 import pytest
 
 from commitlog import Gap
+from commitlog.read.verify import verify
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,
     NOW,
@@ -61,9 +61,7 @@ def expected(whole: Whole, promised: bool) -> tuple[list[int], list[tuple[int, i
     return kept, lost
 
 
-def told(
-    files: SimulatedFiles, path: str, content: bytes, whole: Whole, promised: bool, at: object
-) -> SimulatedFiles:
+def told(files: SimulatedFiles, path: str, content: bytes, whole: Whole, promised: bool, at: object) -> SimulatedFiles:
     """Put this content there, start, and hold what is found against what the whole chunks say."""
     manifest = files.content(f"{DIRECTORY}/MANIFEST")
     files.put(path, content)
@@ -75,9 +73,7 @@ def told(
     found, gaps = everything(store.partitions[0])
     assert records_of(found) == records, at
     assert joined(gaps) == lost == joined(store.recovered[0].gaps), at
-    assert store.partitions[0].next_lsn == max(
-        [4 * kept[-1] + 4 if kept else 0, *(end for _, end in lost)]
-    ), at
+    assert store.partitions[0].next_lsn == max([4 * kept[-1] + 4 if kept else 0, *(end for _, end in lost)]), at
     assert is_untouched(content, files.content(path)), "recovery modifies no data file"
     assert any(f.severity == "error" for f in verify(files.after_kill(), "data")) == bool(lost), at
     files = files.after_kill()
@@ -146,8 +142,8 @@ def test_from_every_byte_on_zeros_up_to_the_mark_are_damage(durability: str) -> 
 
 @pytest.mark.parametrize("durability", ["process", "disk"])
 def test_a_file_that_ends_at_any_byte_before_its_mark_is_torn(durability: str) -> None:
-    """Mark and last group lost together look like a tail that was never acknowledged: what docs/log-format.md says is
-    not covered. The marks in the chunks before still count."""
+    """Mark and last group lost together look like a tail that was never acknowledged: what docs/reference/log-format.md
+    says is not covered. The marks in the chunks before still count."""
     files, path, chunks, marked_at = marked_tail(durability)
     content = files.content(path)
     for at in range(chunks[1][0], marked_at, 3):

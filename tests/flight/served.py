@@ -5,20 +5,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rumq.auth.authenticator import OPEN, Authenticator
-from rumq.auth.passwords import Passwords
+from rumq.auth.credentials.authenticator import OPEN, Authenticator
+from rumq.auth.credentials.passwords import Passwords
+from rumq.auth.credentials.verification_cache import VerificationCache
 from rumq.auth.rules import Rules, parse
-from rumq.auth.verification_cache import VerificationCache
-from rumq.flight.call_authorization import CallAuthorization
 from rumq.flight.client import LogClient
-from rumq.flight.served_log import ServedLog
-from rumq.flight.server import LogServer
+from rumq.flight.serving.call_authorization import CallAuthorization
+from rumq.flight.serving.served_log import ServedLog
+from rumq.flight.serving.server import LogServer
 from rumq.table.flight_location import FlightLocation
 
 # "secret", hashed as mosquitto does it with one round: cheap, and read by the same code.
 HASHED = (
-    "$7$1$c2FsdHNhbHRzYWx0$"
-    "eEQE09QBPMVlC6F6I+JOT5AREPxo7WTSC595bdeT7GqK1vngZV1aMKZRgnpzpOxxVdIS7OsQ/GOpQoVDdlPd6Q=="
+    "$7$1$c2FsdHNhbHRzYWx0$eEQE09QBPMVlC6F6I+JOT5AREPxo7WTSC595bdeT7GqK1vngZV1aMKZRgnpzpOxxVdIS7OsQ/GOpQoVDdlPd6Q=="
 )
 RULES = """
 [[rule]]

@@ -12,9 +12,9 @@ import trustme
 
 from rumq.flight.client import LogClient
 from rumq.flight.errors import Away, Busy
-from rumq.flight.read_slots import ReadSlots
-from rumq.flight.served_log import ServedLog
-from rumq.flight.server import LogServer
+from rumq.flight.serving.read_slots import ReadSlots
+from rumq.flight.serving.served_log import ServedLog
+from rumq.flight.serving.server import LogServer
 from rumq.flight.tickets import Ticket
 from rumq.table.flight_location import FlightLocation, maybe_address
 from tests.commitlog.records import NOW
@@ -69,9 +69,7 @@ def test_a_lost_connection_goes_on_behind_the_last_batch(root: str) -> None:
 def test_who_finds_nobody_waits_twice_as_long_each_time_and_gives_up() -> None:
     waited: list[float] = []
     client = LogClient(FlightLocation("grpc://127.0.0.1:1", retries=3, retry_seconds=0.5), wait=waited.append)
-    with pytest.raises(
-        Away, match=r"no log is served at grpc://127.0.0.1:1: nobody listens there.*\[flight\] port"
-    ):
+    with pytest.raises(Away, match=r"no log is served at grpc://127.0.0.1:1: nobody listens there.*\[flight\] port"):
         client.heads()
     assert waited == [0.5, 1.0, 2.0]
     with pytest.raises(Away):
@@ -116,9 +114,7 @@ def test_a_server_that_says_nothing_is_waited_for_so_long(root: str) -> None:
 def test_who_reads_only_some_leaves_nothing_behind(root: str) -> None:
     with served(root, reads=ReadSlots(1, now=time.monotonic)) as server:
         # The server hears of it a moment later: until then it has no place for another.
-        client = LogClient(
-            FlightLocation(server.address, retries=1000), wait=lambda seconds: time.sleep(0.01)
-        )
+        client = LogClient(FlightLocation(server.address, retries=1000), wait=lambda seconds: time.sleep(0.01))
         for _ in range(3):
             found = client.batches(ALL)
             next(found)
@@ -141,10 +137,7 @@ def test_times_and_bytes_are_looked_up_where_the_log_is(root: str) -> None:
         ("grpc://h", "grpc://h:8815"),
         ("grpc+tls://h:1", "grpc+tls://h:1"),
         ("grpc://[::1]:2", "grpc://[::1]:2"),
-        *(
-            (wrong, None)
-            for wrong in ("", "h:1", "mqtt://h", "grpc://", "grpc://h:x", "grpc://h/p", "grpc://u:p@h")
-        ),
+        *((wrong, None) for wrong in ("", "h:1", "mqtt://h", "grpc://", "grpc://h:x", "grpc://h/p", "grpc://u:p@h")),
     ],
 )
 def test_an_address_is_a_scheme_a_host_and_a_port(text: str, address: str | None) -> None:
@@ -197,9 +190,7 @@ def test_tls_and_what_does_not_fit_it_is_a_sentence(root: str, certificates: Cer
         client_at(server.address.replace("grpc", "grpc+tls"), tls_ca=certificates.ca).heads()
 
 
-def test_a_client_certificate_is_wanted_where_an_authority_is_named(
-    root: str, certificates: Certificates
-) -> None:
+def test_a_client_certificate_is_wanted_where_an_authority_is_named(root: str, certificates: Certificates) -> None:
     pem = Path(certificates.ca).read_bytes()
     with served(root, authority=pem, **certificates.options()) as server:
         shown = client_at(server.address, tls_ca=certificates.ca, tls_certificate=certificates.client)

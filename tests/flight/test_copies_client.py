@@ -37,9 +37,7 @@ def copies_at(root: Path, chunks: int, *, size: int = 50, shorter_by: int = 0) -
 def client_of(*addresses: str, **more: Any) -> tuple[CopiesClient, list[float]]:
     waited: list[float] = []
     found = {"retries": 1, **more}
-    return CopiesClient(
-        FlightLocation(addresses[0], copies=addresses[1:], **found), wait=waited.append
-    ), waited
+    return CopiesClient(FlightLocation(addresses[0], copies=addresses[1:], **found), wait=waited.append), waited
 
 
 def lsns(client: CopiesClient, end: int, start: int = 0) -> list[int]:

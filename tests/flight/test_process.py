@@ -1,4 +1,4 @@
-"""Flight as a process: beside a broker that is told to, and by hand. docs/spark.md, docs/operating.md."""
+"""Flight as a process: beside a broker that is told to, and by hand. docs/guides/spark.md, docs/guides/operating.md."""
 
 import importlib.util
 import json
@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 
-from rumq.cli.analytics.flight_server import NICE
-from rumq.cli.wiring.listener_policies import ListenerPolicies
-from rumq.cli.wiring.sidecars import check_sidecars
-from rumq.config import Settings
-from rumq.config.access import Flight
 from rumq.errors import ConfigError
 from rumq.flight.client import LogClient
 from rumq.flight.errors import Away, NotAllowed
 from rumq.flight.tickets import Ticket
+from rumq.process.flight.flight_server import NICE
+from rumq.process.listeners.listener_policies import ListenerPolicies
+from rumq.process.wiring.sidecars import check_sidecars
+from rumq.settings.table import Flight, Settings
 from rumq.table.flight_location import FlightLocation
 from tests.broker_process import Rumqd
 from tests.cli.conftest import ENVIRONMENT, command, rumqd
@@ -183,9 +182,7 @@ def test_a_broker_refuses_settings_that_its_flight_could_not_start_with(flight: 
 
 def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        ConfigError, match=r"flight.port: Flight needs pyarrow and numpy: pip install pyarrow numpy"
-    ):
+    with pytest.raises(ConfigError, match=r"flight.port: Flight needs pyarrow and numpy: pip install pyarrow numpy"):
         check_sidecars(Settings(flight=Flight(port=1)))
 
 
@@ -197,9 +194,7 @@ def test_others_come_in_only_where_users_are_set_up_or_everybody_may() -> None:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Any:
-    rules = secrets(
-        tmp_path / "rules.toml", '[[rule]]\nallow = ["subscribe", "replay"]\ntopics = ["plant/#"]\n'
-    )
+    rules = secrets(tmp_path / "rules.toml", '[[rule]]\nallow = ["subscribe", "replay"]\ntopics = ["plant/#"]\n')
     flags = ("flight.port=-1", "flight.host=127.0.0.1", f"flight.rules_file={rules}")
     made = Rumqd(tmp_path / "data", *(word for flag in flags for word in ("--set", flag)))
     yield made
@@ -211,9 +206,7 @@ def test_a_broker_serves_it_beside_itself_and_starts_it_again(broker: Rumqd, tmp
     bound = broker.event("listener.bound", number=2)
     assert bound["protocol"] == "flight"
     told = [f"m{n}" for n in range(5)]
-    sent = rumqd(
-        "pub", "plant/7", "-l", "-q", "1", "--port", str(broker.address.port), stdin="\n".join(told).encode()
-    )
+    sent = rumqd("pub", "plant/7", "-l", "-q", "1", "--port", str(broker.address.port), stdin="\n".join(told).encode())
     assert sent.status == 0, sent.err
     client = client_at(f"grpc://127.0.0.1:{bound['port']}", retries=20, retry_seconds=0.0)
     assert client.heads()[P0]["committed"] in range(6)  # the mark of the last group may be on its way

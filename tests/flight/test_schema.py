@@ -19,9 +19,7 @@ def test_types_and_order_are_sparks(style: str, properties: str) -> None:
 
     ours = from_arrow_schema(schema_of(NAMES if style == "rumq" else tuple(KAFKA), properties))
     theirs = sparks(Options("d", style=style, properties=properties))
-    assert [(f.name, f.dataType.simpleString()) for f in ours] == [
-        (f.name, f.dataType.simpleString()) for f in theirs
-    ]
+    assert [(f.name, f.dataType.simpleString()) for f in ours] == [(f.name, f.dataType.simpleString()) for f in theirs]
 
 
 def test_each_column_has_what_makes_it() -> None:
@@ -30,5 +28,5 @@ def test_each_column_has_what_makes_it() -> None:
 
 
 def test_neither_side_needs_spark() -> None:
-    asked = "import sys, rumq.flight.server, rumq.flight.client; assert 'pyspark' not in sys.modules"
+    asked = "import sys, rumq.flight.serving.server, rumq.flight.client; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", asked], check=True, timeout=60)

@@ -27,9 +27,7 @@ def ticket(**said: Any) -> bytes:
 
 
 def test_a_ticket_is_plain_json_and_comes_back_as_it_was() -> None:
-    made = Ticket(
-        partition="main/g1/p0", start=5, end=LSN_MAX, columns=("lsn", "payload"), topics=("a/#", "a,b")
-    )
+    made = Ticket(partition="main/g1/p0", start=5, end=LSN_MAX, columns=("lsn", "payload"), topics=("a/#", "a,b"))
     assert parse_ticket(made.to_bytes()) == made
     assert json.loads(made.to_bytes()) == {
         "partition": "main/g1/p0", "start": 5, "end": LSN_MAX, "columns": ["lsn", "payload"],
@@ -64,7 +62,7 @@ def test_a_ticket_is_plain_json_and_comes_back_as_it_was() -> None:
         (ticket(topics=["$share/g/a"]), "filters without a share, a"),
         (ticket(properties="none"), "Invalid enum value 'none'"),
     ],
-)  # fmt: skip
+)
 def test_a_ticket_that_cannot_be_meant_is_refused(data: bytes, says: str) -> None:
     with pytest.raises(BadRequest, match=says) as caught:
         parse_ticket(data)
@@ -135,8 +133,6 @@ def test_data_loss_travels_with_its_exact_range() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "wire", [b"", b"x", b"[]", b"null", b'{"error": "x"}', b'{"error": "data_loss"}', b"\xff"]
-)
+@pytest.mark.parametrize("wire", [b"", b"x", b"[]", b"null", b'{"error": "x"}', b'{"error": "data_loss"}', b"\xff"])
 def test_what_is_no_fault_of_ours_is_none(wire: bytes) -> None:
     assert maybe_fault(wire) is None

@@ -55,9 +55,7 @@ def watch(name: str, seed: int, first: int, inputs: int, environment: dict[str, 
     batch = first
 
     def hangs() -> None:
-        print(
-            f"{name}, seed {seed}, batch {batch}: nothing came of it for {HANGING_SECONDS:.0f} s", flush=True
-        )
+        print(f"{name}, seed {seed}, batch {batch}: nothing came of it for {HANGING_SECONDS:.0f} s", flush=True)
         process.kill()
 
     timer = threading.Timer(HANGING_SECONDS, hangs)
@@ -100,9 +98,7 @@ def child(name: str, seed: int, first: int, inputs: int) -> int:
     target = TARGETS[name]()
     target.tail = "RUMQ_FUZZ_ASAN" not in os.environ
     try:
-        found = campaign(
-            target, seed, inputs=inputs, first=first, at=lambda batch: print("batch", batch, flush=True)
-        )
+        found = campaign(target, seed, inputs=inputs, first=first, at=lambda batch: print("batch", batch, flush=True))
     except Wrong as wrong:
         print(wrong, flush=True)
         return 1

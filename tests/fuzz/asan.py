@@ -39,9 +39,7 @@ def built() -> dict[str, str]:
         check=True,
         stdout=subprocess.DEVNULL,
     )
-    runtime = subprocess.run(
-        ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
-    )
+    runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     return {
         **environment, "LD_PRELOAD": runtime.stdout.strip(), "PYTHONMALLOC": "malloc", "RUMQ_FUZZ_ASAN": "1",
         "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=16:abort_on_error=0:allocator_may_return_null=1",
@@ -93,9 +91,5 @@ def is_caught(environment: dict[str, str]) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode and "AddressSanitizer: heap-buffer-overflow" in done.stderr, (
-        done.stdout + done.stderr
-    )
-    return (
-        f"active, a read of one byte behind the end of 100 was caught in {Path(done.stdout.split()[0]).name}"
-    )
+    assert done.returncode and "AddressSanitizer: heap-buffer-overflow" in done.stderr, done.stdout + done.stderr
+    return f"active, a read of one byte behind the end of 100 was caught in {Path(done.stdout.split()[0]).name}"

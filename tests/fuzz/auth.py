@@ -14,12 +14,13 @@ from typing import Any
 
 import jwt
 
-from rumq.auth import hashes, passwords, rules
-from rumq.auth.authenticator import outcome
+from rumq.auth import rules
+from rumq.auth.credentials import hashes, passwords
+from rumq.auth.credentials.authenticator import outcome
+from rumq.auth.credentials.scram import Scram
+from rumq.auth.credentials.tokens import Claims, Tokens, parse_keys
 from rumq.auth.errors import Denied, SecretsError
 from rumq.auth.identity import Challenge, Credentials, Identity, Work
-from rumq.auth.scram import Scram
-from rumq.auth.tokens import Claims, Tokens, parse_keys
 from rumq.net.certificate import BadDer, names, rfc2253
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.kernels.mutate import Mutator

@@ -100,9 +100,7 @@ def campaign(
         after = check_memory(target, seed, before) if batch > first + 8 else before
     finally:
         sys.unraisablehook = hook
-    return Result(
-        done, batch - first, time.thread_time() - began, time.monotonic() - wall_began, counts, before, after
-    )
+    return Result(done, batch - first, time.thread_time() - began, time.monotonic() - wall_began, counts, before, after)
 
 
 def play(target: Target, seed: int, batch: int, counts: Counter[str], unraisable: list[Any]) -> float:
@@ -130,9 +128,7 @@ def look_for_slow(target: Target, seed: int, batch: int) -> None:
     target.is_timed = False
     if target.slowest > target.slow_seconds:
         shown = target.slowest_input
-        raise Wrong(
-            f"{target.name}, seed {seed}, batch {batch}: {target.slowest:.2f} s for one input: {shown!r}"
-        )
+        raise Wrong(f"{target.name}, seed {seed}, batch {batch}: {target.slowest:.2f} s for one input: {shown!r}")
 
 
 def check_memory(target: Target, seed: int, before: int) -> int:

@@ -45,9 +45,7 @@ class Codec(Target):
         random = Random(seed)
         version = random.choice((3, 4, 5, 5, 5))
         fast = random.randrange(8) > 0
-        made = self._mutators[version].inputs(
-            self.inputs, random.getrandbits(64), random.choice((1, 1, 2, 4))
-        )
+        made = self._mutators[version].inputs(self.inputs, random.getrandbits(64), random.choice((1, 1, 2, 4)))
         tail = random.choice((b"", b"\x00" * 4, b"\x30\x05\x00\x01a", b"\xff" * 70)) if self.tail else b""
         if fast and self.tail:
             self.current = b"".join(made)
@@ -211,9 +209,7 @@ class Walk:
         for partition, batch in enumerate(self._batches):
             self._read(partition, *batch.take())
 
-    def _read(
-        self, partition: int, rows: bytearray, frames: bytes, count: int, flags: int, tags: bytes
-    ) -> None:
+    def _read(self, partition: int, rows: bytearray, frames: bytes, count: int, flags: int, tags: bytes) -> None:
         expected = self._expected[partition]
         if count != len(expected):
             raise Wrong(f"{count} rows of {len(expected)} packets")
@@ -250,7 +246,7 @@ class Walk:
 
 
 def flags_of(packet: Publish, version: int) -> int:
-    """Of the row that a packet becomes. docs/log-format.md, "Row" """
+    """Of the row that a packet becomes. docs/reference/log-format.md, "Row" """
     flags = packet.qos | (ROW_RETAIN if packet.retain else 0) | (0 if packet.payload else ROW_EMPTY)
     if version == 5:
         flags |= ROW_V5 | (ROW_PROPERTIES if packet.properties else 0)

@@ -10,20 +10,20 @@ from random import Random
 from typing import Any
 
 from rumq.net.lingering_close import LingeringClose
-from rumq.net.proxy_protocol import ProxyOptions
-from rumq.net.tls import TlsServer
-from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import ConnectionSetup, MountOptions, Transports
-from rumq.net.websocket_handshake import WebSocketOptions
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.net.listening.proxy_protocol import ProxyOptions
+from rumq.net.listening.transports import ConnectionSetup, MountOptions, Transports
+from rumq.net.tls.tls import TlsServer
+from rumq.net.transport.transport_handshake import TransportHandshakes
+from rumq.net.websocket.websocket_handshake import WebSocketOptions
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Will
 from tests.fuzz.kernels.mutate import Mutator
 from tests.fuzz.session import OUTBOX_BYTES, Sessions, Stranger
 from tests.net.authorities import Authorities
-from tests.net.test_frames import frame
-from tests.net.test_proxy_protocol import GOOD
-from tests.net.test_websocket import request
+from tests.net.kernels.test_frames import frame
+from tests.net.listening.test_proxy_protocol import GOOD
+from tests.net.websocket.test_websocket import request
 from tests.simulation.machine import Machine
 from tests.simulation.network import Stream
 
@@ -60,7 +60,7 @@ class Layers(Sessions):
             WebSocketOptions(frame_bytes_max=PACKET_BYTES_MAX) if random.randrange(2) else None,
             ProxyOptions(networks=("unix",)) if random.randrange(3) == 0 else None,
             MountOptions(random.choice(POINTS), PACKET_BYTES_MAX) if random.randrange(2) else None,
-        )  # fmt: skip
+        )
         if transports.websocket is not None:
             data = self._mixed_up(random, self._requests, request()) + in_frames(random, data)
         before = b""
@@ -81,9 +81,7 @@ def too_long() -> list[bytes]:
     """What has no room for a mount point, behind what a client says first."""
     connect = wire.connect("longest", 5)
     names = len(LONGEST).to_bytes(2, "big") + LONGEST
-    many = b"".join(
-        len(name).to_bytes(2, "big") + name + b"\0" for name in [b"#", *[b"a/%d" % n for n in range(99)]]
-    )
+    many = b"".join(len(name).to_bytes(2, "big") + name + b"\0" for name in [b"#", *[b"a/%d" % n for n in range(99)]])
     return [
         wire.connect("longest", 5, will=Will(LONGEST.decode(), b"")),
         wire.connect("longest", 4, will=Will(LONGEST.decode(), b"")),
@@ -92,7 +90,7 @@ def too_long() -> list[bytes]:
         connect + wire.frame(Kind.PUBLISH << 4, names + b"\0"),
         connect + wire.frame(Kind.SUBSCRIBE << 4 | 2, b"\0\1\0" + many + b"\xff\xffx"),
         connect + wire.frame(Kind.SUBSCRIBE << 4 | 2, b"\0\1\0" + b"\0\1a\0" * 20_000),
-    ]  # fmt: skip
+    ]
 
 
 def in_frames(random: Random, data: bytes) -> bytes:
@@ -120,13 +118,11 @@ class Covered(Stranger):
     def _accept(self, shard: Any, theirs: Stream, policy: ListenerPolicy) -> None:
         machine, pump = self._machine, shard.pump
         if pump.lingering is None:
-            pump.lingering = LingeringClose(
-                pump, later=shard.parts.timers.later, clock=lambda: machine.monotonic
-            )
+            pump.lingering = LingeringClose(pump, later=shard.parts.timers.later, clock=lambda: machine.monotonic)
             shard.handshakes = TransportHandshakes(
                 pump, later=shard.parts.timers.later, event=self._told, clock=lambda: machine.monotonic
             )
-        welcome = lambda connection: shard.parts.broker.welcome(connection, policy)  # noqa: E731
+        welcome = lambda connection: shard.parts.clients.broker.welcome(connection, policy)  # noqa: E731
         setup = ConnectionSetup(self._transports, shard.handshakes, pump, OUTBOX_BYTES, welcome)
         setup.accept(theirs, "192.0.2.1:7", None)  # type: ignore[arg-type]
 

@@ -3,10 +3,10 @@
 from collections import Counter
 from random import Random
 
-from rumq.net.proxy_protocol import HEADER_BYTES_MAX, BadHeader, parse_header
+from rumq.net.listening.proxy_protocol import HEADER_BYTES_MAX, BadHeader, parse_header
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.kernels.mutate import Mutator
-from tests.net.test_proxy_protocol import BAD, GOOD
+from tests.net.listening.test_proxy_protocol import BAD, GOOD
 
 
 class Proxy(Target):
@@ -20,9 +20,7 @@ class Proxy(Target):
     def run(self, seed: int) -> Counter[str]:
         random = Random(seed)
         counts: Counter[str] = Counter()
-        for data in self.each(
-            self._mutator.inputs(self.inputs, random.getrandbits(64), random.choice((1, 1, 2)))
-        ):
+        for data in self.each(self._mutator.inputs(self.inputs, random.getrandbits(64), random.choice((1, 1, 2)))):
             try:
                 told = parse_header(data)
             except BadHeader as fault:

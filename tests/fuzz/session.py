@@ -8,18 +8,18 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from rumq.auth.authenticator import Authenticator
-from rumq.auth.hashes import scram
+from rumq.auth.credentials.authenticator import Authenticator
+from rumq.auth.credentials.hashes import scram
+from rumq.auth.credentials.scram import Scram
 from rumq.auth.rules import File, Rule, Rules
-from rumq.auth.scram import Scram
 from rumq.mqtt import packets as p
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader, frame_at
 from rumq.net.connection import Connection
-from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.limits import Limits
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.corpus import Maker, packets
 from tests.fuzz.kernels.mutate import Mutator
@@ -76,7 +76,7 @@ class Sessions(Target):
                 0, Authenticator(anonymous=True, enhanced=[Scram(KEYS, bytes(32), bytes)]), rules=Rules(RULES)
             ),
             ListenerPolicy(0, limits=Limits(packet_bytes_max=4096, receive_maximum=4, inflight_max=3, maximum_qos=1)),
-        ]  # fmt: skip
+        ]
         made = [self._input(random) for _ in range(self.inputs)]
         strangers: list[Stranger] = []
         for data in self.each(made):
@@ -137,7 +137,7 @@ class Stranger:
 
     def _accept(self, shard: Any, theirs: Stream, policy: ListenerPolicy) -> None:
         connection = Connection(shard.pump, theirs, "192.0.2.1:7", OUTBOX_BYTES)  # type: ignore[arg-type]
-        connection.link = shard.parts.broker.welcome(connection, policy)
+        connection.link = shard.parts.clients.broker.welcome(connection, policy)
         shard.pump.add(connection)
 
     def say(self, random: Random) -> None:

@@ -7,20 +7,20 @@ import jwt
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.auth.authenticator import outcome
+from rumq.auth.credentials.authenticator import outcome
+from rumq.auth.credentials.scram import Scram
+from rumq.auth.credentials.tokens import Tokens, parse_keys
 from rumq.auth.errors import Denied
 from rumq.auth.identity import Credentials, Work
-from rumq.auth.scram import Scram
-from rumq.auth.tokens import Tokens, parse_keys
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.net.certificate import BadDer, oid_text
-from rumq.net.websocket_handshake import WebSocketOptions, answer
+from rumq.net.websocket.websocket_handshake import WebSocketOptions, answer
 from rumq.session.protocol.replay_syntax import BadStart, parse_start
 from tests.conformance.wire import Kind
 from tests.faults.shard import Client, Shard
 from tests.fuzz.auth import FIRST, SECRET, USERS
-from tests.net.test_websocket import request
+from tests.net.websocket.test_websocket import request
 
 
 @pytest.fixture
@@ -52,9 +52,7 @@ REFUSED = [0x8F, 0x8F, 0x8F, 0x8F, 0]  # so long ago is the beginning
 
 @pytest.mark.parametrize("written", range(len(ODD)))
 @pytest.mark.parametrize("others", [0, 40])
-def test_a_replay_that_is_none_is_refused_and_nobody_else_notices(
-    shard: Shard, written: int, others: int
-) -> None:
+def test_a_replay_that_is_none_is_refused_and_nobody_else_notices(shard: Shard, written: int, others: int) -> None:
     """With many others it is served at the beginning of a turn, where a fault would have ended the whole shard."""
     client = Client(shard, "c", 5)
     more = [f"some/other/filter/{n}" for n in range(others)]

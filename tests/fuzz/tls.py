@@ -10,8 +10,8 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from rumq.net.tls import TlsServer, TlsStream
-from rumq.net.transport_handshake import TransportHandshake
+from rumq.net.tls.tls import TlsServer, TlsStream
+from rumq.net.transport.transport_handshake import TransportHandshake
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.kernels.mutate import Mutator
 from tests.net.authorities import Authorities
@@ -39,9 +39,7 @@ class Tls(Target):
                 context = ssl.create_default_context(cafile=authorities.path("ca"))
                 context.maximum_version = version
                 if certificate is not None:
-                    context.load_cert_chain(
-                        authorities.path(certificate), authorities.path(certificate, "key")
-                    )
+                    context.load_cert_chain(authorities.path(certificate), authorities.path(certificate, "key"))
                 self._contexts.append((certificate, context))
 
     def close(self) -> None:
@@ -164,7 +162,7 @@ class Client:
 
 
 class Owner:
-    """In the place of `rumq.net.stream_connection.StreamConnection`."""
+    """In the place of `rumq.net.transport.stream_connection.StreamConnection`."""
 
     ended = blocked = False
 

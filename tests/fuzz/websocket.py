@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from rumq.net.kernels.frames import Incoming
-from rumq.net.transport_handshake import TransportHandshake
-from rumq.net.websocket import WebSocketStream
-from rumq.net.websocket_handshake import WebSocketOptions, answer
+from rumq.net.transport.transport_handshake import TransportHandshake
+from rumq.net.websocket.websocket import WebSocketStream
+from rumq.net.websocket.websocket_handshake import WebSocketOptions, answer
 from tests.fuzz.campaign import Target, Wrong
 from tests.fuzz.kernels.mutate import Mutator
-from tests.net.test_frames import frame
-from tests.net.test_websocket import request
+from tests.net.kernels.test_frames import frame
+from tests.net.websocket.test_websocket import request
 
 FRAME_BYTES_MAX = 1 << 16
 OPTIONS = WebSocketOptions(frame_bytes_max=FRAME_BYTES_MAX, origins=("https://ok.example",))
@@ -84,14 +84,10 @@ class WebSockets(Target):
                 assert (other.fault, other.why) == ended
         said = (incoming.fault, incoming.why, incoming.closed, incoming.ping)
         if found != whole or said != (other.fault, other.why, other.closed, other.ping):
-            raise Wrong(
-                f"{whole[:50]!r}, {said} at once; {found[:50]!r}, {other.fault}, {other.why} in pieces"
-            )
+            raise Wrong(f"{whole[:50]!r}, {said} at once; {found[:50]!r}, {other.fault}, {other.why} in pieces")
         if incoming.fault and (incoming.fault not in CODES or not incoming.why):
             raise Wrong(f"{said}")
-        self.counts[
-            f"closed with {incoming.fault}" if incoming.fault else "closed" if incoming.closed else "open"
-        ] += 1
+        self.counts[f"closed with {incoming.fault}" if incoming.fault else "closed" if incoming.closed else "open"] += 1
 
     def _taken(self, incoming: Any, data: bytes) -> bytes:
         buffer = bytearray(data + b"behind it" if self.tail else data)
@@ -109,11 +105,7 @@ class WebSockets(Target):
     def _ask(self, head: bytes) -> None:
         found = answer(head, OPTIONS)
         status = found.data[9:12]
-        if (
-            not found.data.startswith(b"HTTP/1.1 ")
-            or status not in STATUSES
-            or (status == b"101") != (not found.why)
-        ):
+        if not found.data.startswith(b"HTTP/1.1 ") or status not in STATUSES or (status == b"101") != (not found.why):
             raise Wrong(f"{found}")
         above, _, body = found.data.partition(b"\r\n\r\n")
         if found.why and f"Content-Length: {len(body)}\r\n".encode() not in above + b"\r\n":
@@ -176,7 +168,7 @@ class Below:
 
 
 class Owner:
-    """In the place of `rumq.net.stream_connection.StreamConnection`."""
+    """In the place of `rumq.net.transport.stream_connection.StreamConnection`."""
 
     ended = blocked = False
 

@@ -64,9 +64,7 @@ class Gateway:
         try:
             connection.request(method, path, data, given)
             response = connection.getresponse()
-            return Answered(
-                response.status, {k.lower(): v for k, v in response.getheaders()}, response.read()
-            )
+            return Answered(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
         finally:
             connection.close()
 

@@ -12,14 +12,14 @@ import trio
 
 from rumq.admin import answers as a
 from rumq.auth.rules import parse as parse_rules
-from rumq.config.gateway import Gateway
-from rumq.gateway.admission import Admission
+from rumq.gateway.access.admission import Admission
+from rumq.gateway.access.credential_files import CredentialFiles
+from rumq.gateway.access.host_names import HostNames
+from rumq.gateway.access.tokens import Token, formatted, hash_of
 from rumq.gateway.app import App
-from rumq.gateway.context import Context
-from rumq.gateway.credential_files import CredentialFiles
-from rumq.gateway.host_names import HostNames
-from rumq.gateway.log_watch import LogWatch
-from rumq.gateway.tokens import Token, formatted, hash_of
+from rumq.gateway.handlers.context import Context
+from rumq.gateway.records.log_watch import LogWatch
+from rumq.settings.table.gateway import Gateway
 
 NOW_US = 1_800_000_000_000_000
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rumq.gateway.admission import OF_A_NETWORK_MAX, WAITING_MAX, Admission, Unauthorized
-from rumq.gateway.misuse_reports import MisuseReports
-from rumq.gateway.tokens import Token, hash_of
+from rumq.gateway.access.admission import OF_A_NETWORK_MAX, WAITING_MAX, Admission, Unauthorized
+from rumq.gateway.access.tokens import Token, hash_of
+from rumq.gateway.http.misuse_reports import MisuseReports
 from tests.gateway.conftest import Gateway, started
 
 BODY_BYTES_MAX = 4096
@@ -88,21 +88,13 @@ def test_misuse_is_reported_and_does_not_flood(small: Gateway) -> None:
     for count in range(1, 1001):
         reports.refused("token", "10.0.0.1", "wrong")
         reports.shed(8, count)
-    assert [fields["refused"] for name, fields in told if name == "gateway.refused"] == [
-        2**n for n in range(10)
-    ]
-    assert [fields["turned_away"] for name, fields in told if name == "gateway.overloaded"] == [
-        2**n for n in range(10)
-    ]
+    assert [fields["refused"] for name, fields in told if name == "gateway.refused"] == [2**n for n in range(10)]
+    assert [fields["turned_away"] for name, fields in told if name == "gateway.overloaded"] == [2**n for n in range(10)]
     reports.refused("body", "10.0.0.1", "large")
-    assert told[-1] == ("gateway.refused", {"address": "10.0.0.1", "why": "large", "refused": 1}), (
-        "a kind of its own"
-    )
+    assert told[-1] == ("gateway.refused", {"address": "10.0.0.1", "why": "large", "refused": 1}), "a kind of its own"
 
 
-@pytest.mark.parametrize(
-    "why", ["the token is not known", f"at most {BODY_BYTES_MAX}"], ids=["token", "body"]
-)
+@pytest.mark.parametrize("why", ["the token is not known", f"at most {BODY_BYTES_MAX}"], ids=["token", "body"])
 def test_wrong_tokens_and_large_bodies_are_events(small: Gateway, why: str) -> None:
     assert small.ask("GET", "/api/v1/status", token="rumq_wrong").status == 401
     assert small.ask("POST", "/api/v1/publish", b"x" * (BODY_BYTES_MAX + 1)).status == 413
@@ -169,9 +161,7 @@ def test_clients_that_vanish_leave_nothing_behind(small: Gateway) -> None:
         sock = opened(small)
         sock.sendall(b"POST /api/v1/publish HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\nx")
         sock.close()
-    assert (
-        small.ask("GET", "/healthz").status == 200
-    )  # shards are not asked, which on a busy machine takes long
+    assert small.ask("GET", "/healthz").status == 200  # shards are not asked, which on a busy machine takes long
     assert not small.broker.named("gateway.failed", "gateway.died", "client.crashed")
 
 

@@ -10,14 +10,14 @@ import trio
 from trio.testing import MockClock
 
 from rumq.admin import requests as q
-from rumq.auth import hashes
-from rumq.auth.passwords import parse as parse_users
+from rumq.auth.credentials import hashes
+from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.cli.ask.questions import question_of
 from rumq.cli.ask.rest_source import RestSource
 from rumq.cli.ask.source import AskFailed
-from rumq.gateway import credential_messages as m
-from rumq.gateway.credential_files import CredentialFiles
-from rumq.gateway.tokens import Token, hash_of, parse
+from rumq.gateway.access.credential_files import CredentialFiles
+from rumq.gateway.access.tokens import Token, hash_of, parse
+from rumq.gateway.contract import credential_messages as m
 from tests.gateway.in_process import NOW_US, InProcess
 
 OPS = ("read", "publish", "administer")
@@ -129,9 +129,7 @@ def test_connections_of_a_token_end_when_it_expires(place: InProcess) -> None:
         ({}, 400, "name"),
     ],
 )
-def test_a_token_that_cannot_be_made_changes_nothing(
-    place: InProcess, body: Any, status: int, words: str
-) -> None:
+def test_a_token_that_cannot_be_made_changes_nothing(place: InProcess, body: Any, status: int, words: str) -> None:
     before = place.tokens_file.read_text()
     answer = place.ask("POST", "tokens", body)
     assert answer.status_code == status and words in answer.json()["detail"]
@@ -145,9 +143,7 @@ def test_a_token_that_cannot_be_made_changes_nothing(
         ("GET", "users", None), ("POST", "users", {"user": "x"}), ("DELETE", "users?user=x", None),
     ],
 )  # fmt: skip
-def test_only_who_may_administer_sees_or_changes_them(
-    place: InProcess, method: str, path: str, body: Any
-) -> None:
+def test_only_who_may_administer_sees_or_changes_them(place: InProcess, method: str, path: str, body: Any) -> None:
     before = place.tokens_file.read_text()
     assert place.ask(method, path, body, token="reader").status_code == 403
     assert place.tokens_file.read_text() == before
@@ -156,9 +152,7 @@ def test_only_who_may_administer_sees_or_changes_them(
 def test_a_token_gives_no_role_that_it_lacks(place: InProcess) -> None:
     refused = place.ask("POST", "tokens", {"name": "x", "roles": ["publish"]}, token="guard")
     assert refused.status_code == 403 and "publish" in refused.json()["detail"]
-    assert (
-        place.ask("POST", "tokens", {"name": "x", "roles": ["administer"]}, token="guard").status_code == 201
-    )
+    assert place.ask("POST", "tokens", {"name": "x", "roles": ["administer"]}, token="guard").status_code == 201
 
 
 def test_under_rules_no_token_makes_one_that_may_do_more(ruled: InProcess) -> None:
@@ -241,9 +235,7 @@ def test_changes_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
 
 def test_rumqd_ask_lists_and_revokes_and_ends_with_1_for_a_token_that_there_is_not(place: InProcess) -> None:
     async def ask(name: str, request: q.Request) -> Any:
-        source = RestSource(
-            "http://localhost", place.secrets["ops"], transport=httpx.ASGITransport(place.app)
-        )
+        source = RestSource("http://localhost", place.secrets["ops"], transport=httpx.ASGITransport(place.app))
         try:
             return await source.ask(question_of(name), request)
         finally:

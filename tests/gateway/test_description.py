@@ -49,8 +49,6 @@ def test_the_description_has_every_endpoint_with_its_role(gateway: Gateway) -> N
     document = gateway.get("openapi.json")
     assert document["openapi"] == "3.1.0"
     assert document["paths"]["/api/v1/clients"]["get"]["security"] == [{"token": []}]
-    limit = next(
-        each for each in document["paths"]["/api/v1/clients"]["get"]["parameters"] if each["name"] == "limit"
-    )
+    limit = next(each for each in document["paths"]["/api/v1/clients"]["get"]["parameters"] if each["name"] == "limit")
     assert (limit["schema"]["maximum"], limit["schema"]["x-unit"]) == (200, "rows")
     assert gateway.ask("GET", "/api/v1/clients?limit=201").status == 400

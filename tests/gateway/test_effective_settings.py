@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rumq.cli.gateway.effective_settings import told
+from rumq.process.gateway.effective_settings import told
 from tests.gateway.conftest import Gateway, started
 
 
@@ -42,9 +42,7 @@ def test_each_setting_has_its_source_and_a_reload_tells_what_waits(
         found = rows(gateway)
         assert found["log.linger_ms"]["value"] == 9
         waits = {key for key, row in found.items() if row["waits"]}
-        assert {key.split(".")[0] for key in waits} <= {
-            key.split(".")[0] for key in told_by_broker["after_restart"]
-        }
+        assert {key.split(".")[0] for key in waits} <= {key.split(".")[0] for key in told_by_broker["after_restart"]}
         assert bool(waits) == bool(told_by_broker["after_restart"])
         for token in ("reader", "sender"):
             assert gateway.ask("GET", "/api/v1/settings", token=token).status == 403

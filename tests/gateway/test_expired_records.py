@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.gateway.records import ServedRecords
+from rumq.gateway.records.records import ServedRecords
 from tests.gateway.conftest import Gateway, started
 
 SECOND_US = 1_000_000

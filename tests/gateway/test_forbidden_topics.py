@@ -17,7 +17,7 @@ from rumq.admin.operations import TABLE
 from rumq.client.connector import connect_over
 from rumq.client.websocket import open_websocket
 from rumq.errors import Refused
-from rumq.gateway.endpoints import ENDPOINTS
+from rumq.gateway.contract.endpoints import ENDPOINTS
 from tests.conformance.peer import Peer
 from tests.conformance.wire import Prop
 from tests.gateway.conftest import Answered, Gateway, started
@@ -59,8 +59,7 @@ MORE = {
 KINDS = ("application/json", "application/msgpack", "application/x-ndjson")
 BARE = {"subscribers", "client", "waiting", "records", "value", "rules"}  # need a parameter
 QUERIES = sorted(
-    {each.name for each in TABLE if not each.is_action}
-    | {each.name for each in ENDPOINTS if each.method == "get"}
+    {each.name for each in TABLE if not each.is_action} | {each.name for each in ENDPOINTS if each.method == "get"}
 )
 OPEN_TO_ALL = {"healthz", "readyz", "startupz"}
 
@@ -89,10 +88,7 @@ def tell_of_the_topic(gateway: Gateway) -> None:
         assert watcher.connect("watcher", username="root", properties=lasting).code == 0
         watcher.subscribe(TOPIC, "$share/readers/" + TOPIC, "$log/earliest/" + TOPIC, qos=1)
     narrow = Peer(address)
-    assert (
-        narrow.connect("narrow", username="root", properties=[*lasting, (Prop.MAXIMUM_PACKET_SIZE, 100)]).code
-        == 0
-    )
+    assert narrow.connect("narrow", username="root", properties=[*lasting, (Prop.MAXIMUM_PACKET_SIZE, 100)]).code == 0
     narrow.subscribe(TOPIC, qos=1)
     with Peer(address) as publisher:
         assert publisher.connect("publisher", username="root").code == 0
@@ -120,9 +116,7 @@ def questions(name: str) -> list[str]:
 
 
 def asked(gateway: Gateway, path: str, token: str, kind: str = KINDS[0]) -> Answered:
-    return gateway.ask(
-        "GET", path.replace("+", "%2B").replace("#", "%23"), token=token, headers={"accept": kind}
-    )
+    return gateway.ask("GET", path.replace("+", "%2B").replace("#", "%23"), token=token, headers={"accept": kind})
 
 
 def expect_nothing_of_it(answer: Answered, where: str) -> None:
@@ -212,9 +206,7 @@ def test_what_is_left_out_is_not_counted_either(gateway: Gateway) -> None:
     page = get("topics?limit=1&sort=topic")
     assert ([row["topic"] for row in page["topics"]], page["left_out"]) == ([OPEN], 0)
     assert get("topics?topic=+/+/plan") == {"topics": [], "left_out": 0, "missing": []}
-    assert [(row["level"], row["topics"], row["records"]) for row in get("tree")["levels"]] == [
-        ("open", 1, 1)
-    ]
+    assert [(row["level"], row["topics"], row["records"]) for row in get("tree")["levels"]] == [("open", 1, 1)]
     page = get("retained?limit=1&topic=#")
     assert ([row["topic"] for row in page["messages"]], page["left_out"]) == ([OPEN], 0)
     (watcher,) = get("clients?client=watcher")["clients"]
@@ -259,9 +251,7 @@ async def receive(client: Any, topics: set[str]) -> Any:
 
 def test_flight_sends_no_row_of_it(gateway: Gateway) -> None:
     fl = pytest.importorskip("pyarrow.flight")
-    bound = gateway.broker.heard(
-        lambda event: event["event"] == "listener.bound" and event["protocol"] == "flight"
-    )
+    bound = gateway.broker.heard(lambda event: event["event"] == "listener.bound" and event["protocol"] == "flight")
     header = b"Basic " + base64.b64encode(b"anna:x")
     options = fl.FlightCallOptions(headers=[(b"authorization", header)])
     with fl.connect(f"grpc://127.0.0.1:{bound['port']}") as client:

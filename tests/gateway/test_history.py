@@ -13,12 +13,12 @@ import trio
 import trio.testing
 
 from rumq.admin.figures import HistogramFigures, ShardFigures
-from rumq.gateway import metric_table as t
 from rumq.gateway.history import history_file, sample_journal, sampler
 from rumq.gateway.history.ring_store import TIERS, RingStore, Tier
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.history.series import NAN, SERIES, quantile_of, sampled
 from rumq.gateway.history.snapshot import Snapshot
+from rumq.gateway.metrics import metric_table as t
 from rumq.session.state.histogram import BOUNDS, Histogram
 from tests.gateway.conftest import Gateway
 
@@ -46,9 +46,7 @@ def at(seconds: float, *shards: ShardFigures) -> Snapshot:
 
 def test_counters_of_all_shards_are_rates() -> None:
     before = at(0, figures(messages_published=100), figures(1, undelivered=1, cpu_seconds=5))
-    after = at(
-        2, figures(messages_published=300), figures(1, undelivered=5, cpu_seconds=8, messages_published=20)
-    )
+    after = at(2, figures(messages_published=300), figures(1, undelivered=5, cpu_seconds=8, messages_published=20))
     found = sampled(before, after)
     assert (found["published"], found["undelivered"], found["cpu"]) == (110.0, 2.0, 1.5)
     assert found["disk_free_bytes"] == 1e9
@@ -56,18 +54,14 @@ def test_counters_of_all_shards_are_rates() -> None:
 
 def test_a_shard_that_was_restarted_begins_at_zero_and_gives_no_negative_rate() -> None:
     before = at(0, figures(messages_published=1_000_000, handed_over=100), figures(1, messages_published=10))
-    after = at(
-        2, figures(incarnation=2, messages_published=20, handed_over=8), figures(1, messages_published=12)
-    )
+    after = at(2, figures(incarnation=2, messages_published=20, handed_over=8), figures(1, messages_published=12))
     found = sampled(before, after)
     assert (found["published"], found["handed_over"]) == (11.0, 4.0)
 
 
 def test_a_shard_that_did_not_answer_before_gives_no_peak() -> None:
     """Of a cluster, whose other shards are told meanwhile."""
-    later = figures(
-        1, messages_published=1_000_000, handed_over=500, counts=[9] * BUCKETS, uptime_seconds=3_600.0
-    )
+    later = figures(1, messages_published=1_000_000, handed_over=500, counts=[9] * BUCKETS, uptime_seconds=3_600.0)
     found = sampled(at(0, figures()), at(2, figures(messages_published=20), later))
     assert (found["published"], found["handed_over"]) == (10.0, 0.0) and math.isnan(found["turn_p99"])
 
@@ -76,9 +70,7 @@ def test_what_is_counted_rarely_is_a_rate_between_counts_and_not_a_row_of_peaks(
     """With 10,000 sessions they are counted every 5 s: 100 messages a second are 100 in every sample."""
     counted = {0: 0, 2: 0, 4: 0, 6: 5, 8: 5, 10: 10, 12: 10}
     found = []
-    snapshots = [
-        at(now, figures(messages_published=100 * then, ago=now - then)) for now, then in counted.items()
-    ]
+    snapshots = [at(now, figures(messages_published=100 * then, ago=now - then)) for now, then in counted.items()]
     for before, after in pairwise(snapshots):
         found.append(sampled(before, after)["published"])
     assert found == [0, 0, 100, 100, 100, 100]
@@ -105,9 +97,7 @@ def test_quantiles_are_of_the_interval_and_of_all_shards() -> None:
     slow.observe(0.5, 20)
     old = figures(counts=list(slow.counts))  # what was slow before
     assert math.isnan(sampled(at(0, old), at(2, old))["deliver_p99"]), "nothing was observed in between"
-    found = sampled(
-        at(0, figures(), figures(1)), at(2, figures(counts=fast.counts), figures(1, counts=slow.counts))
-    )
+    found = sampled(at(0, figures(), figures(1)), at(2, figures(counts=fast.counts), figures(1, counts=slow.counts)))
     assert found["acknowledge_p50"] < 130e-6 and found["acknowledge_p99"] > 0.26
     assert quantile_of([0] * (BUCKETS - 1) + [5], 0.5) == BOUNDS[-1], "the last bucket has no bound"
 
@@ -161,9 +151,7 @@ def test_a_peak_is_not_lost_in_a_wide_point_and_a_mean_is_a_mean() -> None:
     store = RingStore()
     last = int(START // 2)
     for slot in range(last - 9, last + 1):
-        store.tiers[0].put(
-            slot, {"deliver_p99": 1.0 if slot == last - 3 else 0.1, "published": float(last - slot)}
-        )
+        store.tiers[0].put(slot, {"deliver_p99": 1.0 if slot == last - 3 else 0.1, "published": float(last - slot)})
     found = store.points(["deliver_p99", "published"], 20, 1, START)
     assert found.values == {"deliver_p99": [1.0], "published": [4.5]}
 
@@ -190,9 +178,7 @@ def run_sampler(
     shards: Shards, path: Path, seconds: float, *, wall: float = START, events: list[Any] | None = None
 ) -> Sampler:
     told: list[Any] = [] if events is None else events
-    made = Sampler(
-        shards.figures, str(path), lambda name, **fields: told.append((name, fields)), lambda: wall, at_once
-    )
+    made = Sampler(shards.figures, str(path), lambda name, **fields: told.append((name, fields)), lambda: wall, at_once)
 
     async def body() -> None:
         async with trio.open_nursery() as nursery:
@@ -247,9 +233,7 @@ def test_while_a_shard_is_away_there_is_a_gap_and_no_peak_afterwards(tmp_path: P
 
 
 @pytest.mark.parametrize("damage", ["torn", "bit", "version", "empty", "bomb", "nonsense"])
-def test_a_file_that_cannot_be_read_is_put_aside_and_the_history_begins_anew(
-    tmp_path: Path, damage: str
-) -> None:
+def test_a_file_that_cannot_be_read_is_put_aside_and_the_history_begins_anew(tmp_path: Path, damage: str) -> None:
     run_sampler(Shards(), tmp_path, 50.5)
     path = tmp_path / history_file.NAME
     data = path.read_bytes()

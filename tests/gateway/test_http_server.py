@@ -15,18 +15,18 @@ import trio
 from trio.testing import MockClock, memory_stream_pair
 
 from rumq.admin import answers as a
-from rumq.config.gateway import Gateway
 from rumq.errors import RumqError
-from rumq.gateway.admission import OF_A_NETWORK_MAX, Admission
+from rumq.gateway.access.admission import OF_A_NETWORK_MAX, Admission
+from rumq.gateway.access.host_names import HostNames
+from rumq.gateway.access.tokens import Token, hash_of
+from rumq.gateway.access.topic_access import TopicAccess
 from rumq.gateway.app import App
-from rumq.gateway.host_names import HostNames
-from rumq.gateway.http_connection import Peer
+from rumq.gateway.http.http_connection import Peer
+from rumq.gateway.http.misuse_reports import MisuseReports
 from rumq.gateway.http_server import HEALTH_MAX, HttpServer
-from rumq.gateway.misuse_reports import MisuseReports
 from rumq.gateway.relay.relays import WAITING_MAX, Limits, Relays
-from rumq.gateway.tokens import Token, hash_of
-from rumq.gateway.topic_access import TopicAccess
 from rumq.session.state.histogram import Histogram
+from rumq.settings.table.gateway import Gateway
 
 CONNECTIONS_MAX = 100
 SECONDS_MAX = 1.0
@@ -166,9 +166,7 @@ async def dripping(place: Place, host: str) -> None:
 async def endless_body(place: Place, host: str) -> None:
     stream = place.connect(host)
     try:
-        await stream.send_all(
-            b"POST /api/v1/publish HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
-        )
+        await stream.send_all(b"POST /api/v1/publish HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n")
         while True:
             await stream.send_all(b"400\r\n" + b" " * 1024 + b"\r\n")
             await trio.sleep(0.5)

@@ -9,7 +9,7 @@ import promql_parser
 import pytest
 import yaml
 
-from rumq.gateway import metric_table as t
+from rumq.gateway.metrics import metric_table as t
 
 OPS = Path(__file__).parents[2] / "ops"
 SERIES = {metric.name for metric in t.TABLE} | {f"{metric.name}_bucket" for metric in t.HISTOGRAMS}

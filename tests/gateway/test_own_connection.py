@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import trio
 
+from rumq.auth.credentials.vouched import OWN_PASSWORD, Vouched
 from rumq.auth.identity import GATEWAYS_OWN, Credentials, Identity
-from rumq.auth.vouched import OWN_PASSWORD, Vouched
 from rumq.client.connector import connect_over
 from rumq.client.websocket import open_websocket
 from rumq.errors import Refused
@@ -36,9 +36,7 @@ async def connected(gateway: Gateway, token: str, client_id: str) -> Any:
         stream = await trio.open_tcp_stream("127.0.0.1", gateway.port)
         return await open_websocket(stream, f"127.0.0.1:{gateway.port}", "/mqtt")
 
-    async with connect_over(
-        opened, client_id=client_id, password=gateway.secrets[token], username="x"
-    ) as client:
+    async with connect_over(opened, client_id=client_id, password=gateway.secrets[token], username="x") as client:
         yield client
 
 
@@ -48,9 +46,7 @@ def own_ids(gateway: Gateway, user: str | None) -> set[str]:
 
 
 @pytest.mark.parametrize(("token", "user"), [("anna", "anna"), ("ops", None)])
-def test_a_client_with_its_id_and_its_user_has_another_session(
-    gateway: Gateway, token: str, user: str | None
-) -> None:
+def test_a_client_with_its_id_and_its_user_has_another_session(gateway: Gateway, token: str, user: str | None) -> None:
     assert gateway.publish({"topic": "t"}, token=token).status == 200
     (client_id,) = own_ids(gateway, user)
 

@@ -4,14 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from rumq.gateway import records
-from rumq.gateway.records import ServedRecords
+from rumq.gateway.records import records
+from rumq.gateway.records.records import ServedRecords
 from tests.gateway.conftest import started
 
 
-def test_records_are_found_by_a_part_of_their_payload(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_are_found_by_a_part_of_their_payload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gateway = started(tmp_path)
     try:
         given = [{"topic": f"s/{n % 2}", "payload": f"value {n}", "qos": 1} for n in range(30)]
@@ -22,9 +20,7 @@ def test_records_are_found_by_a_part_of_their_payload(
         assert [row["payload"] for row in found] == ["value 2", *(f"value {n}" for n in range(20, 30))]
         only = gateway.get("records?topic=s/1&contains=value%202")["records"]
         assert {row["topic"] for row in only} == {"s/1"} and len(only) == 5
-        assert [row["payload"] for row in gateway.get("records?topic=s/%23&contains=%C3%BC")["records"]] == [
-            "süß"
-        ]
+        assert [row["payload"] for row in gateway.get("records?topic=s/%23&contains=%C3%BC")["records"]] == ["süß"]
         assert gateway.get("records?topic=s/%23&contains=nothing")["records"] == []
         assert gateway.ask("GET", "/api/v1/records?topic=s/%23&contains=value", token="sender").status == 403
     finally:

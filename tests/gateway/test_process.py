@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rumq.auth.errors import SecretsError
-from rumq.gateway.tokens import parse
+from rumq.gateway.access.tokens import parse
 from tests.cli.conftest import rumqd
 from tests.flight.test_process import gone
 from tests.gateway.conftest import Gateway, started
@@ -55,15 +55,11 @@ def test_it_reads_tokens_again_and_is_started_again_when_it_dies(gateway: Gatewa
     assert gone(last), "it ends with its broker, however that ends"
 
 
-def test_certificates_are_renewed_at_a_reload_and_when_files_change(
-    tmp_path: Path, authorities: Authorities
-) -> None:
+def test_certificates_are_renewed_at_a_reload_and_when_files_change(tmp_path: Path, authorities: Authorities) -> None:
     """D19: a broken file keeps the old one."""
     for kind in ("pem", "key"):
         shutil.copy(authorities.path("server", kind), tmp_path / f"now.{kind}")
-    gateway = started(
-        tmp_path, f"gateway.tls_certificate={tmp_path}/now.pem", f"gateway.tls_key={tmp_path}/now.key"
-    )
+    gateway = started(tmp_path, f"gateway.tls_certificate={tmp_path}/now.pem", f"gateway.tls_key={tmp_path}/now.key")
     broker, told = gateway.broker, gateway.broker.event
     try:
         assert shown(gateway.port, authorities) == ""
@@ -83,9 +79,7 @@ def test_certificates_are_renewed_at_a_reload_and_when_files_change(
 def shown(port: int, authorities: Authorities) -> str:
     """The common name of the gateway's certificate; "": it has none."""
     context = ssl.create_default_context(cafile=authorities.path("ca"))
-    with context.wrap_socket(
-        socket.create_connection(("127.0.0.1", port)), server_hostname="localhost"
-    ) as secure:
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="localhost") as secure:
         found = secure.getpeercert() or {}
     names = [value for part in found["subject"] for key, value in part if key == "commonName"]  # type: ignore[misc]
     return str(names[0]) if names else ""
@@ -103,9 +97,7 @@ def test_a_token_is_shown_once_and_its_hash_is_kept(tmp_path: Path) -> None:
     assert again.status == 2 and "already" in again.err
 
 
-@pytest.mark.parametrize(
-    "line", ["nonsense", '{"name": "a", "roles": ["root"], "sha256": "' + "0" * 64 + '"}']
-)
+@pytest.mark.parametrize("line", ["nonsense", '{"name": "a", "roles": ["root"], "sha256": "' + "0" * 64 + '"}'])
 def test_a_line_that_is_no_token_is_refused_with_its_number(line: str) -> None:
     with pytest.raises(SecretsError, match="line 2"):
         parse(f"# tokens\n{line}\n", "f")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rumq.gateway.messages import decoded
+from rumq.gateway.contract.messages import decoded
 from tests.gateway.conftest import Gateway, started
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rumq.gateway import records as module
-from rumq.gateway.partition_views import PartitionViews, newest_of, stamp_of
-from rumq.gateway.record_rows import Looked, Wanted
-from rumq.gateway.records import ServedRecords, begin_of, text_of
-from tests.gateway.test_event_stream import record
+from rumq.gateway.records import records as module
+from rumq.gateway.records.partition_views import PartitionViews, newest_of, stamp_of
+from rumq.gateway.records.record_rows import Looked, Wanted
+from rumq.gateway.records.records import ServedRecords, begin_of, text_of
+from tests.gateway.handlers.test_event_stream import record
 
 WANTED = Wanted("#", lambda topic: True, 0)
 P0, P1 = "main/g1/p0", "main/g1/p1"
@@ -65,9 +65,7 @@ def test_a_copy_that_is_behind_the_node_of_the_cursor_gives_nothing_twice(
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_a_busy_partition_does_not_keep_another_one_waiting(
-    limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_busy_partition_does_not_keep_another_one_waiting(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     busy, calm = view(P0, 0, 1000), view(P1, 0, 500)
     log = Log(monkeypatch, busy, calm)
     cursor = ""
@@ -124,7 +122,7 @@ def test_views_are_made_anew_after_a_second_whatever_the_files_say(
             return view(name, 0, len(made))
 
     now = [0.0]
-    monkeypatch.setattr("rumq.gateway.partition_views.LogReader", Reader)
+    monkeypatch.setattr("rumq.gateway.records.partition_views.LogReader", Reader)
     views = PartitionViews(str(tmp_path), lambda: now[0])
     assert [views.ends(), views.ends()] == [{P0: 1}, {P0: 1}] and len(made) == 1
     now[0] = 1.0

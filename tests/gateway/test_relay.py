@@ -20,19 +20,19 @@ from paho.mqtt.enums import CallbackAPIVersion
 from rumq.client import Client, Will
 from rumq.client.connector import connect_over
 from rumq.client.websocket import open_websocket
-from rumq.config import gateway as config
 from rumq.errors import ClientError, Refused
-from rumq.gateway.admission import OF_A_NETWORK_MAX, Admission
-from rumq.gateway.host_names import HostNames
+from rumq.gateway.access.admission import OF_A_NETWORK_MAX, Admission
+from rumq.gateway.access.host_names import HostNames
+from rumq.gateway.access.tokens import Token, hash_of
 from rumq.gateway.relay.login import LoginRefused
 from rumq.gateway.relay.relays import OF_A_NETWORK_MAX as SILENT_MAX
 from rumq.gateway.relay.relays import Limits, Relays
 from rumq.gateway.relay.websocket import is_same_host
-from rumq.gateway.tokens import Token, hash_of
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.reasons import Reason
+from rumq.settings.table import gateway as config
 from tests.cli.conftest import rumqd
 from tests.gateway.conftest import RULES, Gateway, started
 from tests.interop.conftest import installed
@@ -221,9 +221,7 @@ def test_a_will_is_published_when_the_websocket_breaks(gateway: Gateway) -> None
     async def body() -> None:
         async with connected(gateway, "anna") as watcher:
             await watcher.subscribe("plant/wills", qos=1)
-            sock, _ = await trio.to_thread.run_sync(
-                partial(logged_in, gateway, "anna", p.Will("plant/wills", b"gone"))
-            )
+            sock, _ = await trio.to_thread.run_sync(partial(logged_in, gateway, "anna", p.Will("plant/wills", b"gone")))
             sock.close()
             assert (await first(watcher)).payload == b"gone"
 
@@ -444,9 +442,7 @@ def test_a_client_that_never_reads_is_given_up_and_others_are_served(gateway: Ga
 def test_paho_over_websocket(gateway: Gateway, version: int) -> None:
     got: list[bytes] = []
     subscribed, received = threading.Event(), threading.Event()
-    client = paho.Client(
-        CallbackAPIVersion.VERSION2, f"paho{version}", transport="websockets", protocol=version
-    )
+    client = paho.Client(CallbackAPIVersion.VERSION2, f"paho{version}", transport="websockets", protocol=version)
     client.username_pw_set("token", gateway.secrets["anna"])
     client.ws_set_options(path="/mqtt")
     client.on_connect = lambda *_: client.subscribe("plant/paho", 1)
@@ -493,6 +489,6 @@ const one = (version, token) => new Promise((resolve, reject) => {{
         ["node", str(path)], env={**os.environ, "NODE_PATH": str(INTEROP / "node_modules")}, capture_output=True,
         text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert done.stdout.strip() == (
-        '["plant/js from MQTT.js","refused 5","plant/js from MQTT.js","refused 135"]'
-    ), done.stderr
+    assert done.stdout.strip() == ('["plant/js from MQTT.js","refused 5","plant/js from MQTT.js","refused 135"]'), (
+        done.stderr
+    )

@@ -33,16 +33,12 @@ def test_health_is_open_and_everything_else_needs_a_token(gateway: Gateway) -> N
         ("ops", "POST", "/api/v1/actions/unban", 200),
     ],
 )
-def test_a_token_may_what_its_roles_say(
-    gateway: Gateway, token: str, method: str, path: str, status: int
-) -> None:
+def test_a_token_may_what_its_roles_say(gateway: Gateway, token: str, method: str, path: str, status: int) -> None:
     body = {"topic": "t"} if path.endswith("publish") else {"kind": "client", "name": "x"}
     assert gateway.ask(method, path, body if method == "POST" else None, token=token).status == status
 
 
-@pytest.mark.parametrize(
-    "operation", [each for each in TABLE if not each.is_action], ids=lambda each: each.name
-)
+@pytest.mark.parametrize("operation", [each for each in TABLE if not each.is_action], ids=lambda each: each.name)
 def test_every_query_answers_as_described(gateway: Gateway, operation: object) -> None:
     name = operation.name  # type: ignore[attr-defined]
     gateway.publish({"topic": "a"})  # its connection is a client
@@ -126,9 +122,7 @@ def test_a_retained_message_is_listed(gateway: Gateway) -> None:
         ([{"topic": "a"}] * 1001, "1 to 1000"),
     ],
 )
-def test_a_malformed_message_is_refused_before_anything_is_sent(
-    gateway: Gateway, message: object, words: str
-) -> None:
+def test_a_malformed_message_is_refused_before_anything_is_sent(gateway: Gateway, message: object, words: str) -> None:
     answer = gateway.ask("POST", "/api/v1/publish", message)
     assert answer.status == 400 and words in answer.json["detail"], answer
 
@@ -169,9 +163,7 @@ def test_a_scrape_tells_what_was_published(gateway: Gateway) -> None:
 @pytest.fixture
 def ruled(tmp_path: Path) -> Iterator[Gateway]:
     (tmp_path / "rules.toml").write_text(RULES)
-    made = started(
-        tmp_path, f"auth.rules_file={tmp_path / 'rules.toml'}", "auth.guess_seconds_max=0", shards=2
-    )
+    made = started(tmp_path, f"auth.rules_file={tmp_path / 'rules.toml'}", "auth.guess_seconds_max=0", shards=2)
     yield made
     made.broker.end()
 

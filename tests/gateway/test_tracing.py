@@ -1,4 +1,6 @@
-"""Tracing end to end: brokers of one and two shards, Paho's MQTT 5 clients, and a receiver of OTLP. docs/tracing.md"""
+"""Tracing end to end: brokers of one and two shards, Paho's MQTT 5 clients, and a receiver of OTLP.
+
+docs/reference/tracing.md"""
 
 from __future__ import annotations
 
@@ -187,9 +189,7 @@ def test_a_shared_subscription_tells_the_member_that_got_it(
     gateway: Gateway, join: Join, receiver: OtlpReceiver
 ) -> None:
     trace, count = next(TRACES), shards_of(gateway)
-    members = {
-        name: join(name) for name in (living_in(shard % count, count, f"m{shard}-") for shard in range(2))
-    }
+    members = {name: join(name) for name in (living_in(shard % count, count, f"m{shard}-") for shard in range(2))}
     for member in members.values():
         member.subscribe("$share/g/shared/+", 1)
     join("sharing").publish("shared/1", 1, sampled(trace))

@@ -23,8 +23,7 @@ FLAGS = (
 )  # fmt: skip
 # Descriptors 3 and 4 may be anything in this process: the one that becomes the browser puts them there.
 LAUNCH = (
-    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4);"
-    " os.execv(sys.argv[3], sys.argv[3:])"
+    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
 )
 
 

@@ -51,16 +51,12 @@ def test_messages_arrive_in_order(broker: Address, topic: str, version: Protocol
 
 
 @VERSIONS
-def test_a_session_gets_what_came_while_it_was_away(
-    broker: Address, topic: str, version: ProtocolVersion
-) -> None:
+def test_a_session_gets_what_came_while_it_was_away(broker: Address, topic: str, version: ProtocolVersion) -> None:
     def session() -> aiomqtt.Client:
         if version == ProtocolVersion.V311:
             return aiomqtt.Client(*broker, identifier=topic, protocol=version, clean_session=False)
         expiry = properties("CONNECT", SessionExpiryInterval=300)
-        return aiomqtt.Client(
-            *broker, identifier=topic, protocol=version, clean_start=False, properties=expiry
-        )
+        return aiomqtt.Client(*broker, identifier=topic, protocol=version, clean_start=False, properties=expiry)
 
     async def main() -> None:
         async with session() as subscriber:
@@ -132,9 +128,7 @@ def test_mqtt_5_properties_pass_through(broker: Address, topic: str) -> None:
 
 
 @VERSIONS
-def test_a_replay_brings_everything_and_lives_on(
-    log_broker: Address, topic: str, version: ProtocolVersion
-) -> None:
+def test_a_replay_brings_everything_and_lives_on(log_broker: Address, topic: str, version: ProtocolVersion) -> None:
     async def main() -> None:
         async with (
             aiomqtt.Client(*log_broker) as publisher,

@@ -59,9 +59,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ports(
-    site: int, certificates: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, int]]:
+def ports(site: int, certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, int]]:
     """Of a broker for pages from 127.0.0.1: "ws" and "wss"."""
     folder = tmp_path_factory.mktemp("broker")
     websocket = (

@@ -12,9 +12,7 @@ NUMBERS = [str(n) for n in range(10)]
 VERSIONS = pytest.mark.parametrize("version", ["mqttv31", "mqttv311", "mqttv5"])
 pytestmark = [
     pytest.mark.mosquitto,
-    pytest.mark.skipif(
-        shutil.which("mosquitto_sub") is None, reason="Debian's mosquitto-clients is not installed"
-    ),
+    pytest.mark.skipif(shutil.which("mosquitto_sub") is None, reason="Debian's mosquitto-clients is not installed"),
 ]
 
 
@@ -141,9 +139,7 @@ def test_a_replay_brings_everything_and_lives_on(log_broker: Address, topic: str
     assert late.told() == [f"{topic} {n}" for n in [*NUMBERS, "live"]]
 
 
-def test_a_replay_asked_for_by_a_user_property_says_where_its_messages_stand(
-    log_broker: Address, topic: str
-) -> None:
+def test_a_replay_asked_for_by_a_user_property_says_where_its_messages_stand(log_broker: Address, topic: str) -> None:
     pub(log_broker, "-t", topic, "-q", "1", lines=NUMBERS)
     asking = ["-V", "mqttv5", "-t", topic, "-C", "3", "-D", "subscribe", "user-property", "rumq-from", "7"]
     told = Sub(log_broker, *asking, form="%p %P").told()
@@ -156,8 +152,6 @@ def test_a_replay_asked_for_by_a_user_property_says_where_its_messages_stand(
 @VERSIONS
 def test_a_bad_place_ends_mosquitto_sub(log_broker: Address, topic: str, version: str) -> None:
     """It leaves when all its subscriptions were refused."""
-    asking = command(
-        "mosquitto_sub", log_broker, "-V", version, "-t", f"$log/never/{topic}", "-W", SECONDS_MAX
-    )
+    asking = command("mosquitto_sub", log_broker, "-V", version, "-t", f"$log/never/{topic}", "-W", SECONDS_MAX)
     done = subprocess.run(asking, capture_output=True, text=True, timeout=60, check=False)
     assert "All subscription requests were denied" in done.stderr

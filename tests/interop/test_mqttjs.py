@@ -51,15 +51,12 @@ def test_the_story(installed: None, broker: Address, topic: str, version: str) -
         assert 990 < seen["expiry"] <= 1000
     if BROKER == "rumqd":
         assert seen["replay"] == [*NUMBERS[:10], "live"]
-        refusal = (
-            "Topic Filter invalid" if version == "5" else "Unspecified error"
-        )  # its words for 0x8F and 0x80
+        refusal = "Topic Filter invalid" if version == "5" else "Unspecified error"  # its words for 0x8F and 0x80
         assert seen["refused"] == f"Subscribe error: {refusal}"
     if BROKER == "rumqd" and version == "5":
         assert seen["aliases"] == 6, "the broker uses the aliases that it may"
         assert [payload for payload, _ in seen["places"]] == ["8", "9", "live"]
         assert [where["rumq-offset"] for _, where in seen["places"]] == ["8", "9", "10"]
         assert all(
-            set(where) == {"rumq-offset", "rumq-lsn", "rumq-partition", "rumq-time"}
-            for _, where in seen["places"]
+            set(where) == {"rumq-offset", "rumq-lsn", "rumq-partition", "rumq-time"} for _, where in seen["places"]
         )

@@ -17,16 +17,12 @@ def test_messages_arrive_in_order(broker: Address, topic: str, version: int, qos
         publisher.publish_all(f"{topic}/x", sent, qos)
         got = subscriber.take(200)
         assert [message.payload for message in got] == sent
-        assert {(message.qos, message.retain, message.topic) for message in got} == {
-            (qos, False, f"{topic}/x")
-        }
+        assert {(message.qos, message.retain, message.topic) for message in got} == {(qos, False, f"{topic}/x")}
 
 
 @VERSIONS
 @pytest.mark.parametrize("qos", [1, 2])
-def test_a_session_gets_what_came_while_it_was_away(
-    broker: Address, topic: str, version: int, qos: int
-) -> None:
+def test_a_session_gets_what_came_while_it_was_away(broker: Address, topic: str, version: int, qos: int) -> None:
     with peer(broker, version, f"{topic}-s", lasting=True) as subscriber:
         subscriber.subscribe(topic, qos)
     with peer(broker, version, f"{topic}-p") as publisher:
@@ -85,9 +81,7 @@ def test_a_retained_message_greets_until_it_is_cleared(broker: Address, topic: s
 
 
 @VERSIONS
-def test_a_replay_brings_everything_in_order_and_lives_on(
-    log_broker: Address, topic: str, version: int
-) -> None:
+def test_a_replay_brings_everything_in_order_and_lives_on(log_broker: Address, topic: str, version: int) -> None:
     with (
         peer(log_broker, version, f"{topic}-p") as publisher,
         peer(log_broker, version, f"{topic}-s") as late,

@@ -1,4 +1,5 @@
-"""Where a replay may begin, as an ordinary client types it: docs/replay.md. With Eclipse Paho, MQTT 3.1.1 and 5."""
+"""Where a replay may begin, as an ordinary client types it: docs/reference/replay.md. With Eclipse Paho, MQTT 3.1.1
+and 5."""
 
 from collections.abc import Callable, Iterator
 
@@ -76,9 +77,7 @@ def test_a_time_begins_at_the_first_message_not_before_it(
 
 
 @WAYS
-def test_a_replay_of_a_wildcard_is_in_the_order_of_the_log(
-    publisher: Peer, late: Peer, topic: str, ask: Ask
-) -> None:
+def test_a_replay_of_a_wildcard_is_in_the_order_of_the_log(publisher: Peer, late: Peer, topic: str, ask: Ask) -> None:
     for n in range(10):
         publisher.publish(f"{topic}/{n % 3}", b"%d" % (8 + n))
     assert ask(late, "earliest", f"{topic}/#") == [1]
@@ -86,9 +85,7 @@ def test_a_replay_of_a_wildcard_is_in_the_order_of_the_log(
 
 
 @WAYS
-@pytest.mark.parametrize(
-    "start", ["yesterday", "-1", "-1y", "5.0", "1e3", "2026-13-01T00:00:00Z", "Earliest"]
-)
+@pytest.mark.parametrize("start", ["yesterday", "-1", "-1y", "5.0", "1e3", "2026-13-01T00:00:00Z", "Earliest"])
 def test_no_such_place_is_refused(late: Peer, topic: str, version: int, ask: Ask, start: str) -> None:
     assert ask(late, start, topic) == [0x8F if version == mqtt.MQTTv5 else 0x80]
 
@@ -168,9 +165,7 @@ def test_unsubscribe_names_the_filter_as_it_was_subscribed(
 
 
 @VERSIONS
-def test_a_session_goes_on_with_its_replay(
-    publisher: Peer, log_broker: Address, topic: str, version: int
-) -> None:
+def test_a_session_goes_on_with_its_replay(publisher: Peer, log_broker: Address, topic: str, version: int) -> None:
     with peer(log_broker, version, f"{topic}-l", lasting=True) as first:
         in_the_filter(first, "earliest", topic)
         assert first.payloads(8) == NUMBERS

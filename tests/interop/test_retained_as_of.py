@@ -1,4 +1,4 @@
-"""`$log/retained@<time>/<filter>`: what was retained at a moment, then everything since. docs/replay.md."""
+"""`$log/retained@<time>/<filter>`: what was retained at a moment, then everything since. docs/reference/replay.md."""
 
 import time
 from datetime import UTC, datetime
@@ -50,7 +50,5 @@ def test_a_snapshot_and_then_every_message_since(run: Run, join: Dial, restarted
 
 def test_only_a_time_can_be_asked_for(run: Run, join: Dial) -> None:
     reader = join(run(), "r")
-    assert (
-        reader.subscribe("$log/retained@1000/t", "$log/retained@earliest/t", "$log/retained@/t") == [0x8F] * 3
-    )
+    assert reader.subscribe("$log/retained@1000/t", "$log/retained@earliest/t", "$log/retained@/t") == [0x8F] * 3
     assert reader.subscribe("$log/retained@-1h/t") == [0]

@@ -1,4 +1,4 @@
-"""docs/howto/reach-a-cluster.md, as it stands: clients that know several nodes find the one that lives."""
+"""docs/guides/reach-a-cluster.md, as it stands: clients that know several nodes find the one that lives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.cli.conftest import rumqd
 from tests.interop.conftest import BROKER
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "howto" / "reach-a-cluster.md"
+PAGE = HERE.parents[1] / "docs" / "guides" / "reach-a-cluster.md"
 SECONDS_MAX = 60.0
 pytestmark = pytest.mark.skipif(BROKER != "rumqd", reason="the page is about rumq")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from router.groups import FILTERS_AT_ONCE
+from router.matching.groups import FILTERS_AT_ONCE
 from rumq.session.protocol.subscribe import CHECKS_A_TURN, FILTERS_A_TURN
 from tests.conformance import wire
 from tests.conformance.wire import Kind

@@ -14,14 +14,14 @@ class Turned(Shard):
 
     def turn(self) -> None:
         """One turn, with what threads have done until now."""
-        for worker in (self.parts.workers.writer, self.parts.workers.reader):
+        for worker in (self.parts.writing.workers.writer, self.parts.writing.workers.reader):
             worker.finish()
         self.parts.turn.begin_turn()
         self.parts.turn.end_turn()
 
     def wait(self) -> None:
         """Until a thread has ended a job."""
-        select.select([self.parts.workers.writer.fd, self.parts.workers.reader.fd], [], [])
+        select.select([self.parts.writing.workers.writer.fd, self.parts.writing.workers.reader.fd], [], [])
 
 
 class Connection(Client):

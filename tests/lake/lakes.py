@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 
 from commitlog import RealFiles, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder
+from rumq.lake.parquet.export import Exporter
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.batch import Batch
@@ -36,9 +36,7 @@ class Log:
         self.partition = self.store.partitions[0]
         self._topics: dict[bytes, int] = {}
 
-    def publish(
-        self, *packets: Publish, ts: int = MADE_NOW, client_id: str = "device-7", version: int = 5
-    ) -> None:
+    def publish(self, *packets: Publish, ts: int = MADE_NOW, client_id: str = "device-7", version: int = 5) -> None:
         """One group of messages."""
         wire, batch = Wire(version == 5, 1 << 20, 65535, 0), Batch()
         wire.publishers = [self.partition.add_publisher(client_id)]

@@ -1,4 +1,5 @@
-"""docs/lake.md runs as it is written: DuckDB, Polars and pyarrow on the files, without Spark and without a broker."""
+"""docs/guides/lake.md runs as it is written: DuckDB, Polars and pyarrow on the files, without Spark and without a
+broker."""
 
 import json
 import os
@@ -11,8 +12,8 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'rumq[spark]')")
 
-from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder
+from rumq.lake.parquet.export import Exporter
 from rumq.mqtt.packets import Publish
 from tests.cli.conftest import ENVIRONMENT
 from tests.lake.lakes import Log
@@ -24,7 +25,7 @@ counts = {topic: count for topic, count, _ in by_topic.fetchall()}
 payloads = [of_polars["payload"].to_list(), of_arrow["payload"].to_pylist()]
 print(json.dumps([counts, *(sorted(map(bytes.decode, each)) for each in payloads), gaps.to_pylist()]))
 """
-DOCUMENT = Path(__file__).parents[2] / "docs" / "lake.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "guides" / "lake.md"
 
 
 def test_every_block_runs_and_sees_each_record_once(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 import pyarrow.parquet as pq
 
 from commitlog import RealFiles
-from commitlog.export_marker import exported_lsn
+from commitlog.disk.export_marker import exported_lsn
 from rumq import lake as the_lake
-from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder
-from rumq.lake.verify import verify
+from rumq.lake.parquet.export import Exporter
+from rumq.lake.parquet.verify import verify
 from tests.cli.conftest import ENVIRONMENT, command
 from tests.lake.lakes import HOUR, MADE_NOW, Log, lsns_in
 
@@ -43,7 +43,7 @@ def killed_after(seconds: float, data: Path, to: Path) -> tuple[int, float]:
 AT_A_STEP = """
 import os, signal, sys
 from commitlog import RealFiles
-from rumq.lake.export import Exporter
+from rumq.lake.parquet.export import Exporter
 from rumq.lake.folder import LocalFolder
 
 data, to = sys.argv[1:3]
@@ -87,9 +87,7 @@ def test_killed_at_any_step_nobody_misses_or_doubles_a_record(tmp_path: Path, ki
         name = killed_at_step(chance.randint(1, number), data, to, now_s)
         number = max(8, number - 5) if not name else number + 1
         at.update([name] if name else [])
-        read = [
-            lsn for path in the_lake.files(str(to)) for lsn in pq.ParquetFile(path).read()["lsn"].to_pylist()
-        ]
+        read = [lsn for path in the_lake.files(str(to)) for lsn in pq.ParquetFile(path).read()["lsn"].to_pylist()]
         assert sorted(read) == list(range(len(read)))
         assert exported_lsn(RealFiles(), f"{data}/main/g1/p0") <= len(read)
     exporter = Exporter(RealFiles(), str(data), LocalFolder(str(to)))

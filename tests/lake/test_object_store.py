@@ -1,5 +1,5 @@
 """A lake in a real object store: written, merged, checked, and read by the names that `rumq.lake.files` gives.
-docs/lake.md, "In an object store"."""
+docs/guides/lake.md, "In an object store"."""
 
 import json
 import os
@@ -14,18 +14,18 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'rumq[spark]')")
 
 import rumq.lake
-from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder, folder_at
 from rumq.lake.lake_reader import Lake, read
-from rumq.lake.manifest import Manifest
-from rumq.lake.verify import verify
+from rumq.lake.manifest import LakeManifest
+from rumq.lake.parquet.export import Exporter
+from rumq.lake.parquet.verify import verify
 from rumq.mqtt.packets import Publish
 from tests.cli.conftest import ENVIRONMENT
 from tests.lake.lakes import Log
 from tests.lake.object_store import object_store
 
 pytestmark = pytest.mark.seaweedfs
-DOCUMENT = Path(__file__).parents[2] / "docs" / "lake.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "guides" / "lake.md"
 ASKED = """
 print(json.dumps([results[0]["payload"].to_list().__len__(), {t: n for t, n, _ in results[1].fetchall()}]))
 """
@@ -58,7 +58,7 @@ def test_what_is_exported_and_merged_is_read_and_checked(environment: dict[str, 
     exporter.run()
     for now_s in (1000, 1100, 1200):
         exporter.merge(1 << 40, now_s=now_s, keep_s=100)
-        lake = Lake(folder_at(place), Manifest(folder_at(place)))
+        lake = Lake(folder_at(place), LakeManifest(folder_at(place)))
         tables = list(read(lake, "main/g1/p0", 5, 200, ["lsn"]))
         assert [lsn for table in tables for lsn in table["lsn"].to_pylist()] == list(range(5, 200))
         assert list(verify(folder_at(place))) == []
@@ -75,9 +75,7 @@ def test_the_blocks_of_the_document_run_as_they_are_written(tmp_path: Path) -> N
     made = log()
     Exporter(made.files, "data", folder_at("s3://bucket/lake")).run()
     blocks = [
-        block
-        for block in re.findall(r"^```python\n(.*?)^```", DOCUMENT.read_text(), re.M | re.S)
-        if "s3://" in block
+        block for block in re.findall(r"^```python\n(.*?)^```", DOCUMENT.read_text(), re.M | re.S) if "s3://" in block
     ]
     assert len(blocks) == 2
     script = ["import json", "results = []"]
@@ -111,9 +109,7 @@ def test_the_format_reads_from_there_what_retention_took(tmp_path: Path) -> None
     history.close()
     options = parse({"path": history.data, "lake": "s3://bucket/history"}, now_us=0)
     reader = RumqReader(options, schema_of(options))
-    found = [
-        lsn for part in reader.partitions() for batch in reader.read(part) for lsn in batch["lsn"].to_pylist()
-    ]
+    found = [lsn for part in reader.partitions() for batch in reader.read(part) for lsn in batch["lsn"].to_pylist()]
     assert sorted(found) == sorted([*range(600)] * 2)
 
 

@@ -1,4 +1,4 @@
-"""The exporter as a process: by hand, and beside a broker that is told to export. docs/lake.md."""
+"""The exporter as a process: by hand, and beside a broker that is told to export. docs/guides/lake.md."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 import pyarrow.parquet as pq
 
 from commitlog import RealFiles
-from commitlog.export_marker import exported_lsn
+from commitlog.disk.export_marker import exported_lsn
 from tests.cli.conftest import Broker, rumqd
 from tests.lake.lakes import lsns_in, parquet_files
 

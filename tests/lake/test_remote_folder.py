@@ -10,12 +10,12 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'ru
 from pyarrow import fs
 
 from rumq.lake.errors import LakeError
-from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder, RemoteFolder, folder_at
 from rumq.lake.lake_reader import Lake, find_time, read
-from rumq.lake.manifest import Manifest
+from rumq.lake.manifest import LakeManifest
+from rumq.lake.parquet.export import Exporter
+from rumq.lake.parquet.verify import verify
 from rumq.lake.table import next_version, register
-from rumq.lake.verify import verify
 from tests.commitlog.records import mark
 from tests.lake.lakes import HOUR, MADE_NOW, Crash, Log, crash_at, lsns_in
 
@@ -24,9 +24,7 @@ P0 = "main/g1/p0"
 
 def store(root: Path) -> Any:
     root.mkdir(exist_ok=True)
-    return RemoteFolder(
-        "s3://bucket/lake", fs.SubTreeFileSystem(str(root), fs.LocalFileSystem()), "bucket/lake"
-    )
+    return RemoteFolder("s3://bucket/lake", fs.SubTreeFileSystem(str(root), fs.LocalFileSystem()), "bucket/lake")
 
 
 def test_it_is_exported_merged_read_and_checked_like_a_folder(tmp_path: Path) -> None:
@@ -39,7 +37,7 @@ def test_it_is_exported_merged_read_and_checked_like_a_folder(tmp_path: Path) ->
     wanted = [n for n in range(5, 200) if n % 5 != 3]
     for now_s in (1000, 1100, 1200):
         exporter.merge(1 << 40, now_s=now_s, keep_s=100)
-        lake = Lake(folder, Manifest(folder))
+        lake = Lake(folder, LakeManifest(folder))
         tables = list(read(lake, P0, 5, 200, ["lsn", "topic"], wants=lambda topic: topic != "plant/3/temp"))
         assert [lsn for table in tables for lsn in table["lsn"].to_pylist()] == wanted
         assert find_time(lake, P0, MADE_NOW + HOUR, 1 << 40) == 180

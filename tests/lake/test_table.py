@@ -1,4 +1,4 @@
-"""The lake as a Delta table, read by a library that knows nothing of rumq. docs/lake.md, "As a table"."""
+"""The lake as a Delta table, read by a library that knows nothing of rumq. docs/guides/lake.md, "As a table"."""
 
 import json
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from rumq.cli.analytics import lake_table
-from rumq.lake.export import Exporter
 from rumq.lake.folder import LocalFolder
+from rumq.lake.parquet.export import Exporter
 from rumq.lake.table import register
 from tests.cli.conftest import rumqd
 from tests.lake.lakes import HOUR, MADE_NOW, Log, exported, rows_in
@@ -45,9 +45,7 @@ def commit(to: Path, version: int) -> list[str]:
     return (to / f"_delta_log/{version:020d}.json").read_text().splitlines()
 
 
-def test_the_table_has_each_record_once_with_every_column(
-    log: Log, exporter: Exporter, tmp_path: Path
-) -> None:
+def test_the_table_has_each_record_once_with_every_column(log: Log, exporter: Exporter, tmp_path: Path) -> None:
     register(LocalFolder(str(tmp_path)), NOW_MS)
     table = DeltaTable(str(tmp_path)).to_pyarrow_table().sort_by("lsn")
     rows = rows_in(tmp_path)
@@ -57,9 +55,7 @@ def test_the_table_has_each_record_once_with_every_column(
     assert 0 < len(late) < len(table) and pa.compute.min(late["ts"]).value == MADE_NOW + HOUR
 
 
-def test_it_follows_exports_and_merges_and_knows_what_it_was(
-    log: Log, exporter: Exporter, tmp_path: Path
-) -> None:
+def test_it_follows_exports_and_merges_and_knows_what_it_was(log: Log, exporter: Exporter, tmp_path: Path) -> None:
     folder = LocalFolder(str(tmp_path))
     first, new = register(folder, NOW_MS)
     assert new == first + 1 and register(folder, NOW_MS) == (first, 0)

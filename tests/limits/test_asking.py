@@ -35,9 +35,7 @@ def test_clients_and_topics_are_sorted_filtered_and_bounded(run: Run, join: Dial
     others = [join(broker, f"pump-{number}") for number in (2, 3)]
     said = ask(broker, "clients", "--sort", "lag", "--limit", "1")
     (row,) = said["clients"]
-    assert (row["client_id"], row["behind_records"], row["connected"]) == ("away", 9, False) and said[
-        "left_out"
-    ] == 3
+    assert (row["client_id"], row["behind_records"], row["connected"]) == ("away", 9, False) and said["left_out"] == 3
     assert [row["client_id"] for row in ask(broker, "clients", "--client", "pump-*")["clients"]] == [
         "pump-1", "pump-2", "pump-3",
     ]  # fmt: skip
@@ -75,12 +73,12 @@ def test_a_client_is_disconnected_and_a_session_dropped(run: Run, join: Dial) ->
 
 def test_an_order_that_there_is_not_is_refused(shard: Shard) -> None:
     with pytest.raises(ValueError, match="cannot take sort 'size'; one of client, lag"):
-        shard.parts.admin.answer({"ask": "clients", "sort": "size"})(lambda _: None)  # type: ignore[operator]
+        shard.parts.operation.admin.answer({"ask": "clients", "sort": "size"})(lambda _: None)  # type: ignore[operator]
 
 
 def test_a_consumer_that_falls_behind_is_told_of_once_and_when_it_is_back(shard: Shard) -> None:
-    shard.parts.consumers.lag_records_max = 10
-    shard.parts.consumers.begin()
+    shard.parts.operation.consumers.lag_records_max = 10
+    shard.parts.operation.consumers.begin()
     away = Client(shard, "away", 5, properties=LASTING)
     away.say(wire.subscribe(1, [("t", 0)]))
     away.take()
@@ -102,11 +100,11 @@ def test_a_consumer_that_falls_behind_is_told_of_once_and_when_it_is_back(shard:
 
 
 def test_rates_are_those_between_two_looks(shard: Shard) -> None:
-    shard.parts.consumers.begin()
+    shard.parts.operation.consumers.begin()
     publisher = Client(shard, "p", 5)
     for number in range(30):
         publisher.say(wire.publish("t", b"x", 1, 1 + number))
         shard.after(1.0)
-    (session,) = shard.parts.broker.registry.sessions.values()
-    rates = shard.parts.consumers.rates(session)
+    (session,) = shard.parts.clients.broker.registry.sessions.values()
+    rates = shard.parts.operation.consumers.rates(session)
     assert rates is not None and rates.published_rate == pytest.approx(1.0, abs=0.11)

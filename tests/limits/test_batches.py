@@ -28,7 +28,7 @@ def test_acknowledgements_leave_many_to_a_system_call(data: Path, tmp_path: Path
     tracer = subprocess.Popen(
         ["strace", "-f", "-yy", "-qq", "-e", "trace=writev", "-o", str(trace), "-p", str(broker.process.pid)],
         stderr=subprocess.PIPE,
-    )  # fmt: skip
+    )
     try:
         wait_until_attached(broker, tracer)
         publisher.send(*[wire.publish("t", b"x", 1, number + 1) for number in range(MESSAGES)])
@@ -38,9 +38,7 @@ def test_acknowledgements_leave_many_to_a_system_call(data: Path, tmp_path: Path
         tracer.wait()
         broker.end()
     assert answers == list(range(1, MESSAGES + 1))
-    calls = [
-        line for line in trace.read_text(errors="replace").splitlines() if re.search(r"<TCP:.*\) += \d", line)
-    ]
+    calls = [line for line in trace.read_text(errors="replace").splitlines() if re.search(r"<TCP:.*\) += \d", line)]
     assert calls, "the trace saw the acknowledgements leave"
     assert MESSAGES / len(calls) > 10
 

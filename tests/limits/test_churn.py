@@ -12,18 +12,18 @@ import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.net.connection import Connection
+from rumq.net.listening.transports import PLAIN, ConnectionSetup, MountOptions, Transports
 from rumq.net.pump import Pump
-from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import PLAIN, ConnectionSetup, MountOptions, Transports
-from rumq.net.websocket_handshake import WebSocketOptions
+from rumq.net.transport.transport_handshake import TransportHandshakes
+from rumq.net.websocket.websocket_handshake import WebSocketOptions
 from rumq.session.state.deadlines import SWEEP_MIN
 from tests.conformance import wire
 from tests.conformance.wire import Prop
 from tests.faults.shard import Shard
 from tests.limits.churn import churn, write_curve, write_table
 from tests.limits.conftest import Run
-from tests.net.test_frames import frame
-from tests.net.test_websocket import request
+from tests.net.kernels.test_frames import frame
+from tests.net.websocket.test_websocket import request
 
 OF_A_CLIENT = {
     "Authentication", "Client", "Connected", "Connection", "Deliveries", "DeliveryWindow", "Handshake", "Incoming",
@@ -46,22 +46,20 @@ class House:
         """So many, and in between as many as threads need to come to the end of their work."""
         for _ in range(count):
             self.pump.turn(0.001)
-            while any(worker.pending for worker in self.shard.parts.workers):
+            while any(worker.pending for worker in self.shard.parts.writing.workers):
                 self.pump.turn(SECONDS_MAX)
 
     def client(self, name: str, transports: Transports, end: str, **connect: Any) -> None:
         near, far = socket.socketpair()
         near.setblocking(False)
-        welcome = self.shard.parts.broker.welcome
+        welcome = self.shard.parts.clients.broker.welcome
         if transports == PLAIN:
             connection = Connection(self.pump, near, "192.0.2.1:7", 1 << 20)
             connection.link = welcome(connection)
             self.pump.add(connection)
             del connection
         else:
-            ConnectionSetup(transports, self.handshakes, self.pump, 1 << 20, welcome).accept(
-                near, "192.0.2.1:7", None
-            )
+            ConnectionSetup(transports, self.handshakes, self.pump, 1 << 20, welcome).accept(near, "192.0.2.1:7", None)
         is_websocket = transports.websocket is not None
         if is_websocket:
             far.sendall(request())
@@ -118,10 +116,10 @@ def test_of_a_lasting_session_only_the_session_stays(house: House) -> None:
 def test_a_deadline_goes_with_its_client(house: House) -> None:
     """A keep alive of 18 hours held everything of its client for 27."""
     for number in range(SWEEP_MIN + 100):
-        house.client("c", PLAIN, "leaves") if number < 100 else house.shard.parts.broker.welcome(
-            Silent()
-        ).end(with_will=False)
-    assert len(house.shard.parts.broker.keep_alive_monitor) <= SWEEP_MIN
+        house.client("c", PLAIN, "leaves") if number < 100 else house.shard.parts.clients.broker.welcome(Silent()).end(
+            with_will=False
+        )
+    assert len(house.shard.parts.clients.broker.keep_alive_monitor) <= SWEEP_MIN
 
 
 def test_a_session_that_has_ended_does_not_wait_for_the_time_it_would_have_expired_at(house: House) -> None:
@@ -156,9 +154,7 @@ def forgetful(broker: Any) -> None:
 @pytest.mark.parametrize(
     "connections", [8_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
 )
-def test_a_churn_of_connections_ends_at_the_memory_it_began_with(
-    run: Run, tmp_path: Path, connections: int
-) -> None:
+def test_a_churn_of_connections_ends_at_the_memory_it_began_with(run: Run, tmp_path: Path, connections: int) -> None:
     """RUMQ_CHURN_TO: a folder for the table and the curve of its memory."""
     config = tmp_path / "config.toml"
     # What the log keeps of its newest records in memory is a setting, and no client's.

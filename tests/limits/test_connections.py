@@ -3,7 +3,7 @@
 import contextlib
 import time
 
-from commitlog.preallocation import PIECE_BYTES_MIN
+from commitlog.disk.preallocation import PIECE_BYTES_MIN
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
@@ -117,9 +117,7 @@ def test_the_clients_of_a_full_broker_can_be_killed_and_come_back(run: Run, join
 
 def test_descriptors_of_clients_that_left_are_given_back(run: Run, join: Dial) -> None:
     broker = run()
-    watcher = join(
-        broker, "watcher", properties=[(Prop.SESSION_EXPIRY, 60)]
-    )  # the journal's file is open now
+    watcher = join(broker, "watcher", properties=[(Prop.SESSION_EXPIRY, 60)])  # the journal's file is open now
     taken = [descriptors_after(broker, watcher, join, clients) for clients in (1, 100)]
     assert taken[0] == taken[1]
 

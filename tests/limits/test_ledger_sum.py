@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rumq.shards.stats import admin_socket
+from rumq.admin.socket import admin_socket
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
@@ -56,9 +56,7 @@ def matches(client: str, topic: str) -> bool:
         wanted = topic_filter.split("/")
         if wanted[-1] == "#" and levels[: len(wanted) - 1] == wanted[:-1]:
             return True
-        if len(wanted) == len(levels) and all(
-            w in ("+", level) for w, level in zip(wanted, levels, strict=True)
-        ):
+        if len(wanted) == len(levels) and all(w in ("+", level) for w, level in zip(wanted, levels, strict=True)):
             return True
     return False
 
@@ -117,9 +115,7 @@ def test_each_topic_of_each_client_adds_up(run: Run, join: Dial, tmp_path: Path,
                 subscribers.drain(client)
         topic = chance.choice(TOPICS)
         expiry = [(Prop.MESSAGE_EXPIRY, 1)] if chance.random() < 0.2 else []
-        publisher.publish(
-            topic, bytes(chance.choice([SMALL, LARGE])), qos=chance.choice([0, 1]), properties=expiry
-        )
+        publisher.publish(topic, bytes(chance.choice([SMALL, LARGE])), qos=chance.choice([0, 1]), properties=expiry)
         published[topic] += 1
         if number % 20 == 0:
             subscribers.drain("here")

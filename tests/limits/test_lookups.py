@@ -61,9 +61,7 @@ def test_an_offset_is_found_quickly(data: Path, capsys: pytest.CaptureFixture[st
     warm = [milliseconds(store.partitions[0], chance.randrange(TOPICS)) for _ in range(99)]
     store.close()
     with capsys.disabled():
-        print(
-            f"\n{TOPICS:,} topics, seed {SEED}: (topic, offset) to record: cold {statistics.median(cold):.1f} ms"
-        )
+        print(f"\n{TOPICS:,} topics, seed {SEED}: (topic, offset) to record: cold {statistics.median(cold):.1f} ms")
         print(f"(first {cold[0]:.1f}), warm {statistics.median(warm):.2f} ms (slowest {max(warm):.2f})")
     assert statistics.median(cold) <= COLD_MS_MAX
     assert statistics.median(warm) <= WARM_MS_MAX

@@ -57,7 +57,7 @@ def test_the_thread_that_serves_clients_calls_no_disk(data: Path, tmp_path: Path
     tracer = subprocess.Popen(
         ["strace", "-f", "-y", "-qq", "-e", f"trace={DISK_CALLS}", "-o", str(trace), "-p", str(broker.process.pid)],
         stderr=subprocess.PIPE,
-    )  # fmt: skip
+    )
     try:
         wait_until_attached(broker, tracer)
         publish(broker, join, "p")

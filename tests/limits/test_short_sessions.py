@@ -1,14 +1,14 @@
 """A client id that comes once leaves nothing behind, however its session ended: publishers are held by sessions alone.
 
-Entries are counted, not bytes; `tests/commitlog/test_publisher_names.py` has the long form, with a million."""
+Entries are counted, not bytes; `tests/commitlog/names/test_publisher_names.py` has the long form, with a million."""
 
 from collections.abc import Callable
 
 import pytest
 
-from commitlog import recovery
-from commitlog.partition import HOT_TRIM
-from commitlog.publisher_names import PublisherNames
+from commitlog.log import recovery
+from commitlog.log.partition import HOT_TRIM
+from commitlog.names.publisher_names import PublisherNames
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.conformance import wire
 from tests.conformance.wire import Prop, Will

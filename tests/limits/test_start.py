@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.shards.stats import admin_socket
+from rumq.admin.socket import admin_socket
 from tests.broker_process import ENVIRONMENT, SECONDS_MAX, Rumqd, run_command
 from tests.conformance.peer import Peer
 from tests.limits.conftest import Dial, Run
@@ -72,7 +72,7 @@ def test_a_data_directory_of_another_format_is_refused_untouched(run: Run, forma
 
 
 def test_a_segment_for_newer_readers_is_refused_and_not_passed_over(run: Run, join: Dial) -> None:
-    """docs/log-format.md, "Segment": the minimum reader version."""
+    """docs/reference/log-format.md, "Segment": the minimum reader version."""
     broker = run()
     join(broker, "c").publish("t", b"kept", qos=1)
     assert broker.stop() == 0
@@ -81,7 +81,7 @@ def test_a_segment_for_newer_readers_is_refused_and_not_passed_over(run: Run, jo
     struct.pack_into("<HH", segment, 8, 2, 2)
     struct.pack_into("<I", segment, HEADER_CRC_AT, zlib.crc32(segment[:HEADER_CRC_AT]))
     path.write_bytes(segment)
-    assert "it needs a reader of version 2, this is 1" in refusal(broker.data)
+    assert "needs a reader of version 2, this is 1" in refusal(broker.data)
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["read-only", "parent read-only"])

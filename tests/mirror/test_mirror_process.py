@@ -1,4 +1,4 @@
-"""Two brokers that mirror each other exactly once, while each process is killed in turn. docs/mirrors.md."""
+"""Two brokers that mirror each other exactly once, while each process is killed in turn. docs/guides/mirrors.md."""
 
 import subprocess
 import sys
@@ -16,8 +16,8 @@ from rumq.errors import RumqError
 from rumq.flight.tickets import Ticket
 from rumq.mirror.partition_mirror import MirrorRules, PartitionMirror
 from rumq.mirror.position import PositionFile
-from rumq.spark.sink.sink_connection import publish_all
-from rumq.spark.sink.sink_options import parse_sink_options
+from rumq.sink.sink_connection import publish_all
+from rumq.sink.sink_options import parse_sink_options
 from tests.broker_process import ENVIRONMENT, Rumqd
 from tests.cli.conftest import rumqd
 from tests.flight.served import client_at
@@ -145,9 +145,7 @@ def test_a_batch_that_was_stored_and_not_written_down_is_repeated(
 
 @pytest.mark.long
 @pytest.mark.timeout(400)
-def test_two_brokers_have_every_message_once_whoever_is_killed(
-    sites: tuple[Site, Site], tmp_path: Path
-) -> None:
+def test_two_brokers_have_every_message_once_whoever_is_killed(sites: tuple[Site, Site], tmp_path: Path) -> None:
     """It does not echo either: what came from the other side does not go back."""
     one, other = sites
     mirrors = [Mirroring(one, other, tmp_path), Mirroring(other, one, tmp_path)]

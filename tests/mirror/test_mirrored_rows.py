@@ -23,10 +23,7 @@ def batch_of(*rows: tuple[str, Pairs | None]) -> pa.RecordBatch:
 
 
 def told(batch: pa.RecordBatch) -> list[tuple[str, Pairs]]:
-    return [
-        (row["topic"], [(pair["key"], pair["value"]) for pair in row["properties"]])
-        for row in batch.to_pylist()
-    ]
+    return [(row["topic"], [(pair["key"], pair["value"]) for pair in row["properties"]]) for row in batch.to_pylist()]
 
 
 def test_each_row_gets_its_source_behind_its_own_properties() -> None:

@@ -48,9 +48,7 @@ def running(command: list[str], port: int) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", params=["true", "false"])
-def both(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[list[tuple[str, int]]]:
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[str, int]]]:
     """The addresses of mosquitto and of rumqd."""
     if MOSQUITTO is None or shutil.which("mosquitto_passwd") is None:
         pytest.skip("mosquitto is not installed here (Debian's package mosquitto)")

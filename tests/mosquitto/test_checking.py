@@ -53,9 +53,7 @@ def test_what_is_missing_is_told_in_events(tmp_path: Path) -> None:
 def test_nothing_is_said_on_standard_output(tmp_path: Path) -> None:
     """Nor in another format than `events.format` asks for; the address is not of this machine, so it leaves."""
     path = conf(tmp_path, "plugin_opt_x 1\nmax_queued_messages 1\nlistener 1 192.0.2.1\n")
-    done = rumqd(
-        "run", "--mosquitto-conf", path, "--set", "events.format=json", "--data", str(tmp_path / "data")
-    )
+    done = rumqd("run", "--mosquitto-conf", path, "--set", "events.format=json", "--data", str(tmp_path / "data"))
     assert done.status == 1 and done.out == ""
     assert '"event":"mosquitto.left_out"' in done.err and "cannot listen" in done.err
 
@@ -111,9 +109,7 @@ def test_root_is_told_that_it_stays_root(tmp_path: Path, line: str) -> None:
 
 def test_where_no_listener_is_left_there_is_no_broker(tmp_path: Path) -> None:
     """Not even the one that a broker without any settings has."""
-    path = conf(
-        tmp_path, "plugin /usr/lib/mosquitto_dynamic_security.so\nlistener 1883\nallow_anonymous true\n"
-    )
+    path = conf(tmp_path, "plugin /usr/lib/mosquitto_dynamic_security.so\nlistener 1883\nallow_anonymous true\n")
     words = f"{path}, line 1: plugin /usr/lib/mosquitto_dynamic_security.so: rumq loads no plugins"
     for command in (
         ["run", "--mosquitto-conf", path, "--data", str(tmp_path / "data")],

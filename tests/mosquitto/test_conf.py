@@ -130,9 +130,7 @@ def test_an_option_of_a_bridge_without_one_is_named(tmp_path: Path) -> None:
     assert (line.number, why) == (2, "it belongs to a bridge, behind its `connection`")
 
 
-@pytest.mark.parametrize(
-    "key", ["remote_password", "password", "local_password", "bridge_psk", "auth_opt_pass"]
-)
+@pytest.mark.parametrize("key", ["remote_password", "password", "local_password", "bridge_psk", "auth_opt_pass"])
 def test_a_secret_is_shown_nowhere(tmp_path: Path, key: str) -> None:
     found = convert(tmp_path, f"listener 1\nconnection b\n{key} hunter2\n")
     shown = [line for line, _ in found.left_out if line.key == key]
@@ -255,9 +253,7 @@ def test_included_files_stand_in_their_place(tmp_path: Path) -> None:
     assert [one["port"] for one in made] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    "name", ["/usr/share/doc/mosquitto/examples/mosquitto.conf", "/etc/mosquitto/mosquitto.conf"]
-)
+@pytest.mark.parametrize("name", ["/usr/share/doc/mosquitto/examples/mosquitto.conf", "/etc/mosquitto/mosquitto.conf"])
 def test_debian_s_examples(name: str) -> None:
     if not Path(name).exists():
         pytest.skip("Debian's package mosquitto is not here")

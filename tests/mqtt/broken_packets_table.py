@@ -37,9 +37,7 @@ def _with_properties(name: str, means: Fault, *properties: str | bytes, first_by
     part = bytes([len(inside)]) + inside
     if first_byte == 0x10:
         return _connect(name, 5, means, "02", part, "00 01", b"p")
-    before = {0x20: b"\0\0", 0x30: b"\0\1a", 0x40: b"\0\1\0", 0x82: b"\0\1", 0xE0: b"\0", 0xF0: b"\x18"}[
-        first_byte
-    ]
+    before = {0x20: b"\0\0", 0x30: b"\0\1a", 0x40: b"\0\1\0", 0x82: b"\0\1", 0xE0: b"\0", 0xF0: b"\x18"}[first_byte]
     return _packet(name, 5, first_byte, means, before, part, b"\0\1a\0" if first_byte == 0x82 else b"")
 
 
@@ -57,7 +55,7 @@ HEADER = [
     *(_packet(f"packet type 15 in {version}", version, 0xF0, MALFORMED) for version in (3, 4)),
     row("a remaining length of five bytes", 4, "30 80 80 80 80 01", means=MALFORMED),
     row("a remaining length longer than it needs", 5, "C0 80 00", means=MALFORMED),
-]  # fmt: skip
+]
 
 CONNECT = [
     _packet("connect of nothing", 4, 0x10, MALFORMED),
@@ -232,7 +230,7 @@ SUBACK = [
     _packet("suback 3.1.1 with a reserved return code", 4, 0x90, VIOLATION, "00 01 03"),
     _packet("suback 3.1.1 with a reason of 5", 4, 0x90, VIOLATION, "00 01 87"),
     _packet("suback 5 with a reason of UNSUBACK", 5, 0x90, VIOLATION, "00 01 00 11"),
-]  # fmt: skip
+]
 
 UNSUBSCRIBE = [
     _packet("unsubscribe with packet id 0", 4, 0xA2, VIOLATION, "00 00 00 01", b"a"),
@@ -240,14 +238,14 @@ UNSUBSCRIBE = [
     _packet("unsubscribe 5 from nothing", 5, 0xA2, VIOLATION, "00 01 00"),
     _packet("unsubscribe 3.1.1 with a filter that ends early", 4, 0xA2, MALFORMED, "00 01 00 02", b"a"),
     _packet("unsubscribe 5 with a subscription identifier", 5, 0xA2, MALFORMED, "00 01 02 0B 01 00 01", b"a"),
-]  # fmt: skip
+]
 
 UNSUBACK = [
     _packet("unsuback with packet id 0", 4, 0xB0, VIOLATION, "00 00"),
     _packet("unsuback 3.1.1 with a reason", 4, 0xB0, MALFORMED, "00 01 00"),
     _packet("unsuback 5 without a reason", 5, 0xB0, VIOLATION, "00 01 00"),
     _packet("unsuback 5 with a reason of SUBACK", 5, 0xB0, VIOLATION, "00 01 00 02"),
-]  # fmt: skip
+]
 
 REST = [
     *(_packet(f"pingreq {version} with a body", version, 0xC0, MALFORMED, "00") for version in (3, 4, 5)),
@@ -256,15 +254,15 @@ REST = [
     _packet("disconnect 5 with a reason of CONNACK", 5, 0xE0, VIOLATION, "86"),
     _packet("disconnect 5 with more behind its end", 5, 0xE0, MALFORMED, "00 00 00"),
     _with_properties("disconnect 5 with a topic alias", MALFORMED, "23 00 01", first_byte=0xE0),
-    _with_properties("disconnect 5 with the server reference twice", VIOLATION, "1C 00 00 1C 00 00",
-        first_byte=0xE0),
+    _with_properties("disconnect 5 with the server reference twice", VIOLATION, "1C 00 00 1C 00 00", first_byte=0xE0),
     _packet("auth of a reason alone", 5, 0xF0, MALFORMED, "18"),
     _packet("auth with a reason of CONNACK", 5, 0xF0, VIOLATION, "87 04 15 00 01", b"m"),
     _packet("auth without a method", 5, 0xF0, VIOLATION, "18 00"),
     _with_properties("auth with authentication data alone", VIOLATION, "16 00 00", first_byte=0xF0),
-    _with_properties("auth with the authentication data twice", VIOLATION,
-                     "15 00 01", b"m", "16 00 00 16 00 00", first_byte=0xF0),
-]  # fmt: skip
+    _with_properties(
+        "auth with the authentication data twice", VIOLATION, "15 00 01", b"m", "16 00 00 16 00 00", first_byte=0xF0
+    ),
+]
 
 BROKEN = (
     *(HEADER + CONNECT + CONNACK + PUBLISH + PUBLISH_ANSWERS),

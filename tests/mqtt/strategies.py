@@ -89,9 +89,7 @@ def connects(version: int) -> st.SearchStrategy[Connect]:
     )
     if version == 5:
         return made
-    return made.filter(
-        lambda packet: packet.client_id and (packet.password is None or packet.username is not None)
-    )
+    return made.filter(lambda packet: packet.client_id and (packet.password is None or packet.username is not None))
 
 
 def connacks(version: int) -> st.SearchStrategy[Connack]:
@@ -165,8 +163,6 @@ def packets(version: int) -> st.SearchStrategy[Packet]:
         unsubacks(version),
         st.just(Pingreq()),
         st.just(Pingresp()),
-        st.builds(
-            Disconnect, reasons(PacketType.DISCONNECT, version), properties(PacketType.DISCONNECT, version)
-        ),
+        st.builds(Disconnect, reasons(PacketType.DISCONNECT, version), properties(PacketType.DISCONNECT, version)),
         *([auths()] if version == 5 else []),
     )

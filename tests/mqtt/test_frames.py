@@ -21,9 +21,7 @@ LENGTHS = [
 
 @pytest.mark.parametrize(("encoded", "length"), LENGTHS)
 @pytest.mark.parametrize("version", [0, 3, 4, 5])
-def test_a_remaining_length_is_read_as_the_standard_tabulates_it(
-    encoded: str, length: int, version: int
-) -> None:
+def test_a_remaining_length_is_read_as_the_standard_tabulates_it(encoded: str, length: int, version: int) -> None:
     buffer = b"xx\x30" + bytes.fromhex(encoded)
     assert frame_at(buffer, 2, len(buffer), version=version) == (len(buffer) - 2, length)
 

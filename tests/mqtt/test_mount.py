@@ -33,16 +33,12 @@ def connected(version: int, will: p.Will | None = None) -> tuple[Mount, p.Packet
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_will_goes_under_the_mount_point_and_the_rest_of_connect_stays(version: int) -> None:
     _, found = connected(version, p.Will("a/b", b"gone", 1, True, {}))
-    assert found == p.Connect(
-        "c", version, True, 10, "user", b"secret", p.Will("site-7/a/b", b"gone", 1, True, {}), {}
-    )
+    assert found == p.Connect("c", version, True, 10, "user", b"secret", p.Will("site-7/a/b", b"gone", 1, True, {}), {})
     assert connected(version)[1] == p.Connect("c", version, True, 10, "user", b"secret", None, {})
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@given(
-    topic=st.text("abc/é", min_size=1, max_size=200), payload=st.binary(max_size=200), qos=st.integers(0, 2)
-)
+@given(topic=st.text("abc/é", min_size=1, max_size=200), payload=st.binary(max_size=200), qos=st.integers(0, 2))
 def test_what_goes_in_comes_out_as_it_was(version: int, topic: str, payload: bytes, qos: int) -> None:
     mount, _ = connected(version)
     said = p.Publish(topic, payload, qos, False, False, 7 if qos else None)  # type: ignore[arg-type]
@@ -120,9 +116,7 @@ def test_filters_that_end_in_nonsense_are_under_the_mount_point_or_refused(
 
 
 @given(first_byte=st.integers(0, 255), body=st.binary(max_size=60))
-def test_whatever_else_comes_is_refused_here_or_goes_on_for_the_broker_to_refuse(
-    first_byte: int, body: bytes
-) -> None:
+def test_whatever_else_comes_is_refused_here_or_goes_on_for_the_broker_to_refuse(first_byte: int, body: bytes) -> None:
     """Nothing that could be taken as a PUBLISH, SUBSCRIBE or CONNECT goes on without the mount point."""
     mount, _ = connected(5)
     reader = FrameReader()

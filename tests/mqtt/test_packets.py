@@ -70,9 +70,7 @@ def test_a_packet_is_understood_with_the_next_one_behind_it(a: Row) -> None:
 
 def has_short_forms(a: Row) -> bool:
     """MQTT 5.0, 3.4.2 to 3.7.2 and 3.14.2: reason code and property length may be missing."""
-    return (
-        a.version == 5 and type(a.means) in (Puback, Pubrec, Pubrel, Pubcomp, Disconnect) and len(a.wire) <= 6
-    )
+    return a.version == 5 and type(a.means) in (Puback, Pubrec, Pubrel, Pubcomp, Disconnect) and len(a.wire) <= 6
 
 
 @pytest.mark.parametrize("a", [a for a in VALID if not has_short_forms(a)], ids=lambda a: a.name)

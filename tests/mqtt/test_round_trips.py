@@ -15,9 +15,7 @@ from tests.mqtt.strategies import packets, texts, versions
 
 repeatable = settings(derandomize=True, deadline=None)
 
-connections = versions.flatmap(
-    lambda version: st.tuples(st.just(version), st.lists(packets(version), max_size=4))
-)
+connections = versions.flatmap(lambda version: st.tuples(st.just(version), st.lists(packets(version), max_size=4)))
 
 
 @repeatable

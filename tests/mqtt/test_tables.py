@@ -67,9 +67,7 @@ def test_every_property_has_its_key() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "prop", [prop for prop in PROPERTIES if prop.wire is Wire.FLAG], ids=lambda prop: prop.name
-)
+@pytest.mark.parametrize("prop", [prop for prop in PROPERTIES if prop.wire is Wire.FLAG], ids=lambda prop: prop.name)
 def test_a_flag_is_read_as_a_truth_value(prop: Property) -> None:
     for byte in (0, 1):
         found = decode_properties(Fields(bytes([2, prop.identifier, byte])), prop.places[0])
@@ -93,9 +91,7 @@ def test_return_codes_before_5_say_what_a_client_can_do() -> None:
     assert [maybe_connack_return_code(reason) for reason in CONNACK_RETURN_CODES] == [0, 1, 2, 3, 4, 5]
     assert maybe_connack_return_code(Reason.BANNED) == 5
     assert maybe_connack_return_code(Reason.SERVER_BUSY) == 3
-    silent = {
-        reason for reason in REASONS_IN[PacketType.CONNACK] if maybe_connack_return_code(reason) is None
-    }
+    silent = {reason for reason in REASONS_IN[PacketType.CONNACK] if maybe_connack_return_code(reason) is None}
     assert silent == {
         Reason.MALFORMED_PACKET, Reason.PROTOCOL_ERROR, Reason.TOPIC_NAME_INVALID, Reason.PACKET_TOO_LARGE,
         Reason.PAYLOAD_FORMAT_INVALID, Reason.RETAIN_NOT_SUPPORTED, Reason.QOS_NOT_SUPPORTED,

@@ -107,9 +107,7 @@ def test_limits_on_bytes_and_levels_are_the_callers() -> None:
         ("a", None),
     ],
 )
-def test_a_shared_subscription_has_a_share_name_and_a_filter(
-    topic_filter: str, parsed: tuple[str, str] | None
-) -> None:
+def test_a_shared_subscription_has_a_share_name_and_a_filter(topic_filter: str, parsed: tuple[str, str] | None) -> None:
     assert parse_share(topic_filter) == parsed
 
 
@@ -160,9 +158,7 @@ def test_a_shared_subscription_without_a_name_or_a_filter_is_refused(topic_filte
         ("a/+/#", "a", False),
     ],
 )
-def test_a_filter_matches_as_in_the_examples_of_the_standard(
-    topic_filter: str, topic: str, matched: bool
-) -> None:
+def test_a_filter_matches_as_in_the_examples_of_the_standard(topic_filter: str, topic: str, matched: bool) -> None:
     assert matches(topic_filter, topic) is matched
 
 
@@ -180,9 +176,7 @@ def test_matching_agrees_with_a_regular_expression_on_every_short_filter_and_top
     levels = ["", "a", "$", "+"]
     filters = ["/".join(some) for size in (1, 2, 3) for some in itertools.product(levels, repeat=size)]
     filters += ["#", *(one + "/#" for one in filters)]
-    topics = [
-        "/".join(some) for size in (1, 2, 3, 4) for some in itertools.product(["", "a", "$"], repeat=size)
-    ]
+    topics = ["/".join(some) for size in (1, 2, 3, 4) for some in itertools.product(["", "a", "$"], repeat=size)]
     for topic_filter in filter(None, filters):
         expression = re.compile(as_expression(topic_filter))
         for topic in filter(None, topics):

@@ -9,9 +9,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from rumq.cli.admin.node_certs import Authority, issued, pem_of
+from rumq.cli.admin.authority import Authority, write_pair
+from rumq.cli.admin.node_certs import issue_node
 from rumq.cluster.links.node_names import node_uri
-from rumq.net.tls_options import TlsOptions
+from rumq.net.tls.tls_options import TlsOptions
 
 LONG_AGO = datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC)
 IDENTITIES = ("device@example.org", "pump-7.example.org")
@@ -28,9 +29,7 @@ class Authorities:
         self.other.cert_pem.write_to_path(folder / "other-ca.pem")
         self._write("server", self.ca.issue_cert("localhost", "127.0.0.1", "::1"))
         self._write("server2", self.ca.issue_cert("localhost", "127.0.0.1", common_name="the second one"))
-        self._write(
-            "client", self.ca.issue_cert(*IDENTITIES, common_name="pump-7", organization_unit_name="A+B")
-        )
+        self._write("client", self.ca.issue_cert(*IDENTITIES, common_name="pump-7", organization_unit_name="A+B"))
         late = self.ca.issue_cert(
             "late.example.org", common_name="late", not_before=LONG_AGO - timedelta(9), not_after=LONG_AGO
         )
@@ -57,11 +56,11 @@ class Authorities:
         key = serialization.load_pem_private_key(ca.private_key_pem.bytes(), None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)
         authority = Authority(x509.load_pem_x509_certificate(ca.cert_pem.bytes()), key)
-        certificate, own = issued(authority, names[0], [node_uri(cluster, each) for each in names])
+        made = issue_node(authority, names[0], [node_uri(cluster, each) for each in names])
         file = "-".join([cluster, *names, *(["other"] if of_other else [])])
-        Path(self.path(file, "key")).write_bytes(pem_of(own))
-        os.chmod(self.path(file, "key"), 0o600)
-        Path(self.path(file)).write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        for kind in ("pem", "key"):  # of an earlier test of the session
+            Path(self.path(file, kind)).unlink(missing_ok=True)
+        write_pair(made, str(self.folder / file))
         return file
 
     def _write(self, name: str, issued: trustme.LeafCert) -> None:

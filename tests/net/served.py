@@ -7,10 +7,11 @@ from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.topics import matches
 from rumq.net.lingering_close import LingeringClose
-from rumq.net.listener import Listener, open_sockets
-from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import ConnectionSetup, Transports
-from rumq.shards.assembly import Platform, ShardContext, build_shard
+from rumq.net.listening.listener import Listener, open_sockets
+from rumq.net.listening.transports import ConnectionSetup, Transports
+from rumq.net.transport.transport_handshake import TransportHandshakes
+from rumq.shards.assembly.context import Platform, ShardContext
+from rumq.shards.assembly.shard import build_shard
 from tests.commitlog.records import DEAD, NOW, numbers
 
 SECONDS_MAX = 60.0
@@ -29,13 +30,13 @@ class Served:
         self._shard = shard = build_shard(store, ShardContext(linger_seconds=0.0), Platform(self.event))
         self._pump, later = shard.pump, shard.timers.later
         self._pump.lingering = LingeringClose(self._pump, later=later, seconds_max=SECONDS_MAX)
-        shard.startup.read_journal(shard.events.tell)
-        shard.startup.advance()
+        shard.operation.startup.read_journal(shard.events.tell)
+        shard.operation.startup.advance()
         handshakes = TransportHandshakes(self._pump, later=later, event=self.event)
         self._listeners = {
             name: Listener(
                 open_sockets("127.0.0.1", 0, 100)[0],
-                ConnectionSetup(transports, handshakes, self._pump, 1 << 20, shard.broker.welcome),
+                ConnectionSetup(transports, handshakes, self._pump, 1 << 20, shard.clients.broker.welcome),
                 connections_max=1000, event=self.event, later=later,
             )
             for name, transports in listeners.items()

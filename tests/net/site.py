@@ -8,10 +8,10 @@ from typing import Any
 
 from rumq.auth.connection_rate import ConnectionRate
 from rumq.net.connection import Connection
-from rumq.net.listener import Listener, NewConnection, open_sockets
+from rumq.net.listening.listener import Listener, NewConnection, open_sockets
+from rumq.net.listening.transports import ConnectionSetup, Transports
 from rumq.net.pump import Pump
-from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import ConnectionSetup, Transports
+from rumq.net.transport.transport_handshake import TransportHandshakes
 
 TURNS_MAX = 2000
 SECONDS_MAX = 0.02  # of a turn in which nothing happens
@@ -160,9 +160,7 @@ class TlsClient:
         self.sock = address if isinstance(address, socket.socket) else dialled(address)
         self.sock.setblocking(False)
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = context.wrap_bio(
-            self.incoming, self.outgoing, server_hostname="localhost", session=session
-        )
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost", session=session)
         self.ended = False
 
     def out(self, cut: int = 0) -> None:
@@ -232,9 +230,7 @@ class TlsClient:
         self.sock.close()
 
 
-def cut_back_to_whole_messages(
-    site: Site, connection: Connection, read: Callable[[int], bytes], offers: int
-) -> None:
+def cut_back_to_whole_messages(site: Site, connection: Connection, read: Callable[[int], bytes], offers: int) -> None:
     """A client that does not read is offered more messages than its outbox keeps, each of which can be read again.
 
     read: so many bytes of what the client gets. Whole messages stay, and what is written afterwards follows them."""

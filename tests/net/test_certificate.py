@@ -62,9 +62,7 @@ def key() -> ec.EllipticCurvePrivateKey:
 
 
 def certificate(subject: list[list[Pair]]) -> x509.Certificate:
-    relative = [
-        x509.RelativeDistinguishedName([x509.NameAttribute(*pair) for pair in pairs]) for pairs in subject
-    ]
+    relative = [x509.RelativeDistinguishedName([x509.NameAttribute(*pair) for pair in pairs]) for pairs in subject]
     return (
         x509.CertificateBuilder()
         .subject_name(x509.Name(relative))
@@ -129,9 +127,7 @@ def test_the_facts_of_a_certificate() -> None:
     ],
     ids=["latin-1 in T61String", "at in PrintableString"],
 )
-def test_a_name_that_openssl_accepts_and_cryptography_refuses_is_read(
-    tag: int, content: bytes, text: str
-) -> None:
+def test_a_name_that_openssl_accepts_and_cryptography_refuses_is_read(tag: int, content: bytes, text: str) -> None:
     right = der([[(CN, "abcdefgh")]])
     assert right.count(b"\x0c\x08abcdefgh") == 1
     wrong = right.replace(b"\x0c\x08abcdefgh", bytes((tag, 8)) + content)

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
+from rumq.net.client_placement import ClientPlacement
 from rumq.net.connection import Connection
-from rumq.net.proxy_protocol import ProxyOptions
-from rumq.net.tls import TlsServer
-from rumq.net.transports import Transports, continue_handed_over
-from rumq.net.websocket_handshake import WebSocketOptions
-from rumq.shards.processes.client_placement import ClientPlacement
-from rumq.shards.processes.fd_passing import FdPassing, make_shard_sockets
+from rumq.net.listening.proxy_protocol import ProxyOptions
+from rumq.net.listening.transports import Transports, continue_handed_over
+from rumq.net.sockets.fd_passing import FdPassing, make_shard_sockets
+from rumq.net.tls.tls import TlsServer
+from rumq.net.websocket.websocket_handshake import WebSocketOptions
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
+from tests.net.kernels.test_frames import frame
+from tests.net.listening.test_proxy_protocol import HEADERS
 from tests.net.site import Echo, Site, TlsClient
-from tests.net.test_frames import frame
-from tests.net.test_proxy_protocol import HEADERS
-from tests.net.test_websocket import Peer, Plain, request
+from tests.net.websocket.test_websocket import Peer, Plain, request
 
 BIG = bytes(range(256)) * 4096
 HERE = ProxyOptions(networks=("127.0.0.1",))
@@ -84,9 +84,7 @@ def shards() -> Iterator[Shards]:
 
 
 @pytest.fixture(params=["tcp", "ws", "tls", "wss", "proxy+tcp", "proxy+ws"])
-def peer(
-    request: pytest.FixtureRequest, shards: Shards, authorities: Authorities, trusting: Trusting
-) -> Iterator[Any]:
+def peer(request: pytest.FixtureRequest, shards: Shards, authorities: Authorities, trusting: Trusting) -> Iterator[Any]:
     """(kind, what a client sends and reads through)."""
     kind = str(request.param)
     options = WebSocketOptions() if "ws" in kind else None
@@ -139,9 +137,7 @@ def test_bytes_go_both_ways_and_who_it_is_is_known(shards: Shards, peer: Any) ->
 
 
 @pytest.mark.parametrize("peer", ["tls", "wss"], indirect=True)
-def test_a_relayed_client_is_no_pending_login_once_its_session_has_answered(
-    shards: Shards, peer: Any
-) -> None:
+def test_a_relayed_client_is_no_pending_login_once_its_session_has_answered(shards: Shards, peer: Any) -> None:
     """Else it would be closed to make room for others, long after its login."""
     _, through = peer
     through.write(b"CONNECT")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rumq.net.transport_handshake import (
+from rumq.net.transport.transport_handshake import (
     SLOW_SECONDS,
     STALLED_SECONDS,
     TransportHandshake,
@@ -24,9 +24,7 @@ class World:
         self.lost: list[str] = []
         self.timers: list[tuple[float, Callable[[], None]]] = []
         logins = SimpleNamespace(add=lambda _: None, discard=lambda _: None, set_state=lambda *_: None)
-        self.pump: Any = SimpleNamespace(
-            pending_logins=logins, read_next_turn=lambda _: None, lost=self.end, turns=0
-        )
+        self.pump: Any = SimpleNamespace(pending_logins=logins, read_next_turn=lambda _: None, lost=self.end, turns=0)
         self.handshakes = TransportHandshakes(
             self.pump, later=lambda seconds, call: self.timers.append((self.now + seconds, call)),
             event=lambda name, **fields: None, count_max=COUNT_MAX, clock=lambda: self.now,

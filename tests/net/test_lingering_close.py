@@ -11,17 +11,17 @@ import pytest
 
 from rumq.net.connection import Connection
 from rumq.net.lingering_close import BYTES_MAX, UNSENT_BYTES_MAX, LingeringClose
+from rumq.net.listening.transports import PLAIN, MountOptions, Transports
 from rumq.net.pump import Pump
-from rumq.net.tls import TlsServer
-from rumq.net.transports import PLAIN, MountOptions, Transports
-from rumq.net.websocket_handshake import WebSocketOptions
+from rumq.net.tls.tls import TlsServer
+from rumq.net.websocket.websocket_handshake import WebSocketOptions
 from tests.conformance import wire
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
+from tests.net.kernels.test_frames import frame
 from tests.net.served import Served
-from tests.net.test_frames import frame
 from tests.net.test_pump import Counter, Turns
-from tests.net.test_websocket import request
+from tests.net.websocket.test_websocket import request
 
 SECONDS, COUNT = 2.0, 3
 LAST_WORDS = b"\xe0\x02\x82\x00"

@@ -1,10 +1,10 @@
-"""A listener's rate of new connections: before TLS and CONNECT, each address in turn. docs/security.md"""
+"""A listener's rate of new connections: before TLS and CONNECT, each address in turn. docs/guides/security.md"""
 
 import socket
 
-from rumq.net.listener import listener_rate
-from rumq.net.transports import PLAIN
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.net.listening.listener import listener_rate
+from rumq.net.listening.transports import PLAIN
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from tests.net.site import Site
 
 

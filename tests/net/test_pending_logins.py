@@ -33,9 +33,7 @@ class Crowd:
         self.told: list[tuple[str, int]] = []
         self.pending_logins = PendingLogins(self.ends, lambda: self.turn)
         self.pending_logins.on_shed = lambda holder, shed: self.told.append((holder, shed))
-        self.pending_logins.set_limits(
-            limits.get("count", 0), limits.get("of_holder", 0), limits.get("size", 0)
-        )
+        self.pending_logins.set_limits(limits.get("count", 0), limits.get("of_holder", 0), limits.get("size", 0))
 
     def ends(self, connection: Any, why: str) -> None:
         self.gone.append(connection)
@@ -106,9 +104,7 @@ def test_bytes_kept_of_pending_logins_are_bounded_and_the_largest_holder_is_shed
     assert not crowd.pending_logins.keep_bytes(modest, 2000), "it has the most itself"
 
 
-STEPS = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 5), st.integers(0, 300)), max_size=80
-)
+STEPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 5), st.integers(0, 300)), max_size=80)
 
 
 @given(STEPS)
@@ -174,9 +170,7 @@ HELLO = bytes.fromhex("16030100f8010000f40303") + bytes(40)
 
 
 @pytest.mark.parametrize("first", [b"", HELLO], ids=["silent", "stopped"])
-def test_connections_that_do_not_go_on_keep_no_handshake_out(
-    tmp_path: Path, certificates: Path, first: bytes
-) -> None:
+def test_connections_that_do_not_go_on_keep_no_handshake_out(tmp_path: Path, certificates: Path, first: bytes) -> None:
     """From the very address of the client that is right: from others it does not notice at all."""
     broker = Rumqd(
         tmp_path / "data", "--set", f"listener.tls_certificate={certificates}/server.pem",

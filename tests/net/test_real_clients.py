@@ -14,9 +14,9 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
-from rumq.net.tls import TlsServer
-from rumq.net.transports import Transports
-from rumq.net.websocket_handshake import WebSocketOptions
+from rumq.net.listening.transports import Transports
+from rumq.net.tls.tls import TlsServer
+from rumq.net.websocket.websocket_handshake import WebSocketOptions
 from tests.interop.conftest import installed
 from tests.interop.test_mqttjs import NUMBERS
 from tests.net.authorities import Authorities
@@ -46,9 +46,7 @@ def served(authorities: Authorities) -> Iterator[Served]:
 
 
 class Paho:
-    def __init__(
-        self, served: Served, kind: str, authorities: Authorities, certificate: str = "client"
-    ) -> None:
+    def __init__(self, served: Served, kind: str, authorities: Authorities, certificate: str = "client") -> None:
         self.got: queue.Queue[tuple[str, bytes]] = queue.Queue()
         self.heard: queue.Queue[object] = queue.Queue()
         self.client = mqtt.Client(
@@ -96,9 +94,7 @@ def test_paho(served: Served, authorities: Authorities, kind: str, qos: int) -> 
 @pytest.mark.parametrize("version", ["mqttv31", "mqttv311", "mqttv5"])
 def test_mosquitto_with_a_certificate(served: Served, authorities: Authorities, version: str) -> None:
     topic = f"mosquitto/{version}"
-    done = mosquitto_pub(
-        served, authorities, "client", "-V", version, "-t", topic, "-m", "kept", "-q", "1", "-r"
-    )
+    done = mosquitto_pub(served, authorities, "client", "-V", version, "-t", topic, "-m", "kept", "-q", "1", "-r")
     assert done.returncode == 0, done.stderr
     got = subprocess.run(
         [
@@ -161,9 +157,7 @@ def mosquitto_pub(
 @node
 @pytest.mark.node
 @pytest.mark.parametrize(("protocol", "version"), [("ws", "4"), ("ws", "5"), ("wss", "5")])
-def test_mqtt_js(
-    installed: None, served: Served, authorities: Authorities, protocol: str, version: str
-) -> None:
+def test_mqtt_js(installed: None, served: Served, authorities: Authorities, protocol: str, version: str) -> None:
     """The whole story that it is told over TCP in tests/interop."""
     host = "localhost" if protocol == "wss" else "127.0.0.1"
     line = [

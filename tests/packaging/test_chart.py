@@ -38,9 +38,7 @@ VALUES: dict[str, dict[str, Any]] = {
 def rendered(values: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     """(kind, name): the object."""
     files = helm.Chart.load(str(CHART)).render(values, name="rumq", namespace="iot")
-    found = [
-        each for name, text in files.items() if name.endswith(".yaml") for each in yaml.safe_load_all(text)
-    ]
+    found = [each for name, text in files.items() if name.endswith(".yaml") for each in yaml.safe_load_all(text)]
     return {(each["kind"], each["metadata"]["name"]): each for each in found if each}
 
 
@@ -130,21 +128,15 @@ def test_one_pod_at_a_time_goes_and_hands_over_first() -> None:
         preferred = affinity["preferredDuringSchedulingIgnoredDuringExecution"][0]["podAffinityTerm"]
         assert preferred["topologyKey"] == "topology.kubernetes.io/zone"
         assert (
-            preferred["labelSelector"]["matchLabels"]
-            == objects["StatefulSet", name]["spec"]["selector"]["matchLabels"]
+            preferred["labelSelector"]["matchLabels"] == objects["StatefulSet", name]["spec"]["selector"]["matchLabels"]
         )
     pod = objects["StatefulSet", "rumq"]["spec"]["template"]["spec"]
     container = pod["containers"][0]
     assert "cluster drain" in container["lifecycle"]["preStop"]["exec"]["command"][-1]
     assert pod["terminationGracePeriodSeconds"] > 60
-    probes = {
-        key: container[f"{key}Probe"]["httpGet"]["path"] for key in ("startup", "liveness", "readiness")
-    }
+    probes = {key: container[f"{key}Probe"]["httpGet"]["path"] for key in ("startup", "liveness", "readiness")}
     assert probes == {"startup": "/startupz", "liveness": "/healthz", "readiness": "/readyz"}
-    assert (
-        "lifecycle"
-        not in rendered({"nodes": 1})["StatefulSet", "rumq"]["spec"]["template"]["spec"]["containers"][0]
-    )
+    assert "lifecycle" not in rendered({"nodes": 1})["StatefulSet", "rumq"]["spec"]["template"]["spec"]["containers"][0]
 
 
 def test_five_nodes_have_a_volume_of_10_gi_each_and_ports_for_clients_and_http() -> None:
@@ -172,7 +164,5 @@ def test_etcds_members_find_each_other_by_the_names_that_their_service_gives() -
     endpoints = tomllib.loads(objects["ConfigMap", "rumq"]["data"]["config.toml"])["cluster"]["etcd"]
     names = re.findall(r"http://(\S+?):2380", cluster)
     assert endpoints == [f"http://{name}:2379" for name in names] and len(names) == 3
-    assert {name.split(".")[1] for name in names} == {
-        objects["StatefulSet", "rumq-etcd"]["spec"]["serviceName"]
-    }
+    assert {name.split(".")[1] for name in names} == {objects["StatefulSet", "rumq-etcd"]["spec"]["serviceName"]}
     assert ("Service", "rumq-etcd") in objects and json.dumps(cluster)

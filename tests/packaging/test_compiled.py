@@ -1,7 +1,6 @@
 """What compiled modules share is compiled once; what runs beside a product that is not compiled has all of its own."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +8,8 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
+
+from rumq.compiled_modules import stale_modules
 
 ROOT = Path(__file__).parents[2]
 SHARED = "rumq.cython_shared"
@@ -34,16 +35,16 @@ def test_those_of_the_bench_and_of_tests_do_not() -> None:
 
 
 def small_tree(folder: Path) -> Path:
-    """setup.py with one kernel, and without the modules that it lists."""
+    """setup.py with one kernel, one module that is marked, and one that is not."""
     kernels = folder / "rumq/mqtt/kernels"
     kernels.mkdir(parents=True)
     for package in (folder / "rumq", folder / "rumq/mqtt", kernels):
         (package / "__init__.py").touch()
     (kernels / "one.py").write_text("def one() -> int:\n    return 1\n")
-    script = re.sub(
-        r"^(HOT|SELDOM) = \[.*?^\]", r"\1 = []", (ROOT / "setup.py").read_text(), flags=re.M | re.S
-    )
-    (folder / "setup.py").write_text(script)
+    (folder / "rumq/two.py").write_text('"""Two."""\n# compiled: hot\n\n\ndef two() -> int:\n    return 2\n')
+    (folder / "rumq/plain.py").write_text('"""Three."""\n')
+    for name in ("setup.py", "rumq/compiled_modules.py"):
+        shutil.copy(ROOT / name, folder / name)
     (folder / "pyproject.toml").write_text('[project]\nname = "rumq"\nversion = "0"\n')
     return folder
 
@@ -66,13 +67,33 @@ def test_what_cannot_share_is_compiled_alone(tmp_path: Path) -> None:
     compiler.write_text('#!/bin/sh\ncase "$*" in *-alone/*) exec gcc "$@" ;; esac\nexit 1\n')
     compiler.chmod(0o755)
     tree = small_tree(tmp_path / "tree")
-    assert build(tree, CC=str(compiler), LDSHARED="gcc -shared") == ["one"]
-    found = subprocess.run(
-        [sys.executable, "-c", "from rumq.mqtt.kernels.one import one; print(one())"],
+    assert build(tree, CC=str(compiler), LDSHARED="gcc -shared") == ["one", "two"]
+    assert printed(tree, "from rumq.mqtt.kernels.one import one; print(one())") == "1"
+    assert build(tree) == ["cython_shared", "one", "two"]
+
+
+def printed(tree: Path, code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
         cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert found.stdout == "1\n"
-    assert build(tree) == ["cython_shared", "one"]
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+def test_what_is_of_another_source_is_compiled_again_and_what_lost_its_mark_is_removed(tmp_path: Path) -> None:
+    """Whatever the times are: those of files that were copied say nothing."""
+    tree, call = small_tree(tmp_path), "from rumq.two import two; print(two())"
+    source = tree / "rumq/two.py"
+    build(tree)
+    assert stale_modules(tree) == [] and printed(tree, call) == "2"
+    source.write_text(source.read_text().replace("return 2", "return 22"))
+    os.utime(source, (0, 0))
+    assert stale_modules(tree) == ["rumq.two"] and printed(tree, call) == "2", "what was compiled runs"
+    build(tree)
+    assert stale_modules(tree) == [] and printed(tree, call) == "22"
+    source.write_text(source.read_text().replace("# compiled: hot", ""))
+    assert build(tree) == ["cython_shared", "one"] and printed(tree, call) == "22"
 
 
 def test_without_a_compiler_nothing_is_compiled(tmp_path: Path) -> None:

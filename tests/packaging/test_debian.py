@@ -97,9 +97,7 @@ def test_it_is_installed_serves_and_leaves_the_messages(package: Path, chroot: C
     assert set(passwords) == {"admin"}
     assert "kernels: compiled" in chroot("rumqd", "--version")
     chroot("test", "-e", "/etc/systemd/system/multi-user.target.wants/rumqd.service")
-    completion = (
-        ". /usr/share/bash-completion/completions/rumqd; COMP_WORDS=(rumqd ask clie); COMP_CWORD=2; _rumqd"
-    )
+    completion = ". /usr/share/bash-completion/completions/rumqd; COMP_WORDS=(rumqd ask clie); COMP_CWORD=2; _rumqd"
     assert chroot("bash", "-c", f'{completion}; echo "${{COMPREPLY[@]}}"').split() == ["clients", "client"]
     for each in ("zsh/vendor-completions/_rumqd", "fish/vendor_completions.d/rumqd.fish"):
         assert "rumqd completion --words" in (chroot.root / "usr/share" / each).read_text()

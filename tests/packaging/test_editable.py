@@ -28,8 +28,8 @@ class Tree:
         for name in ("commitlog", "router", "rumq/kernels", "bench", "tests/fuzz", "venv/bin"):
             (self.root / name).mkdir(parents=True)
         (self.root / "pyproject.toml").write_text("[project]\n")
-        (self.root / "setup.py").write_text('HOT = ["rumq/hot.py"]\n')
-        (self.root / "rumq/hot.py").write_text("")
+        (self.root / "setup.py").write_text("")
+        (self.root / "rumq/hot.py").write_text('"""Hot."""\n# compiled: hot\n')
         (self.root / "rumq/kernels/one.py").write_text("")
         python = self.root / "venv/bin/python"
         python.write_text(PYTHON)

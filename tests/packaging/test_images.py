@@ -31,9 +31,7 @@ def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
 
 def test_all_that_is_copied_is_sent_to_the_builder() -> None:
     text = (ROOT / "Dockerfile").read_text()
-    copied = {
-        name for line in re.findall(r"^COPY (?!--)(.*) \S+$", text, re.MULTILINE) for name in line.split()
-    }
+    copied = {name for line in re.findall(r"^COPY (?!--)(.*) \S+$", text, re.MULTILINE) for name in line.split()}
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert copied == allowed and all((ROOT / name).exists() for name in copied)
     assert {"setup.py", "rumq", "commitlog"} <= copied
@@ -50,9 +48,7 @@ def test_images_run_as_nobody_special_and_name_no_registry() -> None:
 
 @pytest.mark.parametrize("name", COMPOSE)
 def test_a_compose_file_is_by_the_specification(name: str) -> None:
-    compose_spec = pytest.importorskip(
-        "compose_spec", reason="compose_spec is missing: pip install compose-spec"
-    )
+    compose_spec = pytest.importorskip("compose_spec", reason="compose_spec is missing: pip install compose-spec")
     yaml = pytest.importorskip("yaml", reason="yaml is missing: pip install pyyaml")
     # The extension fields are anchors for YAML, and used up once it has been read.
     plain = {key: value for key, value in parsed(name).items() if not key.startswith("x-")}
@@ -71,17 +67,14 @@ def test_what_a_service_mounts_and_waits_for_exists(name: str) -> None:
         assert target is None or f" AS {target}\n" in (ROOT / "Dockerfile").read_text()
 
 
-@pytest.mark.parametrize(
-    ("name", "node"), [("compose.yaml", "broker"), *((COMPOSE[1], f"n{i}") for i in (1, 2, 3))]
-)
+@pytest.mark.parametrize(("name", "node"), [("compose.yaml", "broker"), *((COMPOSE[1], f"n{i}") for i in (1, 2, 3))])
 def test_a_broker_takes_what_a_compose_file_sets(name: str, node: str, tmp_path: Path) -> None:
     """The settings that one command makes, and the environment."""
     services = parsed(name)["services"]
     begin = [each.replace("/etc/rumq", f"{tmp_path}/etc") for each in services["settings"]["command"]]
     assert main(begin) == 0
     environment = {
-        key: str(value).replace("/etc/rumq", f"{tmp_path}/etc")
-        for key, value in services[node]["environment"].items()
+        key: str(value).replace("/etc/rumq", f"{tmp_path}/etc") for key, value in services[node]["environment"].items()
     }
     config = f"{tmp_path}/etc/config.toml"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The packages have the alerts and dashboards that docs/howto/watch-it.md places in them."""
+"""The packages have the alerts and dashboards that docs/guides/watch-it.md places in them."""
 
 import tomllib
 from pathlib import Path
@@ -16,7 +16,7 @@ def test_the_wheel_ships_every_alert_and_dashboard() -> None:
 
 def test_the_debian_package_ships_them_where_the_docs_say() -> None:
     build = (ROOT / "packaging/debian/build").read_text()
-    page = (ROOT / "docs/howto/watch-it.md").read_text()
+    page = (ROOT / "docs/guides/watch-it.md").read_text()
     for folder, files in (("prometheus", "alerts.yaml"), ("grafana", "*.json")):
         assert f"/usr/share/doc/rumq/{folder}" in build and f"ops/{folder}/{files}" in build
     assert "/usr/share/doc/rumq/prometheus" in page and "share/rumq/prometheus" in page

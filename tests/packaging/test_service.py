@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rumq.cli.broker.run import DATA_IN_USE
 from rumq.cli.main import REFUSED
+from rumq.process.broker.broker_process import DATA_IN_USE
 from tests.broker_process import Rumqd
 from tests.packaging.conftest import PACKAGING, tool
 
@@ -71,9 +71,7 @@ def test_the_user_and_the_folders_are_made(tmp_path: Path) -> None:
         if os.geteuid():
             pytest.skip("only root makes folders of other users")
         subprocess.run(command, check=True, capture_output=True, timeout=SECONDS_MAX)
-    user = next(
-        line for line in (tmp_path / "etc/passwd").read_text().splitlines() if line.startswith("rumq:")
-    )
+    user = next(line for line in (tmp_path / "etc/passwd").read_text().splitlines() if line.startswith("rumq:"))
     assert user.endswith("/var/lib/rumq:/usr/sbin/nologin")
     uid = int(user.split(":")[2])
     kept, settings = (tmp_path / "var/lib/rumq").stat(), (tmp_path / "etc/rumq").stat()
@@ -118,9 +116,7 @@ def test_a_broker_does_without_what_the_unit_forbids(tmp_path: Path, shards: int
     broker = Confined(tmp_path / "data", "--shards", str(shards), "--set", "flight.port=-1")
     try:
         broker.start()
-        broker.heard(
-            lambda event: event.get("protocol") == "flight"
-        )  # a sidecar is confined as its broker is
+        broker.heard(lambda event: event.get("protocol") == "flight")  # a sidecar is confined as its broker is
         publish = [sys.executable, "-m", "rumq", "pub", "-p", str(broker.address.port), "t/1", "-m", "x"]
         subprocess.run([*publish, "-q", "1"], check=True, timeout=SECONDS_MAX)
         broker.hang_up()

@@ -28,9 +28,7 @@ def test_wheels_are_made_for_each_python_and_both_processors() -> None:
             timeout=60,
         )
         made += done.stdout.split()
-    assert made == [
-        f"cp3{minor}-manylinux_{arch}" for arch in ("x86_64", "aarch64") for minor in (11, 12, 13)
-    ]
+    assert made == [f"cp3{minor}-manylinux_{arch}" for arch in ("x86_64", "aarch64") for minor in (11, 12, 13)]
 
 
 def test_a_wheel_is_compiled_or_not_made() -> None:

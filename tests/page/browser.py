@@ -55,10 +55,7 @@ class Browser(Chromium):
             self.errors.append(" ".join(f"{part.get('value', part)}" for part in params["args"]))
         elif event == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             entry = params["entry"]
-            if any(
-                f"status of {status}" in entry["text"] and path in entry.get("url", "")
-                for status, path in ANSWERS
-            ):
+            if any(f"status of {status}" in entry["text"] and path in entry.get("url", "") for status, path in ANSWERS):
                 return
             self.errors.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}")
         elif event == "Network.requestWillBeSent":
@@ -109,9 +106,7 @@ class Browser(Chromium):
         """Write a PNG of what the window shows, with few colors, so that it is small."""
         from PIL import Image
 
-        self.run(
-            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
-        )
+        self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
         data = base64.b64decode(self._ask("Page.captureScreenshot", format="png")["data"])
         image = Image.open(io.BytesIO(data)).convert("RGB")
         image.quantize(colors, dither=Image.Dither.NONE).save(path, optimize=True)
@@ -127,9 +122,7 @@ class Browser(Chromium):
             " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
         )
         for kind in ("mousePressed", "mouseReleased"):
-            self._ask(
-                "Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1
-            )
+            self._ask("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
 
     def fill(self, selector: str, text: str) -> None:
         """Click into a field and type over what is in it."""

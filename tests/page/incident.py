@@ -1,4 +1,5 @@
-"""The incident of docs/incident.md: a slow consumer is found, understood and its place reset, with the page alone.
+"""The incident of docs/guides/incident.md: a slow consumer is found, understood and its place reset, with the page
+alone.
 
 The consumer is Paho, with a session that outlives connections; it acknowledges when the story says so."""
 
@@ -32,9 +33,7 @@ class SlowConsumer:
         self._news = threading.Condition()
         self._waiting: list[paho.MQTTMessage] = []
         self._goes_on = False
-        self._client = paho.Client(
-            CallbackAPIVersion.VERSION2, client_id, protocol=paho.MQTTv5, manual_ack=True
-        )
+        self._client = paho.Client(CallbackAPIVersion.VERSION2, client_id, protocol=paho.MQTTv5, manual_ack=True)
         self._client.on_message = self._take
         subscribed = threading.Event()
         self._client.on_subscribe = lambda *_: subscribed.set()

@@ -28,9 +28,7 @@ class Page:
         self.browser.sees("main h1")
 
     def check(self) -> None:
-        wrong = [
-            error for error in self.browser.went_wrong() if not any(part in error for part in self.allowed)
-        ]
+        wrong = [error for error in self.browser.went_wrong() if not any(part in error for part in self.allowed)]
         assert not wrong, wrong
         websocket = self.address.replace("http", "ws", 1)
         own = (self.address, websocket, "about:", "data:", "blob:" + self.address)

@@ -38,9 +38,7 @@ class Speaker:
         properties = [(Prop.RECEIVE_MAXIMUM, receive_maximum)] if version == 5 else []
         if lasts and version == 5:
             properties.append((Prop.SESSION_EXPIRY, DAY))
-        self.say(
-            wire.connect(client_id, version=version, clean=not lasts, keep_alive=0, properties=properties)
-        )
+        self.say(wire.connect(client_id, version=version, clean=not lasts, keep_alive=0, properties=properties))
         self.take(Kind.CONNACK)
         if filters := list(subscribes):
             self.say(wire.subscribe(1, filters, version=version))
@@ -118,9 +116,7 @@ class Plant:
         ]
         self.slow = [
             Speaker(port, "dashboard", subscribes=everything, acknowledges=False, receive_maximum=20),
-            Speaker(
-                port, "wallboard", subscribes=[("plant/#", 0), ("$log/earliest/plant/#", 0)], reads=False
-            ),
+            Speaker(port, "wallboard", subscribes=[("plant/#", 0), ("$log/earliest/plant/#", 0)], reads=False),
         ]
         for speaker in self.here:
             threading.Thread(target=speaker.serve, daemon=True).start()
@@ -135,12 +131,8 @@ class Plant:
                     swing = math.sin(self._round / 40 + pump)
                     for name, value in (("temperature", 64 + 6 * swing), ("pressure", 3.2 + swing / 2)):
                         number += 1
-                        payload = (
-                            f'{{"value": {value:.2f}, "unit": "{"°C" if name == "temperature" else "bar"}"}}'
-                        )
-                        batch.append(
-                            wire.publish(f"plant/{line}/pump-{pump}/{name}", payload.encode(), 1, number)
-                        )
+                        payload = f'{{"value": {value:.2f}, "unit": "{"°C" if name == "temperature" else "bar"}"}}'
+                        batch.append(wire.publish(f"plant/{line}/pump-{pump}/{name}", payload.encode(), 1, number))
             self.pumps.say(b"".join(batch))
             for _ in batch:
                 self.pumps.take(Kind.PUBACK)

@@ -1,4 +1,4 @@
-// Every warning and error of docs/events.md has its remedy, no other name has one, and figures of events are in human units.
+// Every warning and error of docs/reference/events.md has its remedy, no other name has one, and figures of events are in human units.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -11,10 +11,10 @@ const { figure } = await import("../../rumq/gateway/page/parts/format.js");
 const { LOSS, reasonOf, waitingFor } = await import("../../rumq/gateway/page/parts/consumer.js");
 
 const docs = (name) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8");
-const events = [...docs("events.md").matchAll(/^\| `([a-z_]+\.[a-z_]+)` \| (warning|error) \|/gm)].map(([, name]) => name);
+const events = [...docs("reference/events.md").matchAll(/^\| `([a-z_]+\.[a-z_]+)` \| (warning|error) \|/gm)].map(([, name]) => name);
 
 test("every warning and error has its remedy, and nothing else has", () => {
-  assert.ok(events.length > 80, `${events.length} events were found in docs/events.md`);
+  assert.ok(events.length > 80, `${events.length} events were found in docs/reference/events.md`);
   assert.deepEqual(known().sort(), [...events].sort());
   for (const event of events) assert.match(remedyOf({ event, fields: {} }).line, /^[A-Za-z].*[.]$/);
 });
@@ -52,6 +52,6 @@ test("every reason that holds a consumer has its remedy", () => {
 });
 
 test("every reason why messages are lost has its remedy", () => {
-  const reasons = [...docs("guarantees.md").matchAll(/^\| `?(expired|over_limit|retention|backlog_records_max|damaged|no_permission)`? \|/gm)].map(([, name]) => name);
+  const reasons = [...docs("explanation/guarantees.md").matchAll(/^\| `?(expired|over_limit|retention|backlog_records_max|damaged|no_permission)`? \|/gm)].map(([, name]) => name);
   for (const reason of new Set([...reasons, "expired", "over_limit", "retention", "backlog_records_max", "damaged", "no_permission"])) assert.match(LOSS[reason][1], /[.]$/);
 });

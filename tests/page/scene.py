@@ -37,12 +37,8 @@ def readings(rounds: int, first: int = 0) -> Iterator[dict[str, Any]]:
                 value = {"celsius": celsius, "bar": round(4 + celsius / 50, 2), "cycle": n * 3 + machine}
                 yield message(f"{place}/process", json.dumps(value).encode(), content="application/json")
                 if n % 5 == 0:
-                    yield message(
-                        f"{place}/state", b"running" if (n + machine) % 11 else b"stopped", retain=True
-                    )
-            frame = msgspec.msgpack.encode(
-                {"line": line, "rms": [round(0.1 * line + n / 1000, 4)] * 4, "at": n}
-            )
+                    yield message(f"{place}/state", b"running" if (n + machine) % 11 else b"stopped", retain=True)
+            frame = msgspec.msgpack.encode({"line": line, "rms": [round(0.1 * line + n / 1000, 4)] * 4, "at": n})
             yield message(f"plant/line-{line}/vibration", frame)
             yield message(f"plant/line-{line}/energy", cbor(line, n), content="application/cbor")
         yield message("plant/weather", f"{12 + n % 7} °C, wind {n % 20} km/h".encode())
@@ -53,9 +49,7 @@ def cbor(line: int, n: int) -> bytes:
     return b"\xa2\x63kwh\x19" + n.to_bytes(2, "big") + b"\x64line" + bytes([line])
 
 
-def message(
-    topic: str, payload: bytes, *, retain: bool = False, qos: int = 0, content: str = ""
-) -> dict[str, Any]:
+def message(topic: str, payload: bytes, *, retain: bool = False, qos: int = 0, content: str = "") -> dict[str, Any]:
     """As POST /api/v1/publish takes it."""
     text = base64.b64encode(payload).decode()
     made: dict[str, Any] = {

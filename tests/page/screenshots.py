@@ -1,4 +1,4 @@
-"""Pictures of the page for the documents: `python -m tests.page.screenshots [NAME ...]` writes docs/page/NAME.png.
+"""Pictures of the page for the documents: `python -m tests.page.screenshots [NAME ...]` writes docs/pictures/.
 
 A broker with two shards, a plant that publishes, some consumers of which one is slow, and what an operator did.
 `cluster`, which is only taken when named, has three nodes of which one has died."""
@@ -21,7 +21,7 @@ from tests.page.browser import Browser
 from tests.page.cluster_scene import cluster
 from tests.page.page import Page
 
-FOLDER = Path(__file__).parents[2] / "docs" / "page"
+FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 BYTES_MAX = 120 * 1024
 WIDE, NARROW = 1280, 400
 HEIGHT = 800
@@ -98,17 +98,11 @@ PROCESS = "plant/line-2/press-3/process"
 PICTURES = {  # in this order: what is traced tells many events
     "events": Picture("/events", ("table.events td", "admin.action"), open_event),
     "overview": Picture("/?range=300", ("table[aria-label='Slow consumers'] td", "billing")),
-    "overview-dark": Picture(
-        "/?range=300", ("table[aria-label='Slow consumers'] td", "billing"), theme="dark"
-    ),
-    "overview-narrow": Picture(
-        "/?range=300", ("table[aria-label='Slow consumers'] td", "billing"), width=NARROW
-    ),
+    "overview-dark": Picture("/?range=300", ("table[aria-label='Slow consumers'] td", "billing"), theme="dark"),
+    "overview-narrow": Picture("/?range=300", ("table[aria-label='Slow consumers'] td", "billing"), width=NARROW),
     "clients": Picture("/clients?sort=lag", ("tbody td", "billing")),
     "client": Picture("/client?id=billing", (".state", None)),
-    "client-trace": Picture(
-        "/client?id=dashboard", ("table[aria-label=Subscriptions] td", None), trace, "dark"
-    ),
+    "client-trace": Picture("/client?id=dashboard", ("table[aria-label=Subscriptions] td", None), trace, "dark"),
     "clients-narrow": Picture("/clients?sort=lag", ("tbody td", "billing"), theme="dark", width=NARROW),
     "groups": Picture("/groups", ("tbody td", "$share/")),
     "groups-narrow": Picture("/groups", ("tbody td", "$share/"), width=NARROW),
@@ -206,9 +200,7 @@ def take_cluster(program: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", help=f"incident, cluster, {', '.join(PICTURES)} [all but cluster]"
-    )
+    parser.add_argument("names", nargs="*", help=f"incident, cluster, {', '.join(PICTURES)} [all but cluster]")
     wanted = parser.parse_args().names or [*PICTURES, "incident"]
     program = found()
     if program is None:

@@ -49,9 +49,7 @@ def confirm(browser: Browser, action: str, button: str) -> None:
     browser.click("dialog .buttons button", button)
 
 
-def test_slow_consumers_come_first_each_with_its_reason(
-    page: Page, gateway: Gateway, connect: Connect
-) -> None:
+def test_slow_consumers_come_first_each_with_its_reason(page: Page, gateway: Gateway, connect: Connect) -> None:
     connect("away", subscribes=[("s/#", 1)]).leave()
     connect("silent", subscribes=[("s/#", 1)], acknowledges=False, receive_maximum=5)
     connect("deaf", subscribes=[("s/#", 0)], reads=False)
@@ -133,9 +131,7 @@ def test_a_place_is_reset_to_the_end(page: Page, gateway: Gateway, connect: Conn
     assert gateway.get("client?client=late")["client"]["behind_records"] == 0
 
 
-def test_a_place_is_reset_to_an_offset_of_one_subscription(
-    page: Page, gateway: Gateway, connect: Connect
-) -> None:
+def test_a_place_is_reset_to_an_offset_of_one_subscription(page: Page, gateway: Gateway, connect: Connect) -> None:
     connect("two", subscribes=[("q/1", 1), ("q/#", 1)]).leave()
     publish(gateway, "q/1", 30)
     page.show("/client?id=two")
@@ -150,9 +146,7 @@ def test_a_place_is_reset_to_an_offset_of_one_subscription(
     assert kinds == {"live", "replay"} or "one topic" in page.browser.text("dialog [role=alert]")
 
 
-def test_a_refused_reset_stays_in_the_dialog_with_the_reason(
-    page: Page, gateway: Gateway, connect: Connect
-) -> None:
+def test_a_refused_reset_stays_in_the_dialog_with_the_reason(page: Page, gateway: Gateway, connect: Connect) -> None:
     page.allowed.append("400")
     connect("wild", subscribes=[("w/#", 1)]).leave()
     page.show("/client?id=wild")
@@ -233,9 +227,7 @@ def test_clients_are_searched_sorted_and_paged_by_the_broker(page: Page, connect
     assert asked and all("limit=50" in url or "limit=8" in url for url in asked)
 
 
-def test_all_clients_that_match_are_disconnected_or_dropped(
-    page: Page, gateway: Gateway, connect: Connect
-) -> None:
+def test_all_clients_that_match_are_disconnected_or_dropped(page: Page, gateway: Gateway, connect: Connect) -> None:
     browser = page.browser
     clients = [connect(f"fleet-{number}", subscribes=[("f/#", 1)]) for number in range(3)]
     connect("bystander")
@@ -288,9 +280,7 @@ def test_a_client_is_found_and_disconnected_by_keyboard_alone(page: Page, connec
     browser.sees(".toast", "1 connection closed")
 
 
-@pytest.mark.parametrize(
-    "name", [HOSTILE, '"><img src=x onerror=alert(1)>', "{{7*7}}${7*7}", "\u200f\u2066pu\u2069mp"]
-)
+@pytest.mark.parametrize("name", [HOSTILE, '"><img src=x onerror=alert(1)>', "{{7*7}}${7*7}", "\u200f\u2066pu\u2069mp"])
 def test_names_that_mean_harm_are_text(name: str, page: Page, gateway: Gateway, connect: Connect) -> None:
     connect(name, subscribes=[(f"h/{name}/#", 1), ("$share/<i>g/h", 0)]).leave()
     publish(gateway, f"h/{name}", 3)
@@ -303,10 +293,7 @@ def test_names_that_mean_harm_are_text(name: str, page: Page, gateway: Gateway, 
     page.browser.sees(".actions button", "Drop session")
     shown = page.browser.text("h1")
     assert not any(sign in shown for sign in "\u202e\u200f\u2066\u2069")
-    assert (
-        "49" not in shown
-        and page.browser.run("document.querySelectorAll('main script, main img').length") == 0
-    )
+    assert "49" not in shown and page.browser.run("document.querySelectorAll('main script, main img').length") == 0
     confirm(page.browser, "Drop session", "Drop the session")
     page.browser.sees(".empty", "no session with this client id")
     assert not any(row["client_id"] == name for row in gateway.get("clients")["clients"])

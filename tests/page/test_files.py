@@ -10,9 +10,7 @@ MODULES = sorted(path for path in PAGE.rglob("*.js") if path.parent.name != "ven
 IMPORT = re.compile(r"""(?:from|import|import\()\s*["'](\.[^"']+)["']""")
 NAMED = re.compile(r"""^import\s*\{([^}]*)\}\s*from\s*["'](\.[^"']+)["']""", re.MULTILINE)
 STATIC = re.compile(r"""^(?:import|export)\b[^;()]*?["'](\.[^"']+)["']""", re.MULTILINE)
-MARKUP = re.compile(
-    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySet|\beval\(|new Function\("
-)
+MARKUP = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySet|\beval\(|new Function\(")
 LINES_MAX = 300
 
 

@@ -1,4 +1,4 @@
-"""The incident of docs/incident.md, played through by clicks and keys with a real consumer that is slow."""
+"""The incident of docs/guides/incident.md, played through by clicks and keys with a real consumer that is slow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,5 @@ def test_a_slow_consumer_is_found_understood_and_its_place_reset(page: Page, gat
     topics = [topic for topic, _ in consumer.got]
     assert topics == ["orders/shop"] * 10 + ["orders/import"] * (IN_FLIGHT - 10) + ["orders/shop"]
     assert json.loads(consumer.got[-1][1])["order"] == 4711
-    reset = gateway.broker.heard(
-        lambda event: event["event"] == "admin.action" and event["action"] == "reset"
-    )
+    reset = gateway.broker.heard(lambda event: event["event"] == "admin.action" and event["action"] == "reset")
     assert reset["what"] == {"client": "billing", "start": "latest", "filter": None}

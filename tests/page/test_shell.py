@@ -68,9 +68,7 @@ def test_while_the_gateway_is_away_the_page_says_so_and_keeps_trying(page: Page)
     browser.sees(".health .dot.good")
 
 
-def test_on_a_narrow_window_nothing_is_cut_off_and_the_views_are_behind_a_button(
-    page: Page, gateway: Gateway
-) -> None:
+def test_on_a_narrow_window_nothing_is_cut_off_and_the_views_are_behind_a_button(page: Page, gateway: Gateway) -> None:
     browser = page.browser
     with Speaker(gateway.broker.address.port, "c" * 60, subscribes=[("t/#", 1)]):
         browser.window(400, 800)
@@ -160,9 +158,7 @@ def test_access_says_what_a_token_without_the_role_needs(page: Page) -> None:
 
 
 def test_members_of_a_group_are_seen_on_a_narrow_window(page: Page, gateway: Gateway) -> None:
-    with Speaker(
-        gateway.broker.address.port, "narrow-member", subscribes=[("$share/n/jobs/#", 1)], lasts=False
-    ):
+    with Speaker(gateway.broker.address.port, "narrow-member", subscribes=[("$share/n/jobs/#", 1)], lasts=False):
         page.browser.window(400, 800)
         page.show("/groups")
         page.browser.click("table[aria-label='Shared groups'] a", "narrow-member")

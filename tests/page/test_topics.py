@@ -80,9 +80,7 @@ def test_topics_are_found_by_filter(page: Page) -> None:
     browser.press("/")
     browser.type("plant/+/vibration")
     browser.until(f"document.querySelectorAll({ROWS!r}).length == 4")
-    assert [text.split("\t")[0] for text in browser.texts(ROWS)] == [
-        f"plant/line-{n}/vibration" for n in range(1, 5)
-    ]
+    assert [text.split("\t")[0] for text in browser.texts(ROWS)] == [f"plant/line-{n}/vibration" for n in range(1, 5)]
     browser.sees(ROWS, '"rms": [')  # MessagePack, decoded
     browser.fill("[data-search]", "plant/line-2/press-1")
     browser.until(f"document.querySelectorAll({ROWS!r}).length == 2")  # it and what is below it

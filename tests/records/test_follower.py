@@ -1,4 +1,4 @@
-"""`rumq.follow`: records as they arrive. docs/read.md, "Follow"."""
+"""`rumq.follow`: records as they arrive. docs/guides/read.md, "Follow"."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,12 +31,8 @@ class Clock:
             self._events.pop(0)()
 
 
-def following(
-    source: str, clock: Clock, *, idle: float = 2.0, columns: Any = ("lsn",), **given: Any
-) -> Follower:
-    options = options_of(
-        source, given.pop("topics", None), given.pop("start", "latest"), None, given, now_us=0
-    )
+def following(source: str, clock: Clock, *, idle: float = 2.0, columns: Any = ("lsn",), **given: Any) -> Follower:
+    options = options_of(source, given.pop("topics", None), given.pop("start", "latest"), None, given, now_us=0)
     return Follower(options, columns, idle_seconds_max=idle, wait=clock.wait, now=lambda: clock.now)
 
 
@@ -92,9 +88,7 @@ def test_its_offsets_are_where_a_later_one_goes_on(place: Place, root: str, stor
 
 def test_other_topics_move_the_offsets_and_are_not_seen(place: Place, root: str, store: Any) -> None:
     publisher = Publisher(store.own[0])
-    clock = Clock(
-        lambda: publisher.chunk([message("other", b""), message("plant/7", b"1"), message("other", b"")])
-    )
+    clock = Clock(lambda: publisher.chunk([message("other", b""), message("plant/7", b"1"), message("other", b"")]))
     found = following(place(root), clock, topics="plant/+", columns=("payload",))
     assert column(found, "payload") == [b"1"] and found.offsets["main/g1/p0"] == 3
 

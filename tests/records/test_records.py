@@ -1,4 +1,6 @@
-"""`rumq.read`: the table of the Spark source without Spark, from files and from a Flight server. docs/read.md."""
+"""`rumq.read`: the table of the Spark source without Spark, from files and from a Flight server.
+
+docs/guides/read.md."""
 
 import shutil
 import subprocess
@@ -58,9 +60,7 @@ def test_a_row_a_message_with_every_column(place: Place, data: str) -> None:
         ({"start": "2020-01-01", "end": "2020-01-02"}, []),
     ],
 )
-def test_topics_and_positions_choose_records(
-    place: Place, data: str, given: dict[str, Any], expected: Any
-) -> None:
+def test_topics_and_positions_choose_records(place: Place, data: str, given: dict[str, Any], expected: Any) -> None:
     assert lsns(rumq.read(place(data), **given)) == list(expected)
 
 
@@ -78,9 +78,7 @@ def test_each_iteration_gives_the_same_records(place: Place, tmp_path: Path) -> 
     assert lsns(rumq.read(place(str(tmp_path / "data")))) == [0, 1, 2]
 
 
-def test_only_the_columns_that_are_asked_for_are_made(
-    place: Place, data: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_columns_that_are_asked_for_are_made(place: Place, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     array = Columns.array
     monkeypatch.setattr(Columns, "array", lambda self, name: made.append(name) or array(self, name))
@@ -135,9 +133,7 @@ def test_log_and_lake_are_one_table_without_gap_or_double(place: Place, history:
     assert of_partitions(table) == {f"main/g1/p{n}": list(range(1200)) for n in (0, 1)}
     payloads = table.filter(pa.compute.equal(table["topic"], "plant/3/temp"))["payload"].to_pylist()
     assert payloads == [b"%d" % n for n in range(3, 120, 7)] * 2
-    some = rumq.read(
-        place(history.data), "plant/3/temp", columns=["ts", "topic", "lsn", "partition"]
-    ).to_arrow()
+    some = rumq.read(place(history.data), "plant/3/temp", columns=["ts", "topic", "lsn", "partition"]).to_arrow()
     assert some.num_rows == len(payloads) and set(some["topic"].to_pylist()) == {"plant/3/temp"}
 
 
@@ -160,9 +156,7 @@ def test_without_the_lake_what_is_gone_is_said_or_skipped(place: Place, history:
         with pytest.raises(Exception, match="lake"):
             lsns(rumq.read(place(history.data), start=begin))
         return
-    with pytest.raises(
-        DataLoss, match=r"records 0 to \d+ of main/g1/p0 cannot be read: .*fail_on_data_loss=False"
-    ):
+    with pytest.raises(DataLoss, match=r"records 0 to \d+ of main/g1/p0 cannot be read: .*fail_on_data_loss=False"):
         rumq.read(place(history.data), start=begin, **alone)
     assert lsns(rumq.read(history.data, start=begin, fail_on_data_loss=False, **alone))[0] == first
 
@@ -227,7 +221,7 @@ def test_a_missing_package_is_named_with_its_command() -> None:
         ({"password": "x"}, UnknownOption, "no option password: put it in a file, password_file"),
         ({"tokn_file": "x"}, UnknownOption, "no option tokn_file: did you mean token_file?"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_argument_is_named(
     place: Place, data: str, given: dict[str, Any], error: type[Exception], says: str
 ) -> None:
@@ -242,13 +236,9 @@ def test_a_topic_that_nobody_has_published_to_is_refused_with_the_nearest(data: 
 
 
 def test_a_wrong_source_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        BadOption, match=f'option source = "{tmp_path}/none": expected a data directory of rumq'
-    ):
+    with pytest.raises(BadOption, match=f'option source = "{tmp_path}/none": expected a data directory of rumq'):
         rumq.read(tmp_path / "none")
-    with pytest.raises(
-        BadOption, match=r'option source = "mqtt://a": expected grpc://host:8815 .*MQTT is for writing'
-    ):
+    with pytest.raises(BadOption, match=r'option source = "mqtt://a": expected grpc://host:8815 .*MQTT is for writing'):
         rumq.read("mqtt://a")
     with pytest.raises(UnknownOption, match="it is for reading from a broker"):
         rumq.read(tmp_path, token_file="x")

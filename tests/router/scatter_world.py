@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from router import commands as c
 from router.effects import Deliver, Scatter
-from router.reader import Reader
-from router.subscriber import Subscriber
-from router.subscription import DeliveryOptions
+from router.readers.reader import Reader
+from router.readers.subscriber import Subscriber
+from router.readers.subscription import DeliveryOptions
 from tests.router.world import UNLIMITED, Client, World, form_of
 
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from router import commands as c
 from router import delivery
 from router.group_membership import SHARED_MAX
-from router.scatter import GROUPS_MIN
+from router.matching.scatter import GROUPS_MIN
 from tests.router.world import UNLIMITED, Client, World
 
 TOPICS = ["a", "b/1", "b/2", "c"]
@@ -152,9 +152,8 @@ class Delivery(RuleBasedStateMachine):
         self.world.share(self.clients[name], "g", topic_filter)
         if not members:
             self.shared[asked] = [
-                place for of, place in self.published
-                if of in FILTERS[topic_filter] and place[1] >= shown[place[0]]
-            ]  # fmt: skip
+                place for of, place in self.published if of in FILTERS[topic_filter] and place[1] >= shown[place[0]]
+            ]
         members.add(name)
 
     @rule(name=st.sampled_from(NAMES), data=st.data())
@@ -222,9 +221,7 @@ class Delivery(RuleBasedStateMachine):
         for name, kind, topic in self.wanted:
             self.compare(self.clients[name], kind, topic, whole=True)
         for asked, due in self.shared.items():
-            got = [
-                place for client in self.clients.values() for of in client.got[asked].values() for place in of
-            ]
+            got = [place for client in self.clients.values() for of in client.got[asked].values() for place in of]
             got += self.gone_with.get(asked, [])
             assert sorted(got) == sorted(due), asked
         assert not self.world.gone

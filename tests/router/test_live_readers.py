@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.reader import Group, GroupKey, LiveReaders, Reader
-from router.subscription import Subscription
+from router.readers.reader import Group, GroupKey, LiveReaders, Reader
+from router.readers.subscription import Subscription
 
 GROUP = Group(GroupKey(frozenset([Subscription("t")])), 1)
 READERS = [Reader(number, GROUP, [0], "c") for number in range(5)]

@@ -3,8 +3,8 @@
 import pytest
 
 from router import commands as c
+from router.readers.subscription import Subscription
 from router.recovery import Recovery
-from router.subscription import Subscription
 from tests.router.world import World
 
 

@@ -81,12 +81,8 @@ CLIENTS = 5
 NUMBER = st.integers(0, CLIENTS - 1)
 FILTER = st.sampled_from(FILTERS)
 SUBSCRIPTIONS = st.one_of(
-    st.builds(
-        subscribe, NUMBER, FILTER, st.integers(0, 1), st.integers(0, 1), st.sampled_from([None, None, SOME])
-    ),
-    st.builds(
-        subscribe, NUMBER, FILTER, st.integers(0, 1), st.integers(0, 1), st.sampled_from([None, None, SOME])
-    ),
+    st.builds(subscribe, NUMBER, FILTER, st.integers(0, 1), st.integers(0, 1), st.sampled_from([None, None, SOME])),
+    st.builds(subscribe, NUMBER, FILTER, st.integers(0, 1), st.integers(0, 1), st.sampled_from([None, None, SOME])),
     st.builds(replay, NUMBER, FILTER),
     st.builds(share, NUMBER, FILTER),
 )
@@ -130,8 +126,7 @@ def outcome(groups_min: int, subscriptions: list[Step], steps: list[Step]) -> Sc
 
 
 EVERYBODY: list[Step] = [
-    subscribe(number, topic_filter, 0, 0, None)
-    for number, topic_filter in enumerate(["a", "b/1", "b/2", "c", "b/+"])
+    subscribe(number, topic_filter, 0, 0, None) for number, topic_filter in enumerate(["a", "b/1", "b/2", "c", "b/+"])
 ]
 
 

@@ -22,10 +22,10 @@ from router.effects import (
     ReplayStarted,
     Scatter,
 )
-from router.reader import Reader
+from router.readers.reader import Reader
+from router.readers.subscriber import Subscriber
+from router.readers.subscription import DeliveryOptions, Subscription
 from router.shard import Shard
-from router.subscriber import Subscriber
-from router.subscription import DeliveryOptions, Subscription
 from tests.commitlog.records import NOW, frame, opened, write
 
 UNLIMITED = 1 << 30

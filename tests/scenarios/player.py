@@ -27,10 +27,10 @@ from commitlog import Chunk, NotInMemory
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
-from router.reader import Reader
+from router.readers.reader import Reader
+from router.readers.subscriber import Subscriber
+from router.readers.subscription import Subscription
 from router.shard import Shard
-from router.subscriber import Subscriber
-from router.subscription import Subscription
 from tests.commitlog.records import NOW, frame, opened, write
 from tests.scenarios.teller import Teller
 
@@ -85,10 +85,7 @@ class Player:
         many = re.match(r"(\d+) times: ", line)
         if many is not None:
             return [
-                told
-                for _ in range(int(many[1]))
-                for one in line[many.end() :].split(";")
-                for told in self.step(one)
+                told for _ in range(int(many[1])) for one in line[many.end() :].split(";") for told in self.step(one)
             ]
         commands: list[Any] = []
         for one in line.split(";"):

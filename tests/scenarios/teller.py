@@ -4,9 +4,9 @@ from typing import Any
 
 from commitlog.row_layout import ROW_QOS, ROW_RETAIN
 from router import effects as e
-from router.reader import Reader
-from router.subscriber import Subscriber
-from router.subscription import DeliveryOptions
+from router.readers.reader import Reader
+from router.readers.subscriber import Subscriber
+from router.readers.subscription import DeliveryOptions
 from router.subscription_changes import LSN_MAX
 
 
@@ -31,10 +31,7 @@ class Teller:
         if kind is e.FindStart:
             return f"find where {self._named(effect.reader)} begins"
         if kind is e.FindRetained:
-            below = [
-                f"p{i} below {lsn}" if lsn < LSN_MAX else f"p{i}, all of it"
-                for i, lsn in effect.below.items()
-            ]
+            below = [f"p{i} below {lsn}" if lsn < LSN_MAX else f"p{i}, all of it" for i, lsn in effect.below.items()]
             return f"ask for retained {effect.subscription.topic_filter}: {', '.join(below)}"
         if kind is e.Merged:
             return f"{effect.key}'s {effect.asked} goes on with the others"
@@ -44,9 +41,7 @@ class Teller:
         if kind is e.CatchUpPaused:
             return f"{self._named(effect.reader)} has more to come"
         if kind is e.RecordsLost:
-            return (
-                f"{self._named(effect.reader)} misses {effect.records} of p{effect.partition}: {effect.why}"
-            )
+            return f"{self._named(effect.reader)} misses {effect.records} of p{effect.partition}: {effect.why}"
         if kind is e.ShareWeight:
             return f"tell the home: {effect.weight} members of {effect.key}"
         if kind is e.ShareBegun:

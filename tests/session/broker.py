@@ -4,19 +4,18 @@ from collections.abc import Callable, Generator
 from types import SimpleNamespace
 from typing import Any
 
-from rumq.auth.authenticator import Authenticator
+from rumq.auth.credentials.authenticator import Authenticator
 from rumq.auth.identity import Challenge, Credentials, Identity, Work
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
-from rumq.session.connection.listener_policy import ListenerPolicy
-from rumq.session.connection.transport import ConnectionHandler, Transport
 from rumq.session.flow_control.limits import Limits
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.handshake.handshake import Handshake
 from rumq.session.journal.recorder import JournalRecorder
-from rumq.session.state.drop_counters import DropCounters
+from rumq.session.ports.transport import ConnectionHandler, Transport
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
 from rumq.session.state.shard_totals import ShardTotals
@@ -53,10 +52,13 @@ def by_method(*attempts: tuple[Any, ...]) -> ListenerPolicy:
 
 
 class Broker:
+    """Every port of the broker in one."""
+
     behind = crowded = 0
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
+        self.logins = self.publishing = self.delivery = self.acks = self
         self.clock = SimpleNamespace(now_us=1_760_000_000_000_000, monotonic=1000.0)
         self.refused: tuple[Reason, str] | None = None  # by the operator
         self.commands = Commands()
@@ -70,7 +72,7 @@ class Broker:
             self.journal,
             self.released.append,
         )
-        self.drop_counters, self.shard_totals = DropCounters(), ShardTotals()
+        self.shard_totals = ShardTotals()
         self.batches = [Batch()]
         self.topics: Any = {}
         self.topics_max = 100
@@ -258,9 +260,7 @@ def connect(client_id: str = "c", version: int = 5, **fields: Any) -> p.Connect:
     return p.Connect(client_id, version, fields.pop("clean_start", True), 60, **fields)
 
 
-def connected(
-    broker: Broker, *, policy: ListenerPolicy | None = None, version: int = 5, **fields: Any
-) -> Wire:
+def connected(broker: Broker, *, policy: ListenerPolicy | None = None, version: int = 5, **fields: Any) -> Wire:
     """A client behind its CONNACK."""
     wire = Wire(broker, policy, version)
     packet = connect(version=version, **fields)

@@ -1,6 +1,6 @@
 """A subscriber that asks for it learns which client published each message, however the message comes to it.
 
-docs/publishers.md. With one shard, and with two that learn the names of each other's publishers."""
+docs/reference/publishers.md. With one shard, and with two that learn the names of each other's publishers."""
 
 import os
 import signal

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from commitlog.segment_writer import Flush
+from commitlog.write.segment_writer import Flush
 
 
 class ByHand:
@@ -23,9 +23,7 @@ class ByHand:
             job()
         return self.runs_in_place
 
-    def submit(
-        self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None], lane: int = 0
-    ) -> None:
+    def submit(self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None], lane: int = 0) -> None:
         self.jobs.append((job, done))
         self.lanes.append(lane)
 

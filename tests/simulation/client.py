@@ -52,9 +52,7 @@ class Client:
 
     # What it does
 
-    def connect(
-        self, stream: Stream, number: int, *, clean_start: bool, will: Message | None, delay: float
-    ) -> None:
+    def connect(self, stream: Stream, number: int, *, clean_start: bool, will: Message | None, delay: float) -> None:
         """Say CONNECT on a new connection; the one that it has, if any, is left to the broker to end."""
         if self.stream is not None and self.connection is not None:
             self._end("taken over")
@@ -100,7 +98,7 @@ class Client:
 
     def subscribe(
         self, topic_filter: str, qos: int, *, no_local: bool = False, as_published: bool = False, handling: int = 0
-    ) -> None:  # fmt: skip
+    ) -> None:
         assert self.session is not None
         share = parse_share(topic_filter)
         plain = share[1] if share is not None else topic_filter
@@ -142,9 +140,7 @@ class Client:
 
     def wishes(self) -> list[Subscribed]:
         """The subscriptions that it has and is not about to end."""
-        return (
-            [s for s in self.session.subscriptions if s.leaving is None] if self.session is not None else []
-        )
+        return [s for s in self.session.subscriptions if s.leaving is None] if self.session is not None else []
 
     # What it sees
 
@@ -204,11 +200,7 @@ class Client:
                     self._say(p.Pubrel(packet_id))
                 else:
                     message.repeats += 1
-                    self._say(
-                        p.Publish(
-                            message.topic, payload(message), message.qos, message.retain, True, packet_id
-                        )
-                    )
+                    self._say(p.Publish(message.topic, payload(message), message.qos, message.retain, True, packet_id))
             return
         if old is not None and old.lasting and old.ending is None:
             self.history.faults.append(f"{self.client_id}'s session is gone")
@@ -234,9 +226,7 @@ class Client:
         elif packet.qos:
             self._acknowledge(p.Puback(packet.packet_id or 0))
         if not seen:
-            delivery = Delivery(
-                int(packet.payload), topic, packet.qos, packet.retain, packet.dup, self.history.step
-            )
+            delivery = Delivery(int(packet.payload), topic, packet.qos, packet.retain, packet.dup, self.history.step)
             self.session.deliveries.append(delivery)
         elif not packet.dup:
             self.history.faults.append(f"{self.client_id}: a packet id in use without DUP: {packet}")

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from commitlog import StreamSpec
-from commitlog.store import check_format, hold
+from commitlog.log.store import check_format, hold
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import DEAD, NOW
 from tests.simulation.network import Door, Network, Poller, Stream
@@ -50,9 +50,7 @@ class Machine:
         self.now_us, self.monotonic = NOW, 1000.0
         self.network = Network()
         self.network.capacity = build.capacity
-        self.streams = [
-            StreamSpec("main", ("#",), build.partitions, build.durability, build.segment_bytes_max)
-        ]
+        self.streams = [StreamSpec("main", ("#",), build.partitions, build.durability, build.segment_bytes_max)]
         self.state = StreamSpec("_state", (), 1, build.durability, 1 << 16, 86_400)
         self.boots = 0
         self.frozen: dict[Any, int] = {}  # stream or shard -> the step in which it goes on

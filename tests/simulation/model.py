@@ -1,5 +1,7 @@
-"""What a broker may have done, judged from what its clients did and saw. Written from docs/guarantees.md and MQTT 5.0,
-apart from the broker: it knows messages and sessions, and no shard but as something that crashed.
+"""What a broker may have done, judged from what its clients did and saw.
+
+Written from docs/explanation/guarantees.md and MQTT 5.0, apart from the broker: it knows messages and
+sessions, and no shard but as something that crashed.
 
 `log`: everything that was kept, each topic's messages in their order; `retained`: topic -> message."""
 
@@ -45,9 +47,7 @@ def judge_log(history: History, log: list[Delivery]) -> None:
             continue
         require(not (message.acked is not None and not count), f"acknowledged and lost: {message}")
         most = 1 + message.repeats if message.qos == 1 else 1
-        again = (
-            message.qos == 0 and message.retain and bool(history.crashes)
-        )  # what is retained must not be missing
+        again = message.qos == 0 and message.retain and bool(history.crashes)  # what is retained must not be missing
         require(count <= most or again, f"{count} times in the log: {message}")
     last: dict[tuple[str, str], int] = {}
     known: set[int] = set()
@@ -97,9 +97,7 @@ def judge_session(history: History, session: Session, places: dict[str, dict[int
     for seen in session.deliveries:
         message = history.messages[seen.message]
         require(message.topic == seen.topic, f"{message} came as {seen}")
-        wanted = [
-            s for s in (*plain, *shares) if may(s, session, message, seen, crashed=bool(history.crashes))
-        ]
+        wanted = [s for s in (*plain, *shares) if may(s, session, message, seen, crashed=bool(history.crashes))]
         require(bool(wanted), f"{session.client_id} never subscribed to {message}: {seen}")
         # Of several subscriptions the highest counts, also of those that want nothing of their own client.
         granted = max(s.qos for s in (*plain, *shares) if matches(s.plain, message.topic))
@@ -165,9 +163,7 @@ def was_taken(history: History, message: Message) -> bool:
     return connection.over is None and connection.granted is not None
 
 
-def judge_order(
-    history: History, session: Session, wish: Subscribed, places: dict[str, dict[int, list[int]]]
-) -> None:
+def judge_order(history: History, session: Session, wish: Subscribed, places: dict[str, dict[int, list[int]]]) -> None:
     """First deliveries of a topic come in the order of the log."""
     known: set[int] = set()
     last: dict[str, int] = {}
@@ -210,29 +206,21 @@ def judge_shares(history: History) -> None:
         lasts = [
             wish
             for session, wish in all_members
-            if session.lasting
-            and session.ending is None
-            and wish.leaving is None
-            and wish.granted is not None
+            if session.lasting and session.ending is None and wish.leaving is None and wish.granted is not None
         ]
         calm = not history.crashes and all(
-            not session.torn and session.ending is None and wish.leaving is None
-            for session, wish in all_members
+            not session.torn and session.ending is None and wish.leaving is None for session, wish in all_members
         )
         for message in history.messages:
             if message.is_will or not matches(all_members[0][1].plain, message.topic):
                 continue
-            if any(message.sent > (wish.granted or 0) for wish in lasts) and min(
-                wish.qos for _, wish in all_members
-            ):
+            if any(message.sent > (wish.granted or 0) for wish in lasts) and min(wish.qos for _, wish in all_members):
                 # MQTT-4.8.2-5: what was begun with QoS 2 ends with its member's session.
                 begun = message.qos == 2 and any(
                     wish.qos == 2 and (not session.lasting or session.ending is not None)
                     for session, wish in all_members
                 )
-                require(
-                    message.acked is None or message.number in had or begun, f"{key}: nobody got {message}"
-                )
+                require(message.acked is None or message.number in had or begun, f"{key}: nobody got {message}")
             if calm and not others:
                 most = 1 + (message.repeats if message.qos == 1 else 0)
                 require(fresh[message.number] <= most, f"{key}: {fresh[message.number]} got {message}")

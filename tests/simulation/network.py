@@ -191,9 +191,7 @@ class Doors:
         ours.owner = theirs.owner = self._poller
         return ours, theirs
 
-    def give(
-        self, shard: int, kind: str, fd: Any, peer: str = "", data: bytes = b"", listener: int = 0
-    ) -> None:
+    def give(self, shard: int, kind: str, fd: Any, peer: str = "", data: bytes = b"", listener: int = 0) -> None:
         self._waiting.append((shard, (kind, fd, peer, bytes(data), listener)))
 
     def flush(self) -> None:

@@ -7,9 +7,7 @@ SEEDS = "tests/simulation/test_simulation.py::test_what_a_schedule_has_found_onc
 SCHEDULES = "tests/simulation/test_simulation.py::test_schedules_of_fixed_seeds_keep_every_promise"
 FOUND = "tests/simulation/test_found.py"
 LATE = "tests/simulation/test_late_shards.py"
-ENDS = (
-    "tests/scenarios/test_scenarios.py::test_the_router_says_what_the_transcript_says[share-elsewhere-ends]"
-)
+ENDS = "tests/scenarios/test_scenarios.py::test_the_router_says_what_the_transcript_says[share-elsewhere-ends]"
 
 PLANTED = [
     # The bus
@@ -52,7 +50,7 @@ PLANTED = [
     ),
     # Clients and sessions
     Planted(
-        "a client stays where it was accepted, and nobody tells its home", "rumq/shards/processes/client_placement.py",
+        "a client stays where it was accepted, and nobody tells its home", "rumq/net/client_placement.py",
         "        return self._count == 1 or self.home(client_id) == self.index\n",
         "        return True\n",
         SCHEDULES,
@@ -83,7 +81,7 @@ PLANTED = [
     ),
     # Subscriptions
     Planted(
-        "retained messages of other shards do not come", "rumq/shards/bus/query_client.py",
+        "retained messages of other shards do not come", "rumq/shards/peers/query_client.py",
         "        if answer.retained:\n",
         "        if False:\n",
         SCHEDULES,
@@ -95,7 +93,7 @@ PLANTED = [
         f"{FOUND}::test_a_retained_message_that_comes_while_its_shard_begins_is_the_last",
     ),
     Planted(
-        "SUBACK waits for no other shard", "rumq/shards/bus/interest.py",
+        "SUBACK waits for no other shard", "rumq/shards/peers/interest.py",
         "        return self.confirm_all(asked, then)\n",
         "        self.confirm_all(asked, lambda: None)\n        return True\n",
         SCHEDULES,
@@ -107,7 +105,7 @@ PLANTED = [
         f"{FOUND}::test_a_subscription_asked_for_while_a_shard_is_away_is_granted_when_it_is_back",
     ),
     Planted(
-        "a filter that another client asks for is given up", "rumq/shards/bus/interest.py",
+        "a filter that another client asks for is given up", "rumq/shards/peers/interest.py",
         "        gone = [f for f in gone if f not in self._asking]\n",
         "",
         f"{FOUND}::test_what_one_client_does_not_want_any_more_another_is_still_granted",
@@ -126,7 +124,7 @@ PLANTED = [
         f"{FOUND}::test_what_a_shard_was_handed_of_a_share_is_handed_out_again_when_it_has_died",
     ),
     Planted(
-        "the beginning of a share is not written down", "rumq/shards/bus/shared_groups.py",
+        "the beginning of a share is not written down", "rumq/shards/peers/shared_groups.py",
         "        self._barrier.journal.recorder.shared(effect.key, effect.cursors)\n",
         "        pass\n",
         f"{FOUND}::test_a_share_survives_its_home_from_suback_on",
@@ -138,7 +136,7 @@ PLANTED = [
         SEEDS,
     ),
     Planted(
-        "a share is over before all have been heard", "rumq/shards/bus/shared_groups.py",
+        "a share is over before all have been heard", "rumq/shards/peers/shared_groups.py",
         "each.was_begun and not each.early for each",
         "each.was_begun for each",
         f"{FOUND}::test_a_share_survives_its_home_among_three_shards",
@@ -176,7 +174,7 @@ PLANTED = [
         f"{FOUND}::test_a_message_is_taken_once_though_its_owner_dies_again_before_it_has_said_what_it_has",
     ),
     Planted(
-        "what a member could not take of a share goes to nobody", "router/shared_group.py",
+        "what a member could not take of a share goes to nobody", "router/readers/shared_group.py",
         "                self.returned.append((where, lsn, stop))\n",
         "",
         SCHEDULES,
@@ -196,7 +194,7 @@ PLANTED = [
     ),
     Planted(
         "the end of an unknown exchange is answered and forgotten", "rumq/session/protocol/control_packets.py",
-        "        if not known and client.broker.undecided.concerns(responder.session):\n",
+        "        if not known and client.broker.publishing.undecided.concerns(responder.session):\n",
         "        if False:\n",
         f"{LATE}::test_an_exchange_with_the_missing_shard_ends_when_it_is_back",
     ),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from traceback import format_exception
 
-from rumq.shards.processes.client_placement import home_of
+from rumq.net.client_placement import home_of
 from tests.simulation.client import Client
 from tests.simulation.history import History
 from tests.simulation.machine import Build, Machine, Restless
@@ -85,9 +85,7 @@ def drawn_late(random: Random) -> tuple[Build, Mood, int]:
 class Schedule:
     """is_late: shards begin while others are missing"""
 
-    def __init__(
-        self, seed: int, trace: Callable[[str], None] | None = None, *, is_late: bool = False
-    ) -> None:
+    def __init__(self, seed: int, trace: Callable[[str], None] | None = None, *, is_late: bool = False) -> None:
         self.seed = seed
         self.random = random = Random(seed)
         self._is_late = is_late
@@ -104,10 +102,7 @@ class Schedule:
         random = self.random
         home = random.randrange(self.machine.build.shards)
         some = 0
-        while (
-            home_of(client_id := f"{'w' if witness else 'c'}{number}.{some}", self.machine.build.shards)
-            != home
-        ):
+        while home_of(client_id := f"{'w' if witness else 'c'}{number}.{some}", self.machine.build.shards) != home:
             some += 1
         if witness:
             return Client(client_id, 5, self.history, self.machine.tell, clean=True, lazy=False, window=0)

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from commitlog import StreamSpec, open_store
-from commitlog.segment_writer import Flush
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.cli.broker.client_connections import take_handed_over
+from commitlog.write.segment_writer import Flush
 from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.session.connection.listener_policy import OPEN
-from rumq.shards.assembly import Platform, ShardContext, build_shard
+from rumq.process.listeners.client_connections import take_handed_over
+from rumq.session.flow_control.listener_policy import OPEN
+from rumq.shards.assembly.context import Platform, ShardContext
+from rumq.shards.assembly.shard import build_shard
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.turn.turn import Turn
 from tests.commitlog.records import numbers
@@ -102,14 +103,14 @@ class Shard:
         )
         self.parts = build_shard(self.store, context, platform)
         self.pump = self.parts.pump
-        self.parts.startup.read_journal(self.parts.events.tell)
+        self.parts.operation.startup.read_journal(self.parts.events.tell)
         take_handed_over(self.parts, {0: OPEN}, OUTBOX_BYTES)
         door = doors[index]
         door.poller = self.poller
         if door.waiting:
             self.poller.tell(door.fd, select.EPOLLIN)
         self.pump.watch(door.fd, self.doors.hear)
-        self.parts.peers.dial()
+        self.parts.cluster.peers.dial()
 
     def _make_doors(self, later: object, failed: object) -> Any:
         self.doors = Doors(self._network, self._doors, self.index, self.poller)
@@ -126,14 +127,14 @@ class Shard:
     def accept(self, stream: Stream, peer: str) -> None:
         """As a listener does."""
         connection = Connection(self.pump, stream, peer, OUTBOX_BYTES)
-        connection.link = self.parts.broker.welcome(connection)
+        connection.link = self.parts.clients.broker.welcome(connection)
         self.pump.add(connection)
 
     def turn(self) -> None:
         """One turn of the loop, and what stands beside it. raises: Killed"""
         self.pump.turn(1.0)
         if not self.is_ready:
-            self.is_ready = self.parts.startup.advance()
+            self.is_ready = self.parts.operation.startup.advance()
         wait = self.parts.turn.seconds_to_next_deadline()
         self.is_busy = self.poller.had or wait == 0.0
         self.due = self.parts.clock.monotonic + wait

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from commitlog.streams import partition_of
+from rumq.net.client_placement import home_of
 from rumq.shards.bus.messages import ShareBack
-from rumq.shards.processes.client_placement import home_of
 from tests.simulation.client import Client
 from tests.simulation.schedule import TOPICS
 from tests.simulation.world import CALM, World
@@ -22,9 +22,7 @@ def world() -> World:
 
 def share_at(world: World, home: int) -> str:
     """A shared subscription whose home is that shard."""
-    return next(
-        key for n in range(99) if home_of(key := f"$share/g{n}/#", world.machine.build.shards) == home
-    )
+    return next(key for n in range(99) if home_of(key := f"$share/g{n}/#", world.machine.build.shards) == home)
 
 
 def deliver(client: Client) -> None:
@@ -127,7 +125,7 @@ def test_a_share_survives_its_home_from_suback_on(world: World, home: int) -> No
     key = next(
         k
         for k in (f"$share/g{n}/#" for n in range(9))
-        if world.machine.shards[0].parts.placement.home(k) == home
+        if world.machine.shards[0].parts.cluster.placement.home(k) == home
     )  # type: ignore[union-attr]
     member, publisher = world.joined(1 - home, clean=False), world.joined(1 - home)
     member.lazy = True
@@ -366,7 +364,7 @@ def test_records_that_their_owner_never_wrote_may_be_given_back_late(world: Worl
     world.machine.settle()
     elsewhere = world.machine.shards[1]
     assert elsewhere is not None
-    elsewhere.parts.peers.others[0].link.say(ShareBack(key, [(1, 50, 60)], False))
+    elsewhere.parts.cluster.peers.others[0].link.say(ShareBack(key, [(1, 50, 60)], False))
     world.machine.settle()
     world.joined(1).publish(TOPIC, 1, retain=False)
     world.machine.settle()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from commitlog.streams import partition_of
-from rumq.shards.bus.interest import LOOKS
+from rumq.shards.peers.interest import LOOKS
 from tests.simulation.client import Client
 from tests.simulation.schedule import run
 from tests.simulation.world import CALM, World
@@ -187,7 +187,7 @@ def test_a_subscription_made_meanwhile_gets_what_is_acknowledged_after_suback(
     here = world.machine.shards[HERE]
     assert here is not None
     # As after three seconds in a cluster. In one broker the link to a dead shard is up: its supervisor holds it.
-    interest: Any = here.parts.broker._interest
+    interest: Any = here.parts.clients.broker.delivery._interest
     interest.confirmed.add(topic_of(MISSING))
     interest._away[MISSING] = LOOKS
     with monkeypatch.context() as patched:
@@ -209,7 +209,7 @@ def home_at(world: World, home: int) -> str:
     """A shared subscription whose home is that shard."""
     shard = world.machine.shards[home]
     assert shard is not None
-    return next(key for n in range(99) if shard.parts.placement.home(key := f"$share/g{n}/#") == home)
+    return next(key for n in range(99) if shard.parts.cluster.placement.home(key := f"$share/g{n}/#") == home)
 
 
 def test_a_shared_subscription_is_handed_out_once_all_have_said_what_they_had(world: World) -> None:

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from rumq.shards.processes.client_placement import home_of
+from rumq.net.client_placement import home_of
 from tests.simulation.client import Client
 from tests.simulation.history import History, Message
 from tests.simulation.machine import Build, Machine

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from commitlog import RealFiles, Store
-from commitlog.log_reader import LogReader
-from rumq.lake.export import Exporter
+from commitlog.read.log_reader import LogReader
 from rumq.lake.folder import LocalFolder
+from rumq.lake.parquet.export import Exporter
 from tests.commitlog.records import NOW, index, mark
 from tests.spark.logs import SECOND_US, Publisher, message, store_at
 
@@ -31,8 +31,7 @@ class History:
                     properties |= {"user_properties": [("n", str(n)), ("n", "again")]} if n % 3 else {}
                 ts_us = FULL_HOUR + n * 100 * SECOND_US
                 messages = [
-                    message(f"plant/{n % 7}/{kind}", b"%d" % n, n % 2, **properties)
-                    for kind in ("temp", "speed")
+                    message(f"plant/{n % 7}/{kind}", b"%d" % n, n % 2, **properties) for kind in ("temp", "speed")
                 ]
                 plain = [message("other", b"y" * 200) for _ in range(8)]
                 publisher.chunk([*messages, *plain], ts_us)

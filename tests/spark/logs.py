@@ -49,9 +49,7 @@ def message(topic: str, payload: bytes, qos: int = 0, *, retain: bool = False, *
 
 
 def example(n: int) -> Publish:
-    properties: Any = (
-        {"user_properties": [("n", str(n)), ("n", "again")], "content_type": "x"} if n % 10 == 0 else {}
-    )
+    properties: Any = {"user_properties": [("n", str(n)), ("n", "again")], "content_type": "x"} if n % 10 == 0 else {}
     return message(f"plant/{n % 3}/temp", b"%d" % n, n % 2, retain=n == 299, **properties)
 
 

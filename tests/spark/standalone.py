@@ -125,9 +125,7 @@ class Driver:
     """A program of ours that uses the cluster, in a process group of its own: the JVM that it starts dies with it."""
 
     def __init__(self, program: str, *arguments: str, **environment: str) -> None:
-        kept = {
-            name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "RUMQ_"))
-        }
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "RUMQ_"))}
         self.process = subprocess.Popen(
             [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True, env={**kept, "SPARK_HOME": spark_home(), **environment},

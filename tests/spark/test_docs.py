@@ -1,4 +1,4 @@
-"""docs/spark.md runs as it is written."""
+"""docs/guides/spark.md runs as it is written."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.broker_process import Rumqd
 from tests.spark.logs import SECOND_US, Publisher, message, store_at
 
 pytestmark = pytest.mark.spark
-DOCUMENT = Path(__file__).parents[2] / "docs" / "spark.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "guides" / "spark.md"
 HOURS = 36
 
 
@@ -29,9 +29,7 @@ def broker(tmp_path: Path) -> Iterator[Rumqd]:
         readings = [
             message(
                 f"weather/{city}/temperature",
-                json.dumps(
-                    {"time": f"2010-01-0{1 + n // 24}T{n % 24:02}:00:00", "celsius": n + 0.5}
-                ).encode(),
+                json.dumps({"time": f"2010-01-0{1 + n // 24}T{n % 24:02}:00:00", "celsius": n + 0.5}).encode(),
                 1,
             )
             for n in range(HOURS)

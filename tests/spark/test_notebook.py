@@ -36,9 +36,7 @@ def pixels(png: str) -> tuple[int, int]:
 
 @pytest.mark.timeout(300)
 def test_it_runs_and_its_numbers_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    nbformat = pytest.importorskip(
-        "nbformat", reason="nbformat is not installed (pip install nbclient ipykernel)"
-    )
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed (pip install nbclient ipykernel)")
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
     for name in ("matplotlib", "ipykernel", "pyspark", "vega_datasets"):
         pytest.importorskip(name, reason=f"{name} is not installed (pip install 'rumq[dev,examples,spark]')")
@@ -51,9 +49,7 @@ def test_it_runs_and_its_numbers_are_right(monkeypatch: pytest.MonkeyPatch) -> N
     made = nbformat.read(NOTEBOOK, 4)
     assert not any(cell.get("outputs") for cell in made.cells), "commit it without outputs"
     made.cells.insert(len(made.cells) - 1, nbformat.v4.new_code_cell(TELL))
-    client = nbclient.NotebookClient(
-        made, timeout=120, resources={"metadata": {"path": str(NOTEBOOK.parent)}}
-    )
+    client = nbclient.NotebookClient(made, timeout=120, resources={"metadata": {"path": str(NOTEBOOK.parent)}})
     client.execute()
 
     shown = [output for cell in made.cells for output in cell.get("outputs", [])]
@@ -67,13 +63,10 @@ def test_it_runs_and_its_numbers_are_right(monkeypatch: pytest.MonkeyPatch) -> N
         hours[city, int(when[11:13])].append(celsius)
         if city == "seattle" and len(roof) < 2000:
             roof.append((when, {500: 85.0, 501: 85.0, 1200: -127.0, 1777: 85.0}.get(len(roof), celsius)))
-    profile = {
-        (row["station"], row["hour"]): (row["mean"], row["min"], row["max"]) for row in told["profile"]
-    }
+    profile = {(row["station"], row["hour"]): (row["mean"], row["min"], row["max"]) for row in told["profile"]}
     assert len(told["profile"]) == 48
     assert profile == {
-        key: (pytest.approx(statistics.fmean(values)), min(values), max(values))
-        for key, values in hours.items()
+        key: (pytest.approx(statistics.fmean(values)), min(values), max(values)) for key, values in hours.items()
     }
     assert told["held"] == 2000
     values = [celsius for _, celsius in roof]

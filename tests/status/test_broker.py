@@ -10,7 +10,7 @@ from pathlib import Path
 import paho.mqtt.client as mqtt
 import pytest
 
-from rumq.shards.processes.client_placement import home_of
+from rumq.net.client_placement import home_of
 from tests.broker_process import Rumqd
 from tests.faults.kill.test_shards import shards_of
 from tests.interop.paho_peer import Peer, peer
@@ -20,9 +20,7 @@ SECONDS_MAX = 60
 
 @contextmanager
 def running(folder: Path, shards: int, seconds: int = 1) -> Iterator[Rumqd]:
-    broker = Rumqd(
-        folder / "data", "--set", f"shards.count={shards}", "--set", f"sys.interval_seconds={seconds}"
-    )
+    broker = Rumqd(folder / "data", "--set", f"shards.count={shards}", "--set", f"sys.interval_seconds={seconds}")
     try:
         broker.start()
         yield broker

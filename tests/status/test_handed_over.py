@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.shards.stats import admin_socket
+from rumq.admin.socket import admin_socket
 from tests.conformance.peer import Peer
 from tests.status.test_broker import SECONDS_MAX, at_home, running
 

@@ -212,9 +212,7 @@ def test_a_share_splits_what_is_told(shard: Shard) -> None:
 def test_clients_cannot_publish_there(shard: Shard, version: int, topic: str) -> None:
     watcher, liar = watching(shard), Client(shard, "liar", version)
     watcher.take()
-    liar.say(
-        *[wire.publish(topic, b"lie", qos, qos and 7 + qos, version=version, retain=True) for qos in range(3)]
-    )
+    liar.say(*[wire.publish(topic, b"lie", qos, qos and 7 + qos, version=version, retain=True) for qos in range(3)])
     code = NOT_AUTHORIZED if version == 5 else 0
     assert [(packet.kind, packet.code) for packet in liar.take()] == [
         (Kind.PUBACK, code),
@@ -282,7 +280,7 @@ def test_a_session_that_was_away_gets_the_last_minutes_and_no_event_tells_of_the
     texts = [message.payload for message in published(again)]
     assert 10 < len(texts) < 1000 and texts[-1] == b"10000 seconds"
     assert not shard.told("log.gap")
-    assert shard.parts.broker.drop_counters.total() == 0
+    assert shard.parts.delivery.drop_counters.total() == 0
 
 
 def test_nobody_is_behind_with_what_the_broker_says_of_itself(shard: Shard) -> None:
@@ -291,10 +289,10 @@ def test_nobody_is_behind_with_what_the_broker_says_of_itself(shard: Shard) -> N
     away.say(wire.subscribe(1, [("a", 1)]), wire.disconnect())
     for _ in range(5):
         shard.after(SECONDS)
-    session = shard.parts.broker.registry.sessions["away"]
-    assert shard.parts.consumers.lag(session)[0] == 0
+    session = shard.parts.clients.broker.registry.sessions["away"]
+    assert shard.parts.operation.consumers.lag(session)[0] == 0
     Client(shard, "p", 5).say(wire.publish("a", b"x", 1, 1))
-    assert shard.parts.consumers.lag(session)[0] == 1
+    assert shard.parts.operation.consumers.lag(session)[0] == 1
 
 
 def test_a_lasting_session_goes_on_with_the_next_run(shard: Shard) -> None:
@@ -303,12 +301,10 @@ def test_a_lasting_session_goes_on_with_the_next_run(shard: Shard) -> None:
     watcher.say(wire.disconnect())
     shard.after(2.0)
     Client(shard, "p", 5).say(wire.publish("a", b"kept", 1, 1))
-    following = Shard(
-        shard.files.after_kill(), status_seconds=SECONDS, now_us=shard.now_us + 1_000_000, seed=1
-    )
+    following = Shard(shard.files.after_kill(), status_seconds=SECONDS, now_us=shard.now_us + 1_000_000, seed=1)
     try:
         told: list[Any] = []
-        following.parts.admin.answer({"ask": "clients", "client": "watcher"})(told.append)  # type: ignore[operator]
+        following.parts.operation.admin.answer({"ask": "clients", "client": "watcher"})(told.append)  # type: ignore[operator]
         (about,) = told[0]["clients"]
         assert about["behind_records"] < 100  # it stands where this run began to tell
         again = Client(following, "watcher", 5, **LASTING)

@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commitlog import RealFiles
-from commitlog.log_reader import LogReader
-from commitlog.partition_view import PartitionView
+from commitlog.read.log_reader import LogReader
+from commitlog.read.partition_view import PartitionView
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import parse
 from rumq.table.partition_ranges import partition_ranges
-from rumq.table.plan import Span, cut, spans
-from rumq.table.scan import scan
+from rumq.table.plan import LsnSpan, cut, spans
+from rumq.table.scan import Selection, scan
 from tests.commitlog.records import NOW
 from tests.spark.logs import Publisher, message, store_at
 
 LSN = pa.schema([("lsn", pa.int64())])
 
 
-def planned(root: str, **given: str) -> list[Span]:
+def planned(root: str, **given: str) -> list[LsnSpan]:
     options = parse({"path": root, **given}, now_us=NOW)
     return spans(options, partition_ranges(options))
 
@@ -36,13 +36,13 @@ def view(root: str) -> PartitionView:
 
 
 def lsns(root: str, start: int, end: int, *, fail_on_data_loss: bool = True) -> list[int]:
-    batches = scan(view(root), start, end, {"lsn": "lsn"}, LSN, fail_on_data_loss=fail_on_data_loss)
+    batches = scan(view(root), start, end, Selection({"lsn": "lsn"}, LSN), fail_on_data_loss=fail_on_data_loss)
     return [lsn for batch in batches for lsn in batch.column(0).to_pylist()]
 
 
 def without_first_segments(root: str, count: int) -> int:
     """As retention leaves it: the manifest says so before the files go."""
-    from commitlog.manifest import Manifest
+    from commitlog.format.manifest import Manifest
 
     directory = f"{root}/main/g1/p0"
     paths = sorted(Path(directory).glob("*.seg"))
@@ -68,14 +68,12 @@ def test_what_retention_takes_between_planning_and_reading_is_told(tmp_path: Pat
         publisher.chunk([message("a", b"x" * 50)] * 20, NOW + n)
     store.close()
     first = without_first_segments(root, 1)
-    with pytest.raises(
-        DataLoss, match=rf"records 0 to {first - 1} of main/g1/p0 .*retention has removed them"
-    ):
+    with pytest.raises(DataLoss, match=rf"records 0 to {first - 1} of main/g1/p0 .*retention has removed them"):
         lsns(root, 0, 800)
     assert lsns(root, 0, 800, fail_on_data_loss=False) == list(range(first, 800))
     with pytest.raises(DataLoss, match="retention has removed them"):
         planned(root, startingOffsets='{"main/g1/p0": 0}')
-    assert planned(root) == [Span("main/g1/p0", first, 800)]
+    assert planned(root) == [LsnSpan("main/g1/p0", first, 800)]
 
 
 def test_a_log_that_ends_before_a_range_is_told(data: str) -> None:
@@ -94,7 +92,7 @@ def test_offsets_name_exactly_the_partitions_that_are_read(tmp_path: Path) -> No
 
 
 def test_minus_two_and_minus_one_are_the_first_and_the_end(data: str) -> None:
-    assert planned(data, startingOffsets='{"main/g1/p0": -2}') == [Span("main/g1/p0", 0, 300)]
+    assert planned(data, startingOffsets='{"main/g1/p0": -2}') == [LsnSpan("main/g1/p0", 0, 300)]
     assert planned(data, startingOffsets='{"main/g1/p0": -1}') == []
 
 
@@ -102,7 +100,7 @@ def test_a_time_with_no_record_behind_it_is_latest_or_earliest_or_an_error(data:
     late = str(NOW // 1000 + 10**6)
     assert planned(data, startingTimestamp=late) == []
     earliest = planned(data, startingTimestamp=late, startingOffsetsByTimestampStrategy="earliest")
-    assert earliest == [Span("main/g1/p0", 0, 300)]
+    assert earliest == [LsnSpan("main/g1/p0", 0, 300)]
     with pytest.raises(BadOption, match="a time that has a record"):
         planned(data, startingTimestamp=late, startingOffsetsByTimestampStrategy="error")
 
@@ -119,7 +117,7 @@ def test_a_directory_without_a_log_is_named(tmp_path: Path) -> None:
 def test_tasks_are_the_spans_cut_in_order(
     ranges: list[tuple[int, int]], partitions_min: int, records_max: int, cores: int
 ) -> None:
-    found = [Span(f"main/g1/p{n}", start, start + count) for n, (start, count) in enumerate(ranges)]
+    found = [LsnSpan(f"main/g1/p{n}", start, start + count) for n, (start, count) in enumerate(ranges)]
     tasks = cut(found, partitions_min, records_max, cores)
     assert all(0 < task.end - task.start <= records_max for task in tasks)
     total = sum(span.end - span.start for span in found)

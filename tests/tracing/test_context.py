@@ -40,9 +40,7 @@ def test_what_is_malformed_is_none(value: bytes) -> None:
 
 def test_of_a_later_version_the_fields_that_are_known_count() -> None:
     found = parsed(b"01" + VALUE[2:] + b"-more")
-    assert found == TraceContext(
-        bytes.fromhex("0af7651916cd43dd8448eb211c80319c"), bytes.fromhex("b7ad6b7169203331")
-    )
+    assert found == TraceContext(bytes.fromhex("0af7651916cd43dd8448eb211c80319c"), bytes.fromhex("b7ad6b7169203331"))
     assert found.traceparent == VALUE
 
 

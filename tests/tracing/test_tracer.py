@@ -1,4 +1,6 @@
-"""Traces of one shard: contexts on the wire, spans in the right order, and what is left alone. docs/tracing.md"""
+"""Traces of one shard: contexts on the wire, spans in the right order, and what is left alone.
+
+docs/reference/tracing.md"""
 
 from __future__ import annotations
 
@@ -43,9 +45,7 @@ def test_a_publish_is_one_trace_with_all_its_hops(shard: Traced, qos: int) -> No
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-def test_a_message_without_context_gets_one_whatever_its_publisher_speaks(
-    shard: Traced, version: int
-) -> None:
+def test_a_message_without_context_gets_one_whatever_its_publisher_speaks(shard: Traced, version: int) -> None:
     """And subscribers before MQTT 5 get the message as it was."""
     readers = [subscribed(shard, f"r{each}", "t", version=each) for each in (4, 5)]
     Client(shard, "p", version).say(wire.publish("t", b"x", 1, 1, version=version))
@@ -62,9 +62,7 @@ def test_other_properties_and_other_messages_of_the_batch_are_as_they_were(shard
     given = carrying(CALLER, ("tracestate", "congo=t61"), ("a", "b"))
     packets = [
         wire.publish("a", b"1" * 300, 1, 1),
-        wire.publish(
-            "b", b"2", 1, 2, properties=[(Prop.CONTENT_TYPE, "text"), *given, (Prop.MESSAGE_EXPIRY, 9)]
-        ),
+        wire.publish("b", b"2", 1, 2, properties=[(Prop.CONTENT_TYPE, "text"), *given, (Prop.MESSAGE_EXPIRY, 9)]),
         wire.publish("c", b"3" * 200, 1, 3, properties=[(Prop.CONTENT_TYPE, "text")]),
     ]
     Client(shard, "p", 5).say(*packets)
@@ -169,7 +167,7 @@ def test_a_publish_that_is_never_acknowledged_is_told_as_that(shard: Traced) -> 
     """Its connection ended before the log had the message."""
     publisher = Client(shard, "p", 5)
     publisher.link.receive(data := wire.publish("t", b"x", 1, 1), 0, len(data))
-    shard.parts.turn.settle()
+    shard.parts.turn.appender.settle()
     publisher.link.lost("gone")
     shard.settle()
     assert not shard.named("publish")
@@ -213,9 +211,7 @@ def test_a_replay_is_a_trace_of_its_own_that_is_linked_to_that_of_the_publish(sh
     (message,) = [each for each in reader.take() if each.kind is Kind.PUBLISH]
     (replay,) = shard.named("replay")
     assert replay.links == [(TRACE, publish.span_id)] and replay.trace_id != TRACE and not replay.parent_id
-    assert parent_of(message) == f"00-{replay.trace_id}-{replay.span_id}-01" and ("a", "b") in pairs_of(
-        message
-    )
+    assert parent_of(message) == f"00-{replay.trace_id}-{replay.span_id}-01" and ("a", "b") in pairs_of(message)
     assert replay.attributes["messaging.client.id"] == "r" and not shard.named("deliver")
 
 
@@ -236,11 +232,7 @@ def test_with_topic_aliases_and_many_groups_deliveries_are_told_too(shard: Trace
     """Bytes made for one client, and rows that are sorted to groups."""
     readers = [
         subscribed(shard, "alias", "t", properties=[(Prop.TOPIC_ALIAS_MAXIMUM, 5)]),
-        *(
-            subscribed(shard, f"r{n}", "+" if n else "t", options=n, version=v)
-            for n in range(3)
-            for v in (5,)
-        ),
+        *(subscribed(shard, f"r{n}", "+" if n else "t", options=n, version=v) for n in range(3) for v in (5,)),
         subscribed(shard, "old", "#", version=4),
     ]
     publisher = Client(shard, "p", 5)

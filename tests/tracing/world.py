@@ -29,11 +29,11 @@ class Traced(Shard):
     """Each message is traced, unless the test says otherwise."""
 
     def trace(self, every: int = 1, per_second_max: int = 1000) -> None:
-        self.parts.turn.trace(every, per_second_max)
+        self.parts.turn.appender.trace(every, per_second_max)
 
     @property
     def tracer(self) -> Tracer:
-        return self.parts.turn._tracer
+        return self.parts.turn.appender._tracer
 
     def spans(self) -> list[Span]:
         return self.tracer.ring.after(0, 10_000)[0]

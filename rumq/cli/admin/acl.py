@@ -46,8 +46,8 @@ def run(args: argparse.Namespace) -> int:
     """Returns the exit status; raises: ConfigError"""
     from rumq.auth.errors import SecretsError
     from rumq.auth.identity import Identity
-    from rumq.cli.wiring.listener_policies import rules_in
     from rumq.mosquitto.errors import MosquittoFileError
+    from rumq.process.listeners.listener_policies import rules_in
 
     path = args.rules or loaded_settings(args).settings.auth.rules_file
     if not path:
@@ -64,9 +64,7 @@ def run(args: argparse.Namespace) -> int:
     return explain(rules, who, args.client, args.action, args.topic, as_json=args.json)
 
 
-def explain(
-    rules: Rules, who: Identity, client_id: str, action: Action, topic: str, *, as_json: bool = False
-) -> int:
+def explain(rules: Rules, who: Identity, client_id: str, action: Action, topic: str, *, as_json: bool = False) -> int:
     permit = rules.permit(who, client_id)
     reasons = rules.explain(who, client_id, action, topic)
     if action in ("subscribe", "replay"):
@@ -78,10 +76,7 @@ def explain(
         reach = "all" if allowed else "none"
         words = "yes" if allowed else "no"
     if as_json:
-        rows = [
-            {"rule": reason.number, "effect": reason.effect, "filter": reason.topic_filter}
-            for reason in reasons
-        ]
+        rows = [{"rule": reason.number, "effect": reason.effect, "filter": reason.topic_filter} for reason in reasons]
         print(json.dumps({"allowed": allowed, "reach": reach, "rules": rows}))
         return 0 if allowed else 1
     print(words)

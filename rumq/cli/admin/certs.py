@@ -1,14 +1,10 @@
-"""`rumqd certs`: certificates for development, of an authority made with trustme, and those of a cluster's nodes."""
+"""`rumqd certs`: certificates for development, of an authority of their own, and those of a cluster's nodes."""
 
 import argparse
 import os
 import shlex
-from typing import TYPE_CHECKING
 
 from rumq.errors import RumqError
-
-if TYPE_CHECKING:
-    import trustme
 
 ABOUT = """\
 dev: make a development authority, a server certificate (for localhost, 127.0.0.1, ::1 and this machine's name) and a
@@ -27,24 +23,17 @@ examples:
 
 exit status: 0 done; 1 any other error
 """
-HERE = ("localhost", "127.0.0.1", "::1")
 PORT = 8883
-KEY_MODE, CERTIFICATE_MODE = 0o600, 0o644
+CLIENT_CHARACTERS_MAX = 64  # of a common name: RFC 5280, A.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "what", choices=("dev", "node"), help="for development, or of a cluster's nodes for each other"
-    )
+    parser.add_argument("what", choices=("dev", "node"), help="for development, or of a cluster's nodes for each other")
     parser.add_argument(
         "folder", metavar="DIR", nargs="?", help="target folder, created if missing [certs or node-certs]"
     )
-    parser.add_argument(
-        "--client", metavar="NAME", default="client", help="the client's common name [client]"
-    )
-    parser.add_argument(
-        "--host", metavar="NAME", action="append", default=[], help="another host name of the broker"
-    )
+    parser.add_argument("--client", metavar="NAME", default="client", help="the client's common name [client]")
+    parser.add_argument("--host", metavar="NAME", action="append", default=[], help="another host name of the broker")
     parser.add_argument("--cluster", metavar="NAME", default="", help="cluster.name of the nodes")
     parser.add_argument(
         "--node", metavar="NAME", action="append", default=[], help="cluster.node of a node; may be repeated"
@@ -54,31 +43,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.what == "node":
         return run_node(args)
+    from rumq.cli.admin.dev_certs import make_development_certificates  # it is slow to import
+
     args.folder = args.folder or "certs"
-    require_trustme()
-    if (
-        not args.client
-        or "/" in args.client
-        or args.client.startswith(".")
-        or args.client in ("ca", "server")
-    ):
-        raise RumqError(f"--client {args.client!r}: expected a valid file name other than ca and server")
-    folder = Folder(args.folder)
-    if folder.has(f"{args.client}.pem"):
-        raise RumqError(
-            f"{folder.path(args.client)}.pem exists already: give another --client, or another folder"
-        )
+    check_client_name(args.client)
+    if os.path.exists(f"{args.folder}/{args.client}.pem"):
+        raise RumqError(f"{args.folder}/{args.client}.pem exists already: give another --client, or another folder")
     try:
-        os.makedirs(args.folder, exist_ok=True)
-        authority = folder.authority()
-        if not folder.has("server.pem"):
-            folder.write("server", server(authority, args.host))
-        folder.write(
-            args.client, authority.issue_cert(f"{args.client}.client.invalid", common_name=args.client)
-        )
+        make_development_certificates(args.folder, args.client, args.host)
     except OSError as fault:
         raise RumqError(f"{fault.filename or args.folder}: {fault.strerror}") from None
-    print(instructions(folder, args.client))
+    print(instructions(args.folder, args.client))
     return 0
 
 
@@ -118,80 +93,26 @@ def check_node_names(cluster: str, nodes: list[str]) -> None:
         raise RumqError("--node ca: the authority's files have this name; give the node another one")
 
 
-def require_trustme() -> None:
+def check_client_name(name: str) -> None:
     """raises: RumqError"""
-    try:
-        import trustme  # noqa: F401
-    except ImportError:
-        raise RumqError("certificates are made by trustme: pip install 'rumq[certs]'") from None
+    if not name or "/" in name or name.startswith(".") or name in ("ca", "server"):
+        raise RumqError(f"--client {name!r}: expected a valid file name other than ca and server")
+    if len(name) > CLIENT_CHARACTERS_MAX or not name.isprintable():
+        raise RumqError(f"--client {name!r}: expected at most {CLIENT_CHARACTERS_MAX} printable characters")
 
 
-def server(authority: "trustme.CA", more: list[str]) -> "trustme.LeafCert":
-    """A server certificate for all names of this machine that a certificate can contain."""
-    import socket
-
-    try:
-        return authority.issue_cert(*HERE, *more, socket.gethostname(), common_name="rumq")
-    except ValueError:
-        pass  # a machine may have a name that no certificate can have
-    try:
-        return authority.issue_cert(*HERE, *more, common_name="rumq")
-    except ValueError as fault:
-        raise RumqError(f"--host {' '.join(more)}: {fault}") from None
-
-
-class Folder:
-    """A folder of certificates NAME.pem with keys NAME.key."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def path(self, name: str) -> str:
-        return os.path.join(self._name, name)
-
-    def has(self, name: str) -> bool:
-        return os.path.exists(self.path(name))
-
-    def authority(self) -> "trustme.CA":
-        """The existing authority, or a new one."""
-        import trustme
-
-        if self.has("ca.pem") and self.has("ca.key"):
-            with open(self.path("ca.pem"), "rb") as certificate, open(self.path("ca.key"), "rb") as key:
-                try:
-                    return trustme.CA.from_pem(certificate.read(), key.read())
-                except ValueError as fault:
-                    raise RumqError(f"{self.path('ca.pem')}, ca.key: {fault}") from None
-        made = trustme.CA(organization_name="rumq development")
-        self._create("ca.key", made.private_key_pem.bytes(), KEY_MODE)
-        self._create("ca.pem", made.cert_pem.bytes(), CERTIFICATE_MODE)
-        return made
-
-    def write(self, name: str, issued: "trustme.LeafCert") -> None:
-        self._create(f"{name}.key", issued.private_key_pem.bytes(), KEY_MODE)
-        self._create(
-            f"{name}.pem", b"".join(blob.bytes() for blob in issued.cert_chain_pems), CERTIFICATE_MODE
-        )
-
-    def _create(self, name: str, content: bytes, mode: int) -> None:
-        """Create a new file with its final mode, so that a key is never readable by others."""
-        fd = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(fd, "wb") as file:
-            file.write(content)
-
-
-def instructions(folder: Folder, client: str) -> str:
+def instructions(folder: str, client: str) -> str:
     def shown(name: str) -> str:
-        return shlex.quote(folder.path(name))
+        return shlex.quote(os.path.join(folder, name))
 
     flags = (
         f"-h localhost -p {PORT} --cafile {shown('ca.pem')} --cert {shown(client + '.pem')} "
         f"--key {shown(client + '.key')} -t plant/7/temp -m 21.5"
     )
     return (
-        f"the authority       {folder.path('ca.pem')}\n"
-        f"the broker          {folder.path('server.pem')}, {folder.path('server.key')}\n"
-        f"the client {client:<8} {folder.path(client)}.pem, {folder.path(client)}.key\n\n"
+        f"the authority       {os.path.join(folder, 'ca.pem')}\n"
+        f"the broker          {os.path.join(folder, 'server.pem')}, {os.path.join(folder, 'server.key')}\n"
+        f"the client {client:<8} {os.path.join(folder, client)}.pem, {os.path.join(folder, client)}.key\n\n"
         f"once a listener on port {PORT} has the broker's:\n"
         f"rumqd pub {flags}\n"
         f"mosquitto_pub {flags}"

@@ -27,15 +27,13 @@ OK, REFUSED = 0, 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_setting_flags(parser)
-    parser.add_argument(
-        "--json", action="store_true", help="one JSON object: ok, faults, warnings, is_running"
-    )
+    parser.add_argument("--json", action="store_true", help="one JSON object: ok, faults, warnings, is_running")
 
 
 def run(args: argparse.Namespace) -> int:
     """raises: ConfigError, which is status 2 too"""
-    from rumq.cli.broker.start_check import faults, in_use
-    from rumq.cli.data.exposure import exposed
+    from rumq.process.broker.start_check import faults, in_use
+    from rumq.process.wiring.exposure import exposed
 
     try:
         settings = loaded_settings(args).settings
@@ -55,11 +53,7 @@ def run(args: argparse.Namespace) -> int:
         return REFUSED
     if problem:
         print(f"rumqd: {settings.data.dir}: {problem}")
-    end = (
-        "a broker runs on this data directory, so no address was tried"
-        if is_running
-        else "a broker can start"
-    )
+    end = "a broker runs on this data directory, so no address was tried" if is_running else "a broker can start"
     print(f"rumqd: the settings are good, {end}")
     return OK
 

@@ -1,4 +1,4 @@
-"""Arguments and help of `rumqd import-mosquitto FILE`; `rumq.cli.admin.mosquitto_migration` converts."""
+"""Arguments and help of `rumqd import-mosquitto FILE`; `rumq.cli.mosquitto_migration` converts."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rumq.cli.admin.mosquitto_migration import print_converted
+    from rumq.cli.mosquitto_migration import print_converted
 
     return print_converted(args)

@@ -33,7 +33,7 @@ READERS_MODE, OWNERS_MODE = 0o640, 0o600
 
 CONFIG = """\
 # Settings of rumqd. All others, with defaults and units: rumqd config --example. After a change: rumqd check --config
-# {folder}/config.toml, then systemctl reload rumqd (or SIGHUP); docs/operating.md says what needs a restart.
+# {folder}/config.toml, then systemctl reload rumqd (or SIGHUP); docs/guides/operating.md says what needs a restart.
 
 [[listener]]                                   # for all machines: TLS, and a user with a password
 host = "*"
@@ -53,11 +53,11 @@ rules_file = "{folder}/rules.toml"
 [data]
 dir = "{data}"
 
-#[gateway]                                     # REST, metrics and health for this machine: docs/gateway.md
-#port = 8080                                   # needs the extra gateway, which the Debian package has
+#[gateway]                                     # page, REST, metrics for this machine: docs/reference/gateway.md
+#port = 8080
 """
 RULES = """\
-# What clients may do, docs/security.md, "Authorization". Nothing is allowed without a rule that allows it.
+# What clients may do, docs/guides/security.md, "Authorization". Nothing is allowed without a rule that allows it.
 # rumqd acl test USER CLIENT publish TOPIC --rules FILE says which rule decides.
 
 [groups]
@@ -75,18 +75,12 @@ topics = ["device/%u/#"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dir", metavar="DIR", default="/etc/rumq", help="folder of the settings [/etc/rumq]"
-    )
+    parser.add_argument("--dir", metavar="DIR", default="/etc/rumq", help="folder of the settings [/etc/rumq]")
     parser.add_argument(
         "--data", metavar="DIR", default="/var/lib/rumq", help="data directory of the broker [/var/lib/rumq]"
     )
-    parser.add_argument(
-        "--host", metavar="NAME", action="append", default=[], help="another host name of the broker"
-    )
-    parser.add_argument(
-        "--group", metavar="NAME", default="", help="group that the broker runs as, which reads"
-    )
+    parser.add_argument("--host", metavar="NAME", action="append", default=[], help="another host name of the broker")
+    parser.add_argument("--group", metavar="NAME", default="", help="group that the broker runs as, which reads")
     parser.add_argument(
         "--device", metavar="NAME", action="append", default=[],
         help="make a user with a password for this device; may be repeated, and be given later",
@@ -132,7 +126,7 @@ def make(folder: Folder, data: str, hosts: list[str], devices: list[str]) -> Non
     for each in (folder.name, data):
         if '"' in each or "\\" in each or not each.isprintable():
             raise RumqError(f"{each!r}: expected a path without quotes, backslashes and control characters")
-    from rumq.auth.passwords import written
+    from rumq.auth.credentials.passwords import written
 
     folder.make("")
     make_certificates(folder, hosts)
@@ -145,21 +139,17 @@ def make(folder: Folder, data: str, hosts: list[str], devices: list[str]) -> Non
     elif devices:
         add_devices(folder, devices)
     folder.write("config.toml", CONFIG.format(folder=folder.name, data=data))
-    print(
-        f"settings: {folder.path('config.toml')}; clients verify the broker with {folder.path('certs/ca.pem')}"
-    )
+    print(f"settings: {folder.path('config.toml')}; clients verify the broker with {folder.path('certs/ca.pem')}")
 
 
 def make_certificates(folder: Folder, hosts: list[str]) -> None:
     """An authority whose key only its owner reads, and the broker's certificate. raises: OSError, RumqError"""
-    from rumq.cli.admin import certs
+    from rumq.cli.admin.dev_certs import make_server_certificate
 
     if folder.has("certs/server.pem"):
         return
-    certs.require_trustme()
     folder.make("certs")
-    made = certs.Folder(folder.path("certs"))
-    made.write("server", certs.server(made.authority(), hosts))
+    make_server_certificate(folder.path("certs"), hosts)
     for name, mode in (
         ("ca.key", OWNERS_MODE),
         ("ca.pem", 0o644),
@@ -187,23 +177,21 @@ def make_nodes(folder: Folder, cluster: str, nodes: list[str]) -> None:
 
 def check_devices(names: list[str]) -> None:
     """raises: RumqError for a name that its topics cannot have"""
-    from rumq.auth.passwords import user_problem
+    from rumq.auth.credentials.passwords import user_problem
 
     for name in names:
         problem = user_problem(name)
         if not problem and (set(name) & set("+#/") or name.startswith("$") or name == ADMIN):
             problem = f"expected a name without +, # and /, that does not begin with $ and is not {ADMIN}"
         if problem:
-            raise RumqError(
-                f"--device {name!r}: {problem}: it is a level of the device's topics, device/NAME/#"
-            )
+            raise RumqError(f"--device {name!r}: {problem}: it is a level of the device's topics, device/NAME/#")
 
 
 def add_devices(folder: Folder, names: list[str]) -> None:
     """Users for devices that have none yet; who is there keeps the password. raises: RumqError"""
-    from rumq.auth import files
+    from rumq.auth.credentials import files
+    from rumq.auth.credentials.passwords import parse, written
     from rumq.auth.errors import SecretsError
-    from rumq.auth.passwords import parse, written
 
     path = folder.path("users")
     try:
@@ -244,7 +232,7 @@ def warn_of_shared_device(folder: Folder) -> None:
 
 
 def hashed(password: str) -> str:
-    from rumq.auth import hashes
+    from rumq.auth.credentials import hashes
 
     return hashes.argon2id(password.encode(), secrets.token_bytes(hashes.SALT_BYTES))
 

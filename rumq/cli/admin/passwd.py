@@ -43,9 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="read the password from the command line, or standard input",
     )
-    parser.add_argument(
-        "-c", "--create", action="store_true", help="create the file, replacing an existing one"
-    )
+    parser.add_argument("-c", "--create", action="store_true", help="create the file, replacing an existing one")
     parser.add_argument("-D", "--delete", action="store_true", help="delete the user")
     parser.add_argument("-L", "--list", action="store_true", help="print the names of the users, one a line")
     parser.add_argument("--json", action="store_true", help="with -L: one JSON object a user")
@@ -69,8 +67,8 @@ def run(args: argparse.Namespace) -> int:
 
 def change(args: argparse.Namespace) -> int:
     """Change the file; returns the exit status. raises: SecretsError, OSError"""
-    from rumq.auth import files
-    from rumq.auth.passwords import PASSWORD_BYTES_MAX, parse, user_problem, written
+    from rumq.auth.credentials import files
+    from rumq.auth.credentials.passwords import PASSWORD_BYTES_MAX, parse, user_problem, written
 
     if args.list:
         if args.user or args.create or args.delete or args.upgrade:
@@ -105,9 +103,9 @@ def change(args: argparse.Namespace) -> int:
 
 
 def upgrade(path: str, kind: str) -> int:
-    from rumq.auth import files, hashes
+    from rumq.auth.credentials import files, hashes
+    from rumq.auth.credentials.passwords import user_problem, written
     from rumq.auth.errors import SecretsError
-    from rumq.auth.passwords import user_problem, written
 
     users: dict[str, str] = {}
     for number, line in enumerate(files.read_secrets(path, strict=False).splitlines(), start=1):
@@ -122,7 +120,7 @@ def upgrade(path: str, kind: str) -> int:
 
 
 def hashed(password: bytes, kind: str) -> str:
-    from rumq.auth import hashes
+    from rumq.auth.credentials import hashes
 
     makers = dict(zip(HASHES, (hashes.argon2id, hashes.scram, hashes.pbkdf2_sha512), strict=True))
     return makers[kind](password, secrets.token_bytes(hashes.SALT_BYTES))

@@ -1,9 +1,9 @@
-"""`rumqd flight`: serve the log over Arrow Flight. docs/spark.md, "From other machines"."""
+"""`rumqd flight`: serve the log over Arrow Flight. docs/guides/spark.md, "From other machines"."""
 
 import argparse
 from pathlib import Path
 
-from rumq.cli.setting_flags import FLIGHT_FLAGS, add_setting_flags
+from rumq.cli.setting_flags import FLIGHT_FLAGS, add_setting_flags, loaded_for_broker
 
 ABOUT = """\
 Serve the log of a data directory over Arrow Flight until SIGTERM or SIGINT, read-only, with its broker on or off. A
@@ -28,6 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rumq.cli.analytics.flight_server import serve
+    from rumq.process.flight.flight_server import serve
 
-    return serve(args)
+    return serve(lambda: loaded_for_broker(args).settings, for_broker=args.for_broker)

@@ -44,12 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     export = command("export", "export finished segments, each record once", EXPORT_EXAMPLES)
     export.add_argument("-d", "--data", metavar="DIR", default="rumq-data", help="[rumq-data]")
-    export.add_argument(
-        "--to", metavar="FOLDER", required=True, help="a folder, or a URI such as s3://bucket/lake"
-    )
-    export.add_argument(
-        "--stream", metavar="NAME", action="append", help="only this stream, repeatable [all]"
-    )
+    export.add_argument("--to", metavar="FOLDER", required=True, help="a folder, or a URI such as s3://bucket/lake")
+    export.add_argument("--stream", metavar="NAME", action="append", help="only this stream, repeatable [all]")
     export.add_argument("--json", action="store_true", help="with --once: one JSON object")
     export.add_argument("--once", action="store_true", help="exit when all finished segments are exported")
     export.add_argument(
@@ -57,16 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long merged files stay for running queries [7200]",
     )  # fmt: skip
     export.add_argument("--events-format", choices=("auto", "human", "json"), default="auto", help="[auto]")
-    export.add_argument(
-        "--events-level", choices=("debug", "info", "warning", "error"), default="info", help="[info]"
-    )
+    export.add_argument("--events-level", choices=("debug", "info", "warning", "error"), default="info", help="[info]")
     # For a broker's sidecar: it writes export markers for retention, and ends with the broker.
     export.add_argument("--for-broker", action="store_true", help=argparse.SUPPRESS)
     export.set_defaults(run=run_export)
 
-    verify = command(
-        "verify", "compare every file with the manifest; exit status 0 if sound, else 1", VERIFY_EXAMPLES
-    )
+    verify = command("verify", "compare every file with the manifest; exit status 0 if sound, else 1", VERIFY_EXAMPLES)
     verify.add_argument("folder", metavar="FOLDER", help="the lake: a folder or a URI")
     verify.add_argument("-d", "--data", metavar="DIR", help="also compare with this log [none]")
     verify.add_argument("--json", action="store_true", help="one JSON object a finding")
@@ -78,9 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "example:\n  rumqd lake table delta lake",
     )
     table.add_argument("kind", choices=("delta",), help="the format of the table's log")
-    table.add_argument(
-        "folder", metavar="FOLDER", help="the lake: a folder or a URI; the table has the same path"
-    )
+    table.add_argument("folder", metavar="FOLDER", help="the lake: a folder or a URI; the table has the same path")
     table.add_argument("--json", action="store_true", help="one JSON object")
     table.set_defaults(run=run_table)
 

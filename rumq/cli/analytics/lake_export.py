@@ -12,14 +12,14 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from commitlog import RealFiles
-from commitlog.log_reader import numbered
+from commitlog.read.log_reader import numbered
 from rumq.errors import DataDirectoryError, RumqError
-from rumq.events import RING, setup_events
-from rumq.shards.processes.event_sender import EventSender
-from rumq.shards.stats.event_log import tell
+from rumq.events.event_log import tell
+from rumq.events.event_sender import EventSender
+from rumq.events.output import RING, setup_events
 
 if TYPE_CHECKING:
-    from rumq.lake.export import Exporter
+    from rumq.lake.parquet.export import Exporter
 
 NICE = 10
 POLL_SECONDS = 1.0
@@ -71,12 +71,10 @@ def stop(_number: int, _frame: FrameType | None) -> None:
 
 
 def exporter(args: argparse.Namespace) -> Exporter:
-    from rumq.lake.export import Exporter
     from rumq.lake.folder import folder_at
+    from rumq.lake.parquet.export import Exporter
 
-    return Exporter(
-        RealFiles(), args.data, folder_at(args.to), streams=args.stream, marks=args.for_broker, event=tell
-    )
+    return Exporter(RealFiles(), args.data, folder_at(args.to), streams=args.stream, marks=args.for_broker, event=tell)
 
 
 def export_continuously(args: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ def print_findings(place: str, data: str | None, *, as_json: bool) -> int:
     from rumq.lake.errors import LakeError
     from rumq.lake.folder import folder_at
     from rumq.lake.manifest import NAME
-    from rumq.lake.verify import verify
+    from rumq.lake.parquet.verify import verify
 
     folder = folder_at(place)
     if folder.size(NAME) < 0:

@@ -1,4 +1,4 @@
-"""`rumqd mirror`: publish what one broker or cluster stores to another one. docs/mirrors.md."""
+"""`rumqd mirror`: publish what one broker or cluster stores to another one. docs/guides/mirrors.md."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="tagged on each message, as user property rumq-via",
     )
-    add(
-        "--target-site", required=True, metavar="NAME", help="messages that have come through it are left out"
-    )
+    add("--target-site", required=True, metavar="NAME", help="messages that have come through it are left out")
     add(
         "--positions",
         required=True,
@@ -77,13 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """raises: RumqError"""
-    from rumq.events import setup_events
-    from rumq.shards.stats.event_log import tell
+    from rumq.events.event_log import tell
+    from rumq.events.output import setup_events
 
     try:
         from rumq.mirror.mirror import Mirror
         from rumq.mirror.partition_mirror import MirrorRules
-        from rumq.spark.sink.sink_options import parse_sink_options
+        from rumq.sink.sink_options import parse_sink_options
         from rumq.table.broker_options import maybe_flight_location
         from rumq.table.options import filters
     except ImportError:
@@ -92,9 +90,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.name.replace("-", "").replace("_", "").isalnum() or not args.name.isascii():
         raise RumqError(f"--name {args.name}: expected letters, digits, - and _")
     if args.source_site == args.target_site:
-        raise RumqError(
-            f"--source-site and --target-site are both {args.source_site}: nothing would be mirrored"
-        )
+        raise RumqError(f"--source-site and --target-site are both {args.source_site}: nothing would be mirrored")
     said = {"username": args.username, "passwordFile": args.password_file, "tlsCa": args.tls_ca}
     known = {name: value for name, value in said.items() if value}
     targets = tuple(parse_sink_options({"broker": each.strip(), **known}) for each in args.target.split(","))

@@ -1,4 +1,4 @@
-"""`rumqd spark`: jobs on the log, a check of Spark's installation, offsets of a checkpoint. docs/spark.md."""
+"""`rumqd spark`: jobs on the log, a check of Spark's installation, offsets of a checkpoint. docs/guides/spark.md."""
 
 import argparse
 import json
@@ -40,9 +40,7 @@ def run_doctor(args: argparse.Namespace) -> int:
     for finding in examine(os.environ):
         wrong += bool(finding.do)
         if args.json:
-            print(
-                json.dumps({"ok": not finding.do, "what": finding.what, "do": finding.do or None}), flush=True
-            )
+            print(json.dumps({"ok": not finding.do, "what": finding.what, "do": finding.do or None}), flush=True)
             continue
         print(
             f"wrong: {finding.what}\n   do: {finding.do}" if finding.do else f"well: {finding.what}",

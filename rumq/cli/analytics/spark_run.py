@@ -33,9 +33,7 @@ exit status: 0 done; 1 the job failed; 2 invalid arguments
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the jobs")
     parser.add_argument("job", nargs="?", metavar="JOB", choices=[*JOBS], help=", ".join(JOBS))
-    parser.add_argument(
-        "arguments", nargs=argparse.REMAINDER, metavar="...", help="see rumqd spark run JOB --help"
-    )
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="see rumqd spark run JOB --help")
     parser.set_defaults(run=run)
 
 
@@ -68,13 +66,9 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
     job.add_arguments(parser.add_argument_group("options of this job"))
     read = parser.add_argument_group("source")
     place = read.add_mutually_exclusive_group()
-    place.add_argument(
-        "--data", metavar="DIR", help="a data directory, with the broker on or off [rumq-data]"
-    )
+    place.add_argument("--data", metavar="DIR", help="a data directory, with the broker on or off [rumq-data]")
     place.add_argument("--broker", metavar="URL", help="Flight server of a broker, grpc://host:8815")
-    read.add_argument(
-        "--subscribe", metavar="FILTERS", help="MQTT topic filters, separated by commas [all topics]"
-    )
+    read.add_argument("--subscribe", metavar="FILTERS", help="MQTT topic filters, separated by commas [all topics]")
     read.add_argument(
         "--from",
         dest="from_",
@@ -97,7 +91,7 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any other option of the source (docs/spark.md)",
+        help="any other option of the source (docs/guides/spark.md)",
     )
     out = parser.add_argument_group("output")
     out.add_argument(
@@ -136,7 +130,7 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
     go.add_argument(
         "--environment",
         metavar="FILE",
-        help="archive of the Python of a cluster's executors (docs/spark-cluster.md)",
+        help="archive of the Python of a cluster's executors (docs/guides/spark-cluster.md)",
     )
     return parser.parse_args(arguments)
 
@@ -146,8 +140,8 @@ def check_options(args: argparse.Namespace) -> None:
     import time
 
     from rumq.records.log_partitions import readable_partitions
-    from rumq.spark.sink.broker_check import reach
-    from rumq.spark.sink.sink_options import parse_sink_options
+    from rumq.sink.broker_check import reach
+    from rumq.sink.sink_options import parse_sink_options
     from rumq.table.options import parse, seconds
 
     if args.checkpoint and not (args.once or args.every):
@@ -174,9 +168,7 @@ def check_options(args: argparse.Namespace) -> None:
     elif args.to and "://" in args.to and args.to.startswith("http"):
         raise BadOption("to", args.to, "mqtt://host:1883, mqtts://host:8883, or a folder")
     elif args.topic or args.sink:
-        raise BadOption(
-            "topic" if args.topic else "to-option", args.topic or "", "--to mqtt://host:1883 as well"
-        )
+        raise BadOption("topic" if args.topic else "to-option", args.topic or "", "--to mqtt://host:1883 as well")
     if args.bad and args.to is None:
         raise BadOption("bad", args.bad, "--to as well: a broker (then --bad is a topic) or a folder")
     if args.lag:
@@ -216,7 +208,7 @@ def pair(flag: str, text: str) -> tuple[str, str]:
 
 
 def run_job(job: ModuleType, args: argparse.Namespace) -> int:
-    from rumq.spark.job_kit.runner import run_in
+    from rumq.spark.jobs.runner import run_in
     from rumq.spark.runtime.spark_session import session
 
     spark = session(

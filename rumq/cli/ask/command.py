@@ -64,9 +64,7 @@ def fill(name: str, parser: argparse.ArgumentParser) -> None:
     if question.destroys:
         parser.add_argument("-y", "--yes", action="store_true", help="do it without a question")
     if not question.is_action:
-        parser.add_argument(
-            "--watch", metavar="SECONDS", type=interval, help="ask again and again, until interrupted"
-        )
+        parser.add_argument("--watch", metavar="SECONDS", type=interval, help="ask again and again, until interrupted")
     add_common_flags(parser)
 
 
@@ -155,7 +153,7 @@ def show(answer: msgspec.Struct, *, is_json: bool, is_wide: bool, took: float | 
         print(msgspec.json.encode(answer).decode(), flush=True)
         return
     from rumq.cli.ask.tables import text_of
-    from rumq.cli.ask.units import age
+    from rumq.terminal.units import age
 
     width = 0
     if sys.stdout.isatty() and not is_wide:

@@ -53,12 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="read the token from there at each use, its first line",
     )
-    token.add_argument(
-        "--token-stdin", action="store_true", help="store the token, one line of standard input"
-    )
-    add.add_argument(
-        "--cafile", metavar="FILE", default="", help="PEM file of trusted authorities [the system's]"
-    )
+    token.add_argument("--token-stdin", action="store_true", help="store the token, one line of standard input")
+    add.add_argument("--cafile", metavar="FILE", default="", help="PEM file of trusted authorities [the system's]")
     listed = command("ls", "list them")
     listed.add_argument("--json", action="store_true", help="one JSON object a context")
     use = command("use", "use one where none is named")
@@ -162,6 +158,4 @@ def print_one(name: str, context: Context, known: Contexts, *, as_json: bool) ->
         print(json.dumps(row))
         return
     for key, value in row.items():
-        print(
-            f"{key:<7} {'-' if value is None else 'yes' if value is True else 'no' if value is False else value}"
-        )
+        print(f"{key:<7} {'-' if value is None else 'yes' if value is True else 'no' if value is False else value}")

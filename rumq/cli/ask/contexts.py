@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from rumq.auth.files import exposed
+from rumq.auth.credentials.files import exposed
 from rumq.errors import RumqError
 from rumq.settings.loopback import is_loopback
 
@@ -39,9 +39,7 @@ class Contexts(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 def path_of(environ: dict[str, str] | os._Environ[str]) -> Path:
     home = environ.get("XDG_CONFIG_HOME", "")
-    base = (
-        Path(home) if os.path.isabs(home) else Path(environ.get("HOME", os.path.expanduser("~"))) / ".config"
-    )
+    base = Path(home) if os.path.isabs(home) else Path(environ.get("HOME", os.path.expanduser("~"))) / ".config"
     return base / "rumq" / "contexts.json"
 
 

@@ -8,7 +8,7 @@ from rumq.admin import requests as q
 from rumq.admin.answers import Streams
 from rumq.admin.operations import OPERATIONS, TABLE
 
-# Not of the admin interface: their types are in `rumq.gateway.endpoints`, which takes long to import.
+# Not of the admin interface: their types are in `rumq.gateway.contract.endpoints`, which takes long to import.
 OF_THE_GATEWAY = {
     "records": "records by topic and offset, or by time",
     "value": "the newest record of a topic",
@@ -67,14 +67,12 @@ def question_of(name: str) -> Question:
         return Question(name, operation.request, operation.answer, path, method, operation.destroys)
     if name == STREAMS:
         return Question(name, q.Nothing, Streams, name)
-    from rumq.gateway.endpoints import ENDPOINTS
+    from rumq.gateway.contract.endpoints import ENDPOINTS
 
     endpoint = next(each for each in ENDPOINTS if each.name == name)
     if name in ACTIONS_OF_THE_GATEWAY:
         path = f"actions/{name}"
-        return Question(
-            name, endpoint.request, endpoint.answer, path, "post", DESTROYED[name], is_remote=True
-        )
+        return Question(name, endpoint.request, endpoint.answer, path, "post", DESTROYED[name], is_remote=True)
     means: Method = "delete" if endpoint.method == "delete" else "get"
     return Question(
         name, endpoint.request, endpoint.answer, endpoint.path.removeprefix("/api/v1/"), means,

@@ -102,7 +102,9 @@ class RestSource:
                     "authority with --cafile, and the host as in the certificate"
                 )
             if isinstance(cause, ssl.SSLError):
-                return f"{self.name}: it does not speak TLS ({cause.reason or cause}): is it http:// instead of https://?"
+                return (
+                    f"{self.name}: it does not speak TLS ({cause.reason or cause}): is it http:// instead of https://?"
+                )
             cause = cause.__cause__ or cause.__context__
         if isinstance(fault, httpx.TimeoutException):
             return f"{self.name} does not answer in time"
@@ -119,9 +121,7 @@ class RestSource:
             why = ""
         match response.status_code:
             case 401 if not self._token:
-                return (
-                    f"{self.name} wants a token: RUMQ_TOKEN, --token-file, or a context (rumqd context add)"
-                )
+                return f"{self.name} wants a token: RUMQ_TOKEN, --token-file, or a context (rumqd context add)"
             case 401:
                 return f"{self.name} does not know the token ({why}): rumqd token add makes one on the broker's machine"
             case 403 if why.startswith("not permitted"):  # by rules: the sentence has the way out
@@ -147,9 +147,7 @@ class RestSource:
 
 
 def as_parameters(given: dict[str, Any]) -> dict[str, str]:
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()
-    }
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
 
 
 def rows_of(question: Question, answer: msgspec.Struct) -> list[Any]:

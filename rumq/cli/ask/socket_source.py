@@ -11,18 +11,18 @@ import msgspec
 import trio
 
 from commitlog import RealFiles
-from commitlog.shard_count import NAME as SHARDS
-from commitlog.shard_count import read_shard_count
+from commitlog.disk.shard_count import NAME as SHARDS
+from commitlog.disk.shard_count import read_shard_count
 from rumq.admin import requests as q
 from rumq.admin.answers import Partitions
 from rumq.admin.merging import merged, streams_of
 from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME
 from rumq.admin.operations import OPERATIONS, Operation, Raw, question_of
+from rumq.admin.socket.admin_socket import SECONDS_MAX, reachable
 from rumq.cli.ask.questions import STREAMS, Question
 from rumq.cli.ask.source import AskFailed
 from rumq.errors import RumqError
-from rumq.gateway.cluster_client import ClusterClient
-from rumq.shards.stats.admin_socket import SECONDS_MAX, reachable
+from rumq.gateway.broker.cluster_client import ClusterClient
 
 READ_BYTES = 1 << 18
 
@@ -50,11 +50,7 @@ class SocketSource:
             raise
         except (RumqError, ValueError) as fault:
             raise AskFailed(str(fault)) from None
-        return (
-            streams_of(answer.partitions)
-            if isinstance(answer, Partitions) and question.name == STREAMS
-            else answer
-        )
+        return streams_of(answer.partitions) if isinstance(answer, Partitions) and question.name == STREAMS else answer
 
     async def close(self) -> None:
         pass
@@ -94,11 +90,7 @@ class SocketSource:
     def _sockets(self) -> tuple[list[str], set[str]]:
         """Names of the sockets there, and of those that have to answer; others may be left of a killed process."""
         try:
-            found = {
-                each
-                for each in os.listdir(self._directory)
-                if each.startswith("ask") and each.endswith(".sock")
-            }
+            found = {each for each in os.listdir(self._directory) if each.startswith("ask") and each.endswith(".sock")}
         except PermissionError:
             raise
         except OSError:

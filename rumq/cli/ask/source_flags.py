@@ -51,9 +51,7 @@ def source_of(args: argparse.Namespace) -> Source:
         return SocketSource(context.data)
     from rumq.cli.ask.rest_source import RestSource
 
-    token = token_of(
-        context, given["token_file"], os.environ.get("RUMQ_TOKEN", ""), is_named=name is not None
-    )
+    token = token_of(context, given["token_file"], os.environ.get("RUMQ_TOKEN", ""), is_named=name is not None)
     cafile = given["cafile"] or context.cafile
     if cafile and not Path(cafile).is_file():
         raise RumqError(f"--cafile {cafile}: there is no such file")

@@ -11,7 +11,7 @@ from msgspec import inspect
 
 from rumq.admin import rows as r
 from rumq.cli.ask.request_flags import described
-from rumq.cli.ask.units import shown
+from rumq.terminal.units import shown
 
 # Of wide rows those columns that an operator looks for, the most wanted first; the others are in --json.
 COLUMNS: dict[type, tuple[str, ...]] = {

@@ -34,9 +34,7 @@ def add_connection_flags(parser: argparse.ArgumentParser) -> None:
         "--cafile", default="", metavar="FILE",
         help="PEM file of trusted authorities [the system's]",
     )  # fmt: skip
-    tls.add_argument(
-        "--capath", default="", metavar="DIR", help="directory of trusted authorities with hashed names"
-    )
+    tls.add_argument("--capath", default="", metavar="DIR", help="directory of trusted authorities with hashed names")
     tls.add_argument("--cert", default="", metavar="FILE", help="PEM file of the client certificate")
     tls.add_argument("--key", default="", metavar="FILE", help="PEM file of its key [in --cert]")
     tls.add_argument(

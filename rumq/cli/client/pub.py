@@ -53,18 +53,12 @@ READ_BYTES = 64 * 2**10
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection_flags(parser)
     parser.add_argument("topic", nargs="?", metavar="TOPIC")
-    parser.add_argument(
-        "-t", "--topic", dest="topic_flag", metavar="TOPIC", help="the topic, as in mosquitto_pub"
-    )
+    parser.add_argument("-t", "--topic", dest="topic_flag", metavar="TOPIC", help="the topic, as in mosquitto_pub")
     payload = parser.add_mutually_exclusive_group(required=True)
     payload.add_argument("-m", "--message", help="the payload, as text")
     payload.add_argument("-f", "--file", help="publish the content of this file")
-    payload.add_argument(
-        "-l", "--lines", action="store_true", help="one message for each line of standard input"
-    )
-    payload.add_argument(
-        "-s", "--stdin", action="store_true", help="publish all of standard input as one message"
-    )
+    payload.add_argument("-l", "--lines", action="store_true", help="one message for each line of standard input")
+    payload.add_argument("-s", "--stdin", action="store_true", help="publish all of standard input as one message")
     payload.add_argument("-n", "--null", action="store_true", help="an empty payload")
     parser.add_argument("-q", "--qos", type=int, choices=(0, 1, 2), default=0, help="[0]")
     parser.add_argument("-r", "--retain", action="store_true", help="publish as retained message")
@@ -88,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace",
         action="store_true",
-        help="MQTT 5: begin a trace with each run, and print its id on standard error (docs/tracing.md)",
+        help="MQTT 5: begin a trace with each run, and print its id on standard error (docs/reference/tracing.md)",
     )
 
 
@@ -117,15 +111,11 @@ def properties_of(args: argparse.Namespace) -> "Properties":
     for name, text in args.property:
         source, shown = f"--property {name}", text
         if name not in PROPERTIES:
-            raise ConfigError(
-                Fault(source, "", "", f"no such property; expected one of {', '.join(PROPERTIES)}")
-            )
+            raise ConfigError(Fault(source, "", "", f"no such property; expected one of {', '.join(PROPERTIES)}"))
         value: object = text
         if name in NUMBERS:
             if not (text.isascii() and text.isdecimal() and len(text) < 11 and int(text) <= NUMBERS[name]):
-                raise ConfigError(
-                    Fault(source, "", "", f"{shown}: expected a whole number, 0 to {NUMBERS[name]}")
-                )
+                raise ConfigError(Fault(source, "", "", f"{shown}: expected a whole number, 0 to {NUMBERS[name]}"))
             value = int(text)
         elif name == "correlation-data":
             value = text.encode(errors="surrogateescape")
@@ -142,9 +132,7 @@ def properties_of(args: argparse.Namespace) -> "Properties":
     return cast("Properties", properties)
 
 
-async def publish_all(
-    args: argparse.Namespace, topic: str, payload: bytes | None, properties: "Properties"
-) -> None:
+async def publish_all(args: argparse.Namespace, topic: str, payload: bytes | None, properties: "Properties") -> None:
     """Publish `payload`, or the lines of standard input where it is None."""
     from rumq.client import Outgoing, connect
 
@@ -182,9 +170,7 @@ async def batches_of_lines() -> AsyncIterator[list[bytes]]:
 
     rest = b""
     # os.read returns available bytes; in a thread, because epoll does not support files.
-    while chunk := await trio.to_thread.run_sync(
-        os.read, sys.stdin.fileno(), READ_BYTES, abandon_on_cancel=True
-    ):
+    while chunk := await trio.to_thread.run_sync(os.read, sys.stdin.fileno(), READ_BYTES, abandon_on_cancel=True):
         *lines, rest = (rest + chunk).split(b"\n")
         if lines:
             yield [line.removesuffix(b"\r") for line in lines]

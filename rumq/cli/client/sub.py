@@ -9,7 +9,7 @@ from rumq.cli.client.connection_flags import (
     connect_arguments,
     positive,
     thirty_two_bits,
-    url_topic,  # fmt: skip
+    url_topic,
 )
 from rumq.cli.message_format import HELP, JSON, PAYLOAD, VERBOSE, Piece, Shown, formatter
 from rumq.errors import ConfigError, Fault
@@ -67,9 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-W", "--wait", type=positive, metavar="SECONDS", help="exit after this time")
     lines = parser.add_mutually_exclusive_group()
     lines.add_argument("-F", "--format", metavar="FORMAT", help="output format, see below [%%p]")
-    lines.add_argument(
-        "-v", "--verbose", action="store_const", const=VERBOSE, dest="format", help="-F '%%t %%p'"
-    )
+    lines.add_argument("-v", "--verbose", action="store_const", const=VERBOSE, dest="format", help="-F '%%t %%p'")
     lines.add_argument("--json", action="store_const", const=JSON, dest="format", help="-F %%j")
     parser.add_argument("-N", "--no-newline", action="store_true", help="no newline after a message")
     parser.add_argument("-R", "--no-retained", action="store_true", help="do not print retained messages")
@@ -88,9 +86,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.filters:
         raise ConfigError(Fault("sub", "FILTER", "", "expected a topic filter, such as 'plant/#'"))
     if args.session_expiry is not None and not args.id:
-        raise ConfigError(
-            Fault("--session-expiry", "", "", "a session that outlives the command needs an id: -i ID")
-        )
+        raise ConfigError(Fault("--session-expiry", "", "", "a session that outlives the command needs an id: -i ID"))
     line = formatter(args.format or PAYLOAD)
     import trio
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
-from rumq.cluster.agent.agent_socket import AgentSocket
-from rumq.cluster.agent.messages import (
+from rumq.cluster.connections.agent_socket import AgentSocket
+from rumq.cluster.control.agent_messages import (
     SOCKET_NAME,
     AgentMessage,
     AskStatus,

@@ -58,12 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = command("add", "put one more copy of shards on a node")
     add.add_argument("node", metavar="NODE", help="its name, or its id (name#disk)")
-    add.add_argument(
-        "--shard", type=int, action="append", default=[], metavar="N", help="may be repeated [all shards]"
-    )
-    remove = command(
-        "remove", "move all copies of a node to others, or give them up where no other node is free"
-    )
+    add.add_argument("--shard", type=int, action="append", default=[], metavar="N", help="may be repeated [all shards]")
+    remove = command("remove", "move all copies of a node to others, or give them up where no other node is free")
     remove.add_argument("node", metavar="NODE")
     drain = command("drain", "have this node hand over all shards that it leads, and get nothing new")
     drain.add_argument("--back", action="store_true", help="take it back: it may lead and get copies again")
@@ -72,9 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     move.add_argument("--from", dest="source", metavar="NODE", help="whose copy [none: only the lead moves]")
     move.add_argument("--to", dest="target", metavar="NODE", required=True)
     command("rebalance", "spread the leaders of shards evenly over nodes")
-    force = command(
-        "force-leader", "after a majority of disks was lost: go on with this node's copy", FORCE_ABOUT
-    )
+    force = command("force-leader", "after a majority of disks was lost: go on with this node's copy", FORCE_ABOUT)
     force.add_argument("shard", type=int, metavar="SHARD")
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from rumq.cli.cluster.agent_dialog import AgentDialog, OrderFailed
 from rumq.cli.cluster.orders import NotPossible, current_view, record_of
-from rumq.cluster.agent.messages import Claim, Status
+from rumq.cluster.control.agent_messages import Claim, Status
 from rumq.cluster.control.records import ShardRecord, View
 
 MARKS_NAME = "_cluster/forced.jsonl"  # below the data directory
@@ -31,9 +31,7 @@ KEPT = """
 The copies of {kept} are made equal to it, which sends what differs, and then have a vote again."""
 
 
-def force_leader(
-    dialog: AgentDialog, data: str, shard: int, cluster_name: str, ask: Callable[[str], str]
-) -> None:
+def force_leader(dialog: AgentDialog, data: str, shard: int, cluster_name: str, ask: Callable[[str], str]) -> None:
     """ask: shows a prompt and returns what was typed. raises: NotPossible, OrderFailed"""
     status = dialog.status()
     view = current_view(status)
@@ -50,13 +48,9 @@ def force_leader(
     leave_mark(Path(data) / MARKS_NAME, shard, record, forced)
     answer = dialog.claim(Claim(1_000_000, shard, view.shards[shard].revision, forced))
     if not answer.known:
-        raise OrderFailed(
-            "the control plane did not answer; whether it was changed shows `rumqd cluster status`"
-        )
+        raise OrderFailed("the control plane did not answer; whether it was changed shows `rumqd cluster status`")
     if not answer.won:
-        raise OrderFailed(
-            f"shard {shard} has changed meanwhile, so nothing was forced: look at `rumqd cluster status`"
-        )
+        raise OrderFailed(f"shard {shard} has changed meanwhile, so nothing was forced: look at `rumqd cluster status`")
 
 
 def forced_record(view: View, record: ShardRecord, claim: str) -> ShardRecord:

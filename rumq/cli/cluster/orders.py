@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 
 from rumq.cli.cluster.agent_dialog import AgentDialog, OrderFailed
-from rumq.cluster.agent.messages import Status
-from rumq.cluster.agent.placement import copies_by_node, leader_moves, maybe_replacement
+from rumq.cluster.control.agent_messages import Status
 from rumq.cluster.control.records import ShardRecord, View
+from rumq.cluster.orders.placement import copies_by_node, leader_moves, maybe_replacement
 from rumq.cluster.replication.quorum import majority_of
 from rumq.errors import RumqError
 

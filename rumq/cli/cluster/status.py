@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from rumq.cluster.admin.cluster_faults import faults
-from rumq.cluster.agent.messages import Report, Status
+from rumq.cluster.control.agent_messages import Report, Status
 from rumq.cluster.control.records import NodeRecord, ShardRecord, View
 
 Row = Sequence[str]
@@ -45,8 +45,7 @@ def as_object(status: Status) -> dict[str, Any]:
             for number, each in enumerate(view.shards if view else [])
         ],
         "here": [
-            {"shard": each.shard, "role": each.role, "epoch": each.epoch, **each.figures}
-            for each in status.reports
+            {"shard": each.shard, "role": each.role, "epoch": each.epoch, **each.figures} for each in status.reports
         ],
         "processes": [{"role": each.role, "shard": each.shard, "pid": each.pid} for each in status.processes],
         "control": msgspec.to_builtins(status.health) | {"requests": status.requests},
@@ -99,9 +98,7 @@ def state_of(node: NodeRecord, view: View) -> str:
 
 
 def counts(node: str, records: Sequence[ShardRecord]) -> Row:
-    return str(sum(each.leader == node for each in records)), str(
-        sum(node in each.members for each in records)
-    )
+    return str(sum(each.leader == node for each in records)), str(sum(node in each.members for each in records))
 
 
 def shard_row(number: int, record: ShardRecord, view: View, reports: Sequence[Report]) -> Row:

@@ -1,7 +1,7 @@
 """`rumqd cluster verify`: whether the copies of each shard are equal, segment by segment, up to their committed marks.
 
 Every node that has a copy reads it and tells digests; here they are compared. What differs is looked at again, for a
-copy that is being repaired differs for a moment. docs/cluster.md"""
+copy that is being repaired differs for a moment. docs/guides/cluster.md"""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import msgspec
 
 from commitlog.replica.copy_digest import SegmentDigest
 from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME, NodeAnswer
+from rumq.admin.socket.admin_socket import reachable
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import COPY
 from rumq.cluster.node.copy_inquiries import CopyAnswer, CopyQuestion
 from rumq.errors import RumqError
-from rumq.shards.stats.admin_socket import reachable
 
 SECONDS_MAX = 15.0  # of an answer
 LOOKS, LOOK_SECONDS = 5, 1.0  # at a copy that differs, is behind or does not answer, before it is told
@@ -104,20 +104,14 @@ class Verification:
                 lacks = f"ends at {behind[node]}, and {mark} is committed"
                 yield Verdict(shard, partition, node, "behind", lacks, behind[node])
             else:
-                yield Verdict(
-                    shard, partition, node, "equal", f"{start} to {end}, as at {name_of(base)}", end
-                )
+                yield Verdict(shard, partition, node, "equal", f"{start} to {end}, as at {name_of(base)}", end)
         state = "behind" if base in behind else "equal"
         yield Verdict(shard, partition, base, state, "what the others are compared with", wanted[base][1])
 
     def _ends(self, shard: int, partition: str, nodes: Sequence[str]) -> dict[str, tuple[int, int]]:
-        return {
-            node: self._patient(node, shard, CopyQuestion()).ends.get(partition, (0, 0)) for node in nodes
-        }
+        return {node: self._patient(node, shard, CopyQuestion()).ends.get(partition, (0, 0)) for node in nodes}
 
-    def _maybe_difference(
-        self, shard: int, partition: str, base: str, node: str, start: int, end: int
-    ) -> str | None:
+    def _maybe_difference(self, shard: int, partition: str, base: str, node: str, start: int, end: int) -> str | None:
         """What differs, after several looks; None: nothing."""
         while start < end:
             why: str | None = None

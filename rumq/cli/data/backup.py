@@ -6,8 +6,8 @@ import argparse
 import json
 from datetime import UTC, datetime
 
-from rumq.cli.progress import Progress, add_progress_flag
 from rumq.errors import DataDirectoryError, RumqError
+from rumq.terminal.progress import Progress, add_progress_flag
 
 ABOUT = """\
 Copy a data directory, with its broker on or off. The copy has everything that was acknowledged before the backup began:
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from commitlog import StoreError
-    from commitlog.backup import Backup
+    from commitlog.read.backup import Backup
     from rumq.cli.data.counted_files import all_bytes
 
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -53,7 +53,5 @@ def run(args: argparse.Namespace) -> int:
     else:
         for name, next_lsn in done.partitions.items():
             print(f"{name}: up to lsn {next_lsn}")
-        print(
-            f"{done.copied} files copied ({done.bytes:,} bytes), {done.linked} linked, {done.kept} there already"
-        )
+        print(f"{done.copied} files copied ({done.bytes:,} bytes), {done.linked} linked, {done.kept} there already")
     return 0

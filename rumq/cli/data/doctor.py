@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from rumq.cli import access_denied
-from rumq.cli.data.exposure import exposed
-from rumq.cli.data.missing_partition import STATE_STREAM, lost_content
-from rumq.cli.progress import Progress, add_progress_flag
+from rumq.process.wiring.exposure import exposed
+from rumq.process.wiring.missing_partition import STATE_STREAM, lost_content
+from rumq.terminal.progress import Progress, add_progress_flag
 
 ABOUT = """\
 Check a data directory and this machine: permissions, lock, free space, checksums of all records, clock, limits. It
@@ -101,8 +101,8 @@ def examine(
     if any(c.serious for c in found if c.do.startswith("stop here")):
         return
     from commitlog import RealFiles
-    from commitlog.inventory import missing_partitions
-    from commitlog.log_reader import LogReader
+    from commitlog.read.inventory import missing_partitions
+    from commitlog.read.log_reader import LogReader
 
     try:
         views = LogReader(RealFiles(), data).partitions(internal=True)
@@ -156,13 +156,11 @@ def of_this_machine() -> Iterator[Complaint]:
 def of_the_directory(data: str) -> list[Complaint]:
     found = []
     if not os.access(data, os.W_OK | os.X_OK):
-        found.append(
-            Complaint(f"{data} may not be written by this user", "change its owner, or run as its owner")
-        )
+        found.append(Complaint(f"{data} may not be written by this user", "change its owner, or run as its owner"))
     if os.path.exists(f"{data}/FORMAT"):
         with open(f"{data}/FORMAT", "rb") as file:
             said = file.read(64).decode(errors="replace").strip()
-        from commitlog.store import FORMAT
+        from commitlog.log.store import FORMAT
 
         if said != FORMAT:
             found.append(
@@ -175,9 +173,7 @@ def of_the_directory(data: str) -> list[Complaint]:
         found.append(Complaint(problem, f"chmod -R o= {data}"))
     holder = holder_of(data)
     if holder:
-        found.append(
-            Complaint(f"a broker holds it ({holder})", "nothing, if it is meant to run", serious=False)
-        )
+        found.append(Complaint(f"a broker holds it ({holder})", "nothing, if it is meant to run", serious=False))
     free = shutil.disk_usage(data).free
     if free < FREE_BYTES_MIN:
         found.append(
@@ -217,7 +213,7 @@ def holder_of(data: str) -> str:
 
 
 def of_the_records(data: str, advance: Callable[[int], None]) -> Iterator[Complaint]:
-    from commitlog.verify import verify
+    from commitlog.read.verify import verify
     from rumq.cli.data.counted_files import CountedFiles
 
     ways = {
@@ -232,8 +228,6 @@ def of_the_records(data: str, advance: Callable[[int], None]) -> Iterator[Compla
             lost = f" (records {finding.base_lsn} to {finding.next_lsn - 1})"
         yield Complaint(
             f"{finding.partition}: {finding.where}: {finding.what}{lost}",
-            OF_A_SEGMENT
-            if finding.severity == "warning" and ".seg" in finding.where
-            else ways[finding.severity],
+            OF_A_SEGMENT if finding.severity == "warning" and ".seg" in finding.where else ways[finding.severity],
             serious=finding.severity == "error",
         )

@@ -4,7 +4,7 @@ import argparse
 
 from rumq.cli.client.connection_flags import positive
 from rumq.cli.message_format import HELP, JSON
-from rumq.cli.progress import add_progress_flag
+from rumq.terminal.progress import add_progress_flag
 
 ABOUT = """\
 Inspect a data directory, with its broker on or off: it locks and writes nothing. It reads committed records, which
@@ -65,9 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     read.add_argument("-C", "--count", type=positive, metavar="N", help="no more than N records")
     lines = read.add_mutually_exclusive_group()
-    lines.add_argument(
-        "-F", "--format", metavar="FORMAT", default=DEFAULT_FORMAT, help="output format, see below"
-    )
+    lines.add_argument("-F", "--format", metavar="FORMAT", default=DEFAULT_FORMAT, help="output format, see below")
     lines.add_argument("--json", action="store_const", const=JSON, dest="format", help="-F %%j")
     read.set_defaults(run=run_read)
 
@@ -90,9 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_progress_flag(saved)
     saved.set_defaults(run=run_export)
 
-    verify = command(
-        "verify", "check every checksum; exit status 0 if all is sound, 1 if anything is damaged"
-    )
+    verify = command("verify", "check every checksum; exit status 0 if all is sound, 1 if anything is damaged")
     verify.add_argument("--json", action="store_true", help="one JSON object a finding")
     add_progress_flag(verify)
     verify.set_defaults(run=run_verify)
@@ -114,9 +110,7 @@ def run_export(args: argparse.Namespace) -> int:
     from rumq.cli.data.log_export import export
 
     parquet = args.format == "parquet" if args.format else args.to.endswith(".parquet")
-    return export(
-        args.data, args.topic, args.start, args.until, args.to, parquet=parquet, progress=args.progress
-    )
+    return export(args.data, args.topic, args.start, args.until, args.to, parquet=parquet, progress=args.progress)
 
 
 def run_verify(args: argparse.Namespace) -> int:

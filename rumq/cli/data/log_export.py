@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO, TypedDict
 
 from commitlog import Gap
-from commitlog.files import private_file
-from commitlog.partition_view import PartitionView
+from commitlog.disk.files import private_file
+from commitlog.read.partition_view import PartitionView
 from rumq.cli.data.log_printing import first_lsn, opened, records
 from rumq.cli.message_format import Shown
-from rumq.cli.progress import Progress
 from rumq.errors import RumqError
+from rumq.terminal.progress import Progress
 
 ROWS_A_GROUP = 65_536
 
@@ -81,9 +81,7 @@ def write_atomically(path: str, write: Callable[[BinaryIO], None]) -> None:
             os.unlink(temporary)
 
 
-def bounds_of(
-    data: str, topic_filter: str, start: str, until: str | None
-) -> list[tuple[PartitionView, int, int]]:
+def bounds_of(data: str, topic_filter: str, start: str, until: str | None) -> list[tuple[PartitionView, int, int]]:
     """(partition, first lsn, end) of each."""
     found = []
     for view in opened(data).partitions():
@@ -111,8 +109,7 @@ def exported_rows(
 def row(shown: Shown) -> Row:
     payload, encoding = as_text(shown.payload)
     properties = {
-        name: list(as_text(value)) if isinstance(value, bytes) else value
-        for name, value in shown.properties.items()
+        name: list(as_text(value)) if isinstance(value, bytes) else value for name, value in shown.properties.items()
     }
     return {
         "topic": shown.topic, "topic_offset": shown.offset, "partition": shown.partition, "lsn": shown.lsn,

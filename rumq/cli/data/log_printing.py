@@ -1,4 +1,4 @@
-"""Output of `rumqd log`: segments, records, verdicts. Reads with `commitlog.log_reader`, decodes with the codec.
+"""Output of `rumqd log`: segments, records, verdicts. Reads with `commitlog.read.log_reader`, decodes with the codec.
 
 Refuses to know how the files are laid out."""
 
@@ -10,19 +10,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from commitlog import Chunk, Gap, RealFiles
-from commitlog.log_reader import LogReader
-from commitlog.partition_view import PartitionView
+from commitlog.read.log_reader import LogReader
+from commitlog.read.partition_view import PartitionView
+from commitlog.read.verify import Finding, verify
 from commitlog.row_layout import ROW_RETAIN, ROW_V5
-from commitlog.verify import Finding, verify
 from rumq.cli.data.counted_files import CountedFiles, segment_bytes
 from rumq.cli.message_format import Shown, formatter
-from rumq.cli.progress import Progress
 from rumq.errors import ConfigError, DataDirectoryError, Fault
 from rumq.mqtt.decode import decode
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.packets import Publish
 from rumq.mqtt.topics import matches
 from rumq.session.protocol.replay_syntax import BadStart, parse_start
+from rumq.terminal.progress import Progress
 
 
 def opened(data: str) -> LogReader:
@@ -34,11 +34,7 @@ def opened(data: str) -> LogReader:
 
 
 def as_time(ts_us: int) -> str:
-    return (
-        datetime.fromtimestamp(ts_us / 1_000_000, UTC)
-        .isoformat(timespec="microseconds")
-        .replace("+00:00", "Z")
-    )
+    return datetime.fromtimestamp(ts_us / 1_000_000, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def print_segments(data: str, *, as_json: bool) -> int:
@@ -66,8 +62,7 @@ def print_segments(data: str, *, as_json: bool) -> int:
     widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
     for line in table:
         cells = (
-            cell.rjust(w) if 0 < i < 5 else cell.ljust(w)
-            for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+            cell.rjust(w) if 0 < i < 5 else cell.ljust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))
         )
         print("  ".join(cells).rstrip())
     print(f"{sum(row['records'] for row in rows):,} records, {sum(row['bytes'] for row in rows):,} bytes")
@@ -162,9 +157,7 @@ def print_findings(findings: Iterator[Finding], bar: Progress, *, as_json: bool)
             print(json.dumps(finding._asdict()))
         else:
             lost = (
-                f", records {finding.base_lsn} to {finding.next_lsn - 1}"
-                if finding.next_lsn > finding.base_lsn
-                else ""
+                f", records {finding.base_lsn} to {finding.next_lsn - 1}" if finding.next_lsn > finding.base_lsn else ""
             )
             print(f"{finding.severity}: {finding.partition}: {finding.where}: {finding.what}{lost}")
     return damaged

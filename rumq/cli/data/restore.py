@@ -5,8 +5,8 @@ Refuses to know how the files are laid out."""
 import argparse
 import json
 
-from rumq.cli.progress import Progress, add_progress_flag
 from rumq.errors import DataDirectoryError, RumqError
+from rumq.terminal.progress import Progress, add_progress_flag
 
 ABOUT = """\
 Make a new data directory from a backup, and verify every record. The backup is not changed.
@@ -22,15 +22,13 @@ exit status: 0 done and sound; 1 damage was found and printed; 3 a directory can
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("backup", metavar="DIR", help="directory of the backup")
     parser.add_argument("-d", "--data", metavar="DIR", required=True, help="the new data directory")
-    parser.add_argument(
-        "--json", action="store_true", help="JSON lines: what was restored, then each finding"
-    )
+    parser.add_argument("--json", action="store_true", help="JSON lines: what was restored, then each finding")
     add_progress_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from commitlog import StoreError
-    from commitlog.backup import restore
+    from commitlog.read.backup import restore
     from rumq.cli.data.counted_files import all_bytes
     from rumq.cli.data.log_printing import print_verdicts
 
@@ -44,9 +42,5 @@ def run(args: argparse.Namespace) -> int:
         raise
     except OSError as fault:
         raise RumqError(f"the restored directory is not finished: {fault}; remove it and try again") from None
-    print(
-        json.dumps({"files": count, "data": args.data})
-        if args.json
-        else f"{count} files restored to {args.data}"
-    )
+    print(json.dumps({"files": count, "data": args.data}) if args.json else f"{count} files restored to {args.data}")
     return print_verdicts(args.data, as_json=args.json, progress=args.progress)

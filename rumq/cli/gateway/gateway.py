@@ -1,9 +1,9 @@
-"""`rumqd gateway`: the HTTP gateway of a broker. docs/gateway.md"""
+"""`rumqd gateway`: the HTTP gateway of a broker. docs/reference/gateway.md"""
 
 import argparse
 from pathlib import Path
 
-from rumq.cli.setting_flags import GATEWAY_FLAGS, add_setting_flags
+from rumq.cli.setting_flags import GATEWAY_FLAGS, add_setting_flags, loaded_for_broker
 
 ABOUT = """\
 Serve REST under /api/v1, /metrics, /healthz, /readyz and /startupz of the broker on a data directory, until SIGTERM. A
@@ -27,6 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rumq.cli.gateway.gateway_server import serve
+    from rumq.process.gateway.gateway_server import serve
 
-    return serve(args)
+    return serve(lambda: loaded_for_broker(args), for_broker=args.for_broker)

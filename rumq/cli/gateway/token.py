@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rumq.config import Settings
-    from rumq.gateway.tokens import Token
+    from rumq.gateway.access.tokens import Token
+    from rumq.settings.table import Settings
 
 ABOUT = """\
 Tokens with which programs use the gateway's REST interface. `add` prints the token's secret, once; the file keeps only
@@ -38,9 +38,7 @@ ROLES = ("read", "publish", "administer")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("add", "remove", "list", "ls", "rm"))
     parser.add_argument("name", metavar="NAME", nargs="?", help="of the token, for events")
-    parser.add_argument(
-        "--role", action="append", choices=ROLES, default=[], help="may be given several times [read]"
-    )
+    parser.add_argument("--role", action="append", choices=ROLES, default=[], help="may be given several times [read]")
     parser.add_argument("--user", metavar="USER", default="", help="as whom it publishes and reads [nobody]")
     parser.add_argument(
         "--expires",
@@ -49,17 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="until it expires: 30d, 12h, 90m [never]",
     )
-    parser.add_argument(
-        "--json", action="store_true", help="one JSON object a token; of a new one with its secret"
-    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a token; of a new one with its secret")
     parser.add_argument(
         "-c", "--config", metavar="FILE", type=Path,
         help="the broker's config.toml: says where tokens are, and whether they may have a user",
     )  # fmt: skip
     parser.add_argument("-d", "--data", metavar="DIR", help="data directory [that of --config, or rumq-data]")
-    parser.add_argument(
-        "--file", metavar="FILE", help="gateway.tokens_file [gateway-tokens in the data directory]"
-    )
+    parser.add_argument("--file", metavar="FILE", help="gateway.tokens_file [gateway-tokens in the data directory]")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -78,9 +72,9 @@ def run(args: argparse.Namespace) -> int:
 
 def change(args: argparse.Namespace) -> int:
     """raises: SecretsError, OSError, ConfigError"""
-    from rumq.auth import files
-    from rumq.cli.wiring.gateway_settings import tokens_path
-    from rumq.gateway import tokens as t
+    from rumq.auth.credentials import files
+    from rumq.gateway.access import tokens as t
+    from rumq.process.wiring.gateway_settings import tokens_path
 
     settings = settings_of(args)
     path = tokens_path(settings)
@@ -95,18 +89,16 @@ def change(args: argparse.Namespace) -> int:
         print("rumqd token: give a NAME of letters, digits, . _ and -, at most 64", file=sys.stderr)
         return 2
     if not settings.gateway.tokens_file:
-        os.makedirs(
-            settings.data.dir, 0o700, exist_ok=True
-        )  # tokens may be made before the broker's first start
+        os.makedirs(settings.data.dir, 0o700, exist_ok=True)  # tokens may be made before the broker's first start
     with files.locked(path):
         return change_locked(args, settings, path)
 
 
 def change_locked(args: argparse.Namespace, settings: Settings, path: str) -> int:
     """As `change`, of add and remove, while nobody else changes the file."""
-    from rumq.auth import files
-    from rumq.cli.wiring.gateway_settings import check_tokens
-    from rumq.gateway import tokens as t
+    from rumq.auth.credentials import files
+    from rumq.gateway.access import tokens as t
+    from rumq.process.wiring.gateway_settings import check_tokens
 
     known = t.parse(files.read_secrets(path), path) if os.path.exists(path) else {}
     same = [sha256 for sha256, token in known.items() if token.name == args.name]
@@ -158,7 +150,5 @@ def seconds_of(text: str) -> int:
     units = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
     number, unit = text[:-1], text[-1:]
     if not number.isdecimal() or unit not in units or not 1 <= int(number) * units[unit] <= SECONDS_MAX:
-        raise argparse.ArgumentTypeError(
-            f"{text}: expected a time such as 30d, 12h, 90m or 600s, at most 3660d"
-        )
+        raise argparse.ArgumentTypeError(f"{text}: expected a time such as 30d, 12h, 90m or 600s, at most 3660d")
     return int(number) * units[unit]

@@ -30,19 +30,11 @@ exit status: 0 quit, or printed; 1 no broker answers, or rich is not installed; 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "view", nargs="?", choices=VIEWS, default="clients", help="what to list first [clients]"
-    )
-    parser.add_argument(
-        "--sort", metavar="KEY", help="order of rows, as of rumqd ask clients, topics [rate, records]"
-    )
-    parser.add_argument(
-        "--filter", metavar="TEXT", default="", help="only these clients, topics, events ... [all]"
-    )
+    parser.add_argument("view", nargs="?", choices=VIEWS, default="clients", help="what to list first [clients]")
+    parser.add_argument("--sort", metavar="KEY", help="order of rows, as of rumqd ask clients, topics [rate, records]")
+    parser.add_argument("--filter", metavar="TEXT", default="", help="only these clients, topics, events ... [all]")
     parser.add_argument("--client", metavar="ID", help="begin with this client in detail")
-    parser.add_argument(
-        "--interval", metavar="SECONDS", type=interval, default=1.0, help="between refreshes [1]"
-    )
+    parser.add_argument("--interval", metavar="SECONDS", type=interval, default=1.0, help="between refreshes [1]")
     parser.add_argument("--once", action="store_true", help="print one frame and exit")
     parser.add_argument("--rows", metavar="N", type=rows, help="rows of a frame that is printed [20]")
     add_source_flags(parser)

@@ -29,9 +29,7 @@ async def print_frame(source: Source, state: State, rows: int) -> int:
         with trio.CancelScope(shield=True):
             await source.close()
     width = shutil.get_terminal_size((100, 0)).columns
-    console = console_of(
-        file=sys.stdout, width=width, height=rows + AROUND, force_terminal=False, no_color=True
-    )
+    console = console_of(file=sys.stdout, width=width, height=rows + AROUND, force_terminal=False, no_color=True)
     with console.capture() as text:
         console.print(frame(board, state, console))
     for each in text.get().rstrip("\n").split("\n"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from rumq.cli.ask.units import age, count, printable, rate, size
 from rumq.cli.top.board import Board
 from rumq.cli.top.samples import sparkline
 from rumq.cli.top.state import State
+from rumq.terminal.units import age, count, printable, rate, size
 
 DIM, GOOD, BAD, TITLE = "dim", "green", "bold red", "bold"
 LINES = 5
@@ -68,9 +68,7 @@ def faults(board: Board) -> str:
         found.append("a shard is starting")
     if status is not None:
         found += [
-            f"{each.stream}/{each.partition} offline: {each.offline}"
-            for each in status.partitions
-            if each.offline
+            f"{each.stream}/{each.partition} offline: {each.offline}" for each in status.partitions if each.offline
         ]
         if status.disk_is_full:
             found.append("the disk is full: publishers are refused")

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rumq.admin import answers as a
-from rumq.cli.ask.units import age, count, printable, rate, shown, size
 from rumq.cli.top.state import State
+from rumq.terminal.units import age, count, printable, rate, shown, size
 
 Cell = Callable[[Any], str]
 
@@ -83,7 +83,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("", lambda row: "" if row.shard is None else str(row.shard), 2),
         Column("fields", joined),
     ),
-}  # fmt: skip
+}
 LEFT = {
     "client",
     "topic",
@@ -140,9 +140,7 @@ def table_of(rows: Sequence[Any], state: State, width: int) -> Table:
         style = STYLES.get(getattr(row, "level", ""), "")
         if number == state.selected and state.shown.name == "clients":
             style = "reverse"
-        table.add_row(
-            *(Text(column.cell(row), no_wrap=True, overflow="ellipsis") for column in columns), style=style
-        )
+        table.add_row(*(Text(column.cell(row), no_wrap=True, overflow="ellipsis") for column in columns), style=style)
     return table
 
 

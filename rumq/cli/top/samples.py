@@ -103,7 +103,6 @@ def sparkline(values: Sequence[float], width: int, bars: str = BARS) -> str:
     some = list(values)[-width:]
     top = max(some, default=0.0)
     line = "".join(
-        bars[min(len(bars) - 1, int(value / top * (len(bars) - 1) + 0.5))] if top else bars[0]
-        for value in some
+        bars[min(len(bars) - 1, int(value / top * (len(bars) - 1) + 0.5))] if top else bars[0] for value in some
     )
     return line.rjust(width)

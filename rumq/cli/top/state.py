@@ -107,9 +107,7 @@ class State:
             case "groups":
                 return "groups", q.Groups(client=pattern(text), limit=limit, offset=self.offset)
             case "events":
-                return "events", q.Events(
-                    event=pattern(text) or "*", level="info", limit=min(rows, EVENTS_MAX)
-                )
+                return "events", q.Events(event=pattern(text) or "*", level="info", limit=min(rows, EVENTS_MAX))
             case name:
                 return name, q.Nothing()
 
@@ -157,9 +155,7 @@ class State:
             case "home":
                 return self._moved()
             case "+" | "-":
-                self.interval = min(
-                    INTERVAL_MAX, max(INTERVAL_MIN, self.interval * (2 if key == "+" else 0.5))
-                )
+                self.interval = min(INTERVAL_MAX, max(INTERVAL_MIN, self.interval * (2 if key == "+" else 0.5)))
             case "?" | "h":
                 self.is_helping = True
             case _ if key.isdecimal() and 1 <= int(key) <= len(VIEWS):

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from rumq.admin import cluster_rows as c
 from rumq.admin.answers import Cluster
 from rumq.cluster.admin.cluster_faults import faults
-from rumq.cluster.agent.leader_changes import LeaderChanges
-from rumq.cluster.agent.messages import Status
+from rumq.cluster.control.agent_messages import Status
 from rumq.cluster.control.records import ShardRecord, View
+from rumq.cluster.orders.leader_changes import LeaderChanges
 
 
 class Names:

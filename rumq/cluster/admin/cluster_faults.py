@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rumq.admin.cluster_rows import TermRow
-from rumq.cluster.agent.messages import Status
+from rumq.cluster.control.agent_messages import Status
 from rumq.cluster.control.records import ShardRecord, View
 
 DOUBTED = -1  # as `opened` in a report
 ENDS_MAX = 3  # of a shard's process within a minute: more often it crashes
 
 
-def faults(
-    status: Status, terms: Mapping[int, TermRow] | None = None, *, here: bool = False
-) -> Iterator[str]:
+def faults(status: Status, terms: Mapping[int, TermRow] | None = None, *, here: bool = False) -> Iterator[str]:
     """terms: of the leaders that have answered, by shard; None: they were not asked; here: only this node's were"""
     view = status.view
     if view is None:
@@ -38,7 +36,8 @@ def faults(
     if len(stores) > 1:
         yield (
             f"{' and '.join(sorted(stores.values()))} are not of one etcd, and nodes that ask another one see another "
-            "cluster: each was started without the others, or cluster.etcd has a wrong address; see docs/cluster.md"
+            "cluster: each was started without the others, or cluster.etcd has a wrong address; "
+            "see docs/guides/cluster.md"
         )
     for member in status.health.members:
         if member.why and view.is_current:
@@ -67,7 +66,7 @@ def faults(
                     yield (
                         f"shard {number}: nobody leads it, and {each.record.leader.partition('#')[0]} was the last to "
                         "claim it: wait; if it stays so, see cluster.copies_disagree, cluster.copy_doubted and "
-                        "cluster.disk_unwell in the events of its nodes, and docs/cluster.md"
+                        "cluster.disk_unwell in the events of its nodes, and docs/guides/cluster.md"
                     )
                     continue
                 yield from faults_of_term(number, each.record, terms.get(number), alive)
@@ -131,9 +130,7 @@ def faults_of_term(number: int, record: ShardRecord, term: TermRow | None, alive
         )
         return
     members = set(term.members)
-    if (term.epoch, term.leader) != (record.epoch, record.leader) or (
-        members and members != set(record.members)
-    ):
+    if (term.epoch, term.leader) != (record.epoch, record.leader) or (members and members != set(record.members)):
         yield (
             f"shard {number}: {term.leader} leads epoch {term.epoch} with {' '.join(term.members) or 'its members'}, "
             f"and the control plane has {record.leader}, epoch {record.epoch} with {' '.join(record.members)}: if it "
@@ -150,9 +147,7 @@ def faults_of_term(number: int, record: ShardRecord, term: TermRow | None, alive
     for each in record.members:
         if each in alive and each not in term.in_sync:
             lacks = term.behind_records.get(each)
-            what = (
-                "is being compared, fails or cannot be reached" if lacks is None else f"lacks {lacks} records"
-            )
+            what = "is being compared, fails or cannot be reached" if lacks is None else f"lacks {lacks} records"
             yield (
                 f"shard {number}: the copy at {each.partition('#')[0]} {what}: wait; if it stays so, look at "
                 "cluster.copy_failed, cluster.copy_doubted and shard.failed in the events of that node"

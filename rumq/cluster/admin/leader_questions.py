@@ -7,11 +7,11 @@ from __future__ import annotations
 import msgspec
 import trio
 
-from rumq.cluster.agent.leader_stream import AgentTls, leader_stream
-from rumq.cluster.connections.leaders import Leader
+from rumq.cluster.control.leaders import Leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import encoded, maybe_first
 from rumq.cluster.links.greeting import Answer, Greeting, Refused
+from rumq.cluster.orders.leader_stream import AgentTls, leader_stream
 from rumq.errors import RumqError
 
 ANSWER_SECONDS_MAX = 8.0  # less than those wait who ask this node

@@ -1,7 +1,7 @@
 """The admin socket of a node, `<data>/_cluster/ask.sock`: one question for the whole cluster, asked of any node.
 
 Each shard's present leader is asked, here by its own socket, elsewhere over the cluster's connections; what answers in
-time is the answer, and the others are named. What concerns the node itself is answered here. docs/cluster.md"""
+time is the answer, and the others are named. What concerns the node itself is answered here. docs/guides/cluster.md"""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from rumq.admin.operations import request_of
 from rumq.cluster.admin.cluster_answer import cluster_answer
 from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, Budget, NoAnswer, ask_leader
 from rumq.cluster.admin.node_signals import NodeSignals
-from rumq.cluster.agent.leader_changes import LeaderChanges
-from rumq.cluster.agent.leader_stream import AgentTls
-from rumq.cluster.agent.messages import Status
-from rumq.cluster.connections.leaders import Leader, maybe_leader
+from rumq.cluster.control.agent_messages import Status
 from rumq.cluster.control.control_plane import Health
+from rumq.cluster.control.leaders import Leader, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import COPY
-from rumq.cluster.links.unix_address import Address
-from rumq.events import get_logger
+from rumq.cluster.orders.leader_changes import LeaderChanges
+from rumq.cluster.orders.leader_stream import AgentTls
+from rumq.events.output import get_logger
+from rumq.net.sockets.unix_address import Address
 
 LINE_BYTES_MAX = 48 << 10  # it fits into a greeting
 SECONDS_MAX = 10.0
@@ -191,13 +191,9 @@ class NodeAdmin:
         shard = asked.get("shard")
         if view is None or found is None or not isinstance(shard, int) or not 0 <= shard < self._count:
             raise ValueError("a question about a copy names a node that lives and a shard")
-        to = Leader(
-            shard, view.shards[shard].record.epoch, found.id, found.host, found.port + 1 + shard, False
-        )
+        to = Leader(shard, view.shards[shard].record.epoch, found.id, found.host, found.port + 1 + shard, False)
         try:
-            reply = await ask_leader(
-                view, to, msgspec.json.encode(asked["question"]), self._tls, Budget(), COPY
-            )
+            reply = await ask_leader(view, to, msgspec.json.encode(asked["question"]), self._tls, Budget(), COPY)
         except NoAnswer as fault:
             return NodeAnswer(missing=[MissingShard(shard=shard, why=fault.why)])
         return NodeAnswer(replies=[msgspec.Raw(reply)])

@@ -16,15 +16,15 @@ import trio
 
 from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.agent.agent_settings import AgentSettings
-from rumq.cluster.agent.agent_socket import AgentServer, LocalProcess
-from rumq.cluster.agent.auto_replacement import AutoReplacement
 from rumq.cluster.agent.cluster_beginning import ClusterBeginning
 from rumq.cluster.agent.cluster_check import check_cluster, cluster_gone, disk_restored
 from rumq.cluster.agent.control_contact import ControlContact
 from rumq.cluster.agent.disk_stamp import DiskStamp
-from rumq.cluster.agent.leader_changes import LeaderChanges
-from rumq.cluster.agent.leader_stream import AgentTls
-from rumq.cluster.agent.messages import (
+from rumq.cluster.agent.node_identity import NodeIdentity, absorbed, drained, met_cluster
+from rumq.cluster.agent.process_ends import ProcessEnds
+from rumq.cluster.agent.view_tracker import SeenEpochs, ViewTracker
+from rumq.cluster.connections.agent_socket import AgentServer, LocalProcess
+from rumq.cluster.control.agent_messages import (
     SOCKET_NAME,
     AgentMessage,
     AskStatus,
@@ -36,15 +36,15 @@ from rumq.cluster.agent.messages import (
     Report,
     Status,
 )
-from rumq.cluster.agent.node_identity import NodeIdentity, absorbed, drained, met_cluster
-from rumq.cluster.agent.order_routing import OrderRouting
-from rumq.cluster.agent.process_ends import ProcessEnds
-from rumq.cluster.agent.view_tracker import SeenEpochs, ViewTracker
 from rumq.cluster.control.control_plane import LEASE_SECONDS, ControlPlane, Health, Replaced
 from rumq.cluster.control.errors import LeaseLost, NameTaken, OutcomeUnknown, Refused, Unreachable
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, View
 from rumq.cluster.links.greeting import FEATURE_LEVEL
-from rumq.events import get_logger
+from rumq.cluster.orders.auto_replacement import AutoReplacement
+from rumq.cluster.orders.leader_changes import LeaderChanges
+from rumq.cluster.orders.leader_stream import AgentTls
+from rumq.cluster.orders.order_routing import OrderRouting
+from rumq.events.output import get_logger
 
 RENEW_SECONDS = 1.0
 ANNOUNCE_EVERY = 10  # renewals; a record has the node's clock

@@ -10,10 +10,10 @@ import trio
 
 from rumq.cluster.agent.agent import Agent
 from rumq.cluster.agent.agent_settings import AgentSettings, control_plane
-from rumq.cluster.agent.leader_stream import AgentTls
 from rumq.cluster.agent.node_identity import node_identity
 from rumq.cluster.control.errors import ControlError
-from rumq.events import get_logger
+from rumq.cluster.orders.leader_stream import AgentTls
+from rumq.events.output import get_logger
 
 STOPPED, REFUSED = 0, 2  # exit statuses; a supervisor does not start one again that was refused
 

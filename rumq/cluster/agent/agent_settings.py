@@ -50,8 +50,6 @@ def control_plane(settings: AgentSettings) -> ControlPlane:
         try:
             password = Path(settings.password_file).read_text().splitlines()[0]
         except (OSError, IndexError) as fault:
-            raise Refused(
-                f"cluster.etcd_password_file: {settings.password_file}: {fault or 'empty'}"
-            ) from fault
+            raise Refused(f"cluster.etcd_password_file: {settings.password_file}: {fault or 'empty'}") from fault
     etcd = Etcd(settings.endpoints, settings.tls, settings.user, password)
     return EtcdControl(etcd, settings.prefix, settings.cluster)

@@ -1,6 +1,6 @@
 """Puts what a cluster begins with into the control plane: its layout, and the first record of each shard.
 
-What that is, and whether it is for this node to do: `rumq.cluster.agent.formation`."""
+What that is, and whether it is for this node to do: `rumq.cluster.orders.formation`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ import os
 from collections.abc import Awaitable, Callable
 
 from rumq.cluster.agent.control_contact import ControlContact
-from rumq.cluster.agent.formation import (
+from rumq.cluster.agent.view_tracker import ViewTracker
+from rumq.cluster.control.control_plane import ControlPlane, Replaced
+from rumq.cluster.control.errors import OutcomeUnknown, Refused, Unreachable
+from rumq.cluster.control.records import ShardRecord
+from rumq.cluster.orders.formation import (
     LayoutsDiffer,
     SeveralLogs,
     first_records,
@@ -16,11 +20,7 @@ from rumq.cluster.agent.formation import (
     layout_of,
     says_layout,
 )
-from rumq.cluster.agent.view_tracker import ViewTracker
-from rumq.cluster.control.control_plane import ControlPlane, Replaced
-from rumq.cluster.control.errors import OutcomeUnknown, Refused, Unreachable
-from rumq.cluster.control.records import ShardRecord
-from rumq.events import get_logger
+from rumq.events.output import get_logger
 
 log = get_logger("rumq.cluster")
 Replace = Callable[[int, int, ShardRecord], Awaitable[Replaced]]

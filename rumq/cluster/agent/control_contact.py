@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import trio
 
-from rumq.events import get_logger
+from rumq.events.output import get_logger
 
 LOST_SECONDS = 2.0
 

@@ -3,7 +3,7 @@
 A disk whose stamp is lower than the one that the control plane has was restored from an old copy: what its copies of
 shards acknowledged and promised since is missing. They are doubted then, and leaders repair them. It rises every 10 s,
 at a stop, and also while the control plane is away; what is younger than one rise is found by the leader that the copy
-had acknowledged more to, or by the marks of other replicas. docs/replication.md, R11"""
+had acknowledged more to, or by the marks of other replicas. docs/explanation/replication.md, R11"""
 
 from __future__ import annotations
 

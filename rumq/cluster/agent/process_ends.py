@@ -16,7 +16,4 @@ class ProcessEnds:
 
     def within_a_minute(self, now: float) -> dict[int, int]:
         """By shard."""
-        return {
-            shard: sum(now - at < REMEMBERED_SECONDS for at in ended)
-            for shard, ended in self._ended_at.items()
-        }
+        return {shard: sum(now - at < REMEMBERED_SECONDS for at in ended) for shard, ended in self._ended_at.items()}

@@ -4,7 +4,7 @@ Each wakes the agent, so a node that does nothing should make few."""
 
 from __future__ import annotations
 
-from rumq.cluster.agent.messages import Report
+from rumq.cluster.control.agent_messages import Report
 
 REPEATED_EVERY = 5  # reports that say the same
 

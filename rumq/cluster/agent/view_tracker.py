@@ -14,7 +14,7 @@ import msgspec
 from rumq.cluster.control.control_plane import NOT_THERE, Snapshot
 from rumq.cluster.control.durable_file import replace_durably
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, Versioned, View
-from rumq.events import get_logger
+from rumq.events.output import get_logger
 
 BACK_SECONDS = 2.0  # a stale read is over by then; a restored store is not
 CLOCK_OFF_SECONDS = 60.0
@@ -134,9 +134,7 @@ class ViewTracker:
             self._told_back.add(number)
             self._tell_back(number, found.record.epoch)
         if held is None:  # this run has not seen the record, an earlier one has
-            return Versioned(
-                msgspec.structs.replace(found.record, epoch=self._epochs.of(number)), found.revision
-            )
+            return Versioned(msgspec.structs.replace(found.record, epoch=self._epochs.of(number)), found.revision)
         # What is known of the shard is what was seen; what is replaced is the record that is there.
         return Versioned(held.record, found.revision) if has_lasted else held
 

@@ -1,6 +1,6 @@
 """A process's link to the agent of its node: it says who it is, and is told the view at once and at every change.
 
-For a process with a pump; others have `rumq.cluster.agent.agent_socket`. The link is made anew when it is lost; the
+For a process with a pump; others have `agent_socket`. The link is made anew when it is lost; the
 last view holds meanwhile."""
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import os
 import socket
 from collections.abc import Callable
 
-from rumq.cluster.agent.messages import AgentMessage, Here, Seen
+from rumq.cluster.control.agent_messages import AgentMessage, Here, Seen
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import FRAME_BYTES_MAX, FrameReader, encoded
-from rumq.cluster.links.unix_address import Address
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
+from rumq.net.sockets.unix_address import Address
 
 RETRY_SECONDS = 0.1
 OUTBOX_BYTES_MAX = 1 << 20

@@ -6,20 +6,14 @@ ended first, so nobody is connected twice."""
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Callable
-from functools import partial
 from itertools import count
 
-from rumq.cluster.connections.dial import Dial, Later, dial
+from rumq.cluster.connections.dial import USUAL, Dial, DialUser, Later, NodeDialer, Opening, SocketOptions
 from rumq.cluster.connections.host_addresses import HostAddresses
-from rumq.cluster.connections.leaders import Leader, maybe_leader
-from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.control.leaders import Leader, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import Greeting
-from rumq.net.connection import Connection
-from rumq.net.pump import Pump
 
 DIRECT_SECONDS = 0.4  # until a connection is established, which takes one round trip
 CUT_SECONDS = 5.0  # so long nobody tries the direct way again
@@ -38,26 +32,19 @@ def detours(view: View | None, leader: Leader) -> list[Leader]:
 class Ways:
     """How this process reaches leaders. It remembers nodes that it could not reach, for a while."""
 
-    def __init__(
-        self, pump: Callable[[], Pump], addresses: HostAddresses, later: Later, tls: NodeTls | None
-    ) -> None:
-        """tls: None for plain bytes between nodes"""
-        self._pump, self.addresses, self._later, self._tls = pump, addresses, later, tls
+    def __init__(self, addresses: HostAddresses, dialer: NodeDialer, later: Later) -> None:
+        self.addresses, self._dialer, self._later = addresses, dialer, later
         self._cut: set[str] = set()
         self._turns = count()
 
     def dial(
-        self, view: View, leader: Leader, greeting: Greeting, raw: bytes, behind: bytes, *,
-        make: Callable[[socket.socket], Connection], taken: Callable[[Connection, bytes], None],
-        failed: Callable[[str], None], send_bytes: int = 0, unanswered_seconds: float = 0.0, is_direct: bool = False,
+        self, view: View, leader: Leader, opening: Opening, user: DialUser, options: SocketOptions = USUAL,
+        *, is_direct: bool = False,
     ) -> Attempt:  # fmt: skip
-        """As `rumq.cluster.connections.dial.dial`. is_direct: go by no other node. raises: OSError"""
-        options = partial(
-            dial, self._pump(), make=make, taken=taken, later=self._later, send_bytes=send_bytes,
-            unanswered_seconds=unanswered_seconds, tls=self._tls,
-        )  # fmt: skip
+        """As `NodeDialer.dial`. is_direct: go by no other node. raises: OSError"""
+        failed, greeting = user.failed, opening.greeting
         others = [] if is_direct else detours(view, leader)
-        attempt = Attempt(failed)
+        attempt = Attempt()
 
         def by_another() -> None:
             other = others[next(self._turns) % len(others)]
@@ -66,9 +53,10 @@ class Ways:
                 raise OSError(f"the address of {other.host} is not known yet")
             outer = Greeting("relay", greeting.cluster, greeting.node, other.shard, other.epoch)
             attempt.is_detour = True
-            attempt.handler = options(
-                (address, other.port), other.node, outer, encoded(greeting, [raw]), behind,
-                failed=lambda why: failed(f"by way of {other.node}: {why}"),
+            attempt.handler = self._dialer.dial(
+                (address, other.port), other.node,
+                Opening(outer, encoded(greeting, [opening.raw]), opening.behind),
+                user._replace(failed=lambda why: failed(f"by way of {other.node}: {why}")), options,
             )  # fmt: skip
 
         def look() -> None:
@@ -92,7 +80,7 @@ class Ways:
         address = self.addresses.maybe_find(leader.host)
         if address is None:
             raise OSError(f"the address of {leader.host} is not known yet")
-        attempt.handler = options((address, leader.port), leader.node, greeting, raw, behind, failed=failed)
+        attempt.handler = self._dialer.dial((address, leader.port), leader.node, opening, user, options)
         self._later(DIRECT_SECONDS, look)
         return attempt
 
@@ -104,7 +92,7 @@ class Ways:
 class Attempt:
     """One connection on its way. is_detour: by another node"""
 
-    def __init__(self, failed: Callable[[str], None]) -> None:
+    def __init__(self) -> None:
         self.handler: Dial | None = None
         self.is_detour = False
 

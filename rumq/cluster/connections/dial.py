@@ -8,6 +8,7 @@ import errno
 import os
 import socket
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -106,58 +107,74 @@ class Dial:
         self._end("given up")
 
 
-def dial(
-    pump: Pump,
-    address: tuple[str, int],
-    node: str,
-    greeting: Greeting,
-    raw: bytes,
-    behind: bytes,
-    *,
-    make: Callable[[socket.socket], Connection],
-    taken: Callable[[Connection, bytes], None],
-    failed: Callable[[str], None],
-    later: Later,
-    send_bytes: int = 0,
-    unanswered_seconds: float = 0.0,
-    tls: NodeTls | None = None,
-) -> Dial:
-    """Connect to a shard of another node. address: (IP address, port); node: id of the one that is there
-    raw, behind: bytes in and behind the greeting
+class Opening(NamedTuple):
+    """What is sent first. raw, behind: bytes in and behind the greeting"""
 
-    make: makes the connection over a socket; send_bytes: of the socket's buffer, 0 for the system's
-    unanswered_seconds: after which bytes that are not acknowledged end the connection, 0: UNANSWERED_SECONDS_MAX
-    tls: None for plain bytes
-    raises: OSError if it cannot even be tried"""
-    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        sock.setblocking(False)
-        tune(sock, send_bytes, unanswered_seconds or UNANSWERED_SECONDS_MAX)
-        problem = sock.connect_ex(address)
-        if problem not in (0, errno.EINPROGRESS):
-            raise OSError(problem, os.strerror(problem))
-    except OSError:
-        sock.close()
-        raise
-    tcp = sock
-    if tls is not None:
-        sock = tls.dialled(pump, sock, f"{address[0]}:{address[1]}", node)
-    connection = make(sock)
-    connection.blocked = tls is None  # until it is connected: an edge of writability comes then
-    handler = Dial(connection, taken, failed, tcp)
-    connection.link = handler
-    pump.add(connection)
-    connection.write(encoded(greeting, [raw]))
-    if behind:
-        connection.write(behind)
-    later(DIAL_SECONDS_MAX, handler.expire)
-    return handler
+    greeting: Greeting
+    raw: bytes = b""
+    behind: bytes = b""
 
 
-def tune(
-    sock: socket.socket, send_bytes: int = 0, unanswered_seconds: float = UNANSWERED_SECONDS_MAX
-) -> None:
+class DialUser(NamedTuple):
+    """make: makes the connection over a socket; taken, failed: as of `Dial`"""
+
+    make: Callable[[socket.socket], Connection]
+    taken: Callable[[Connection, bytes], None]
+    failed: Callable[[str], None]
+
+
+class SocketOptions(NamedTuple):
+    """send_bytes: of the socket's buffer, 0 for the system's
+    unanswered_seconds: after which bytes that are not acknowledged end the connection"""
+
+    send_bytes: int = 0
+    unanswered_seconds: float = UNANSWERED_SECONDS_MAX
+
+
+USUAL = SocketOptions()
+
+
+class NodeDialer:
+    """How this process connects to other nodes. tls: None for plain bytes"""
+
+    def __init__(self, pump: Callable[[], Pump], later: Later, tls: NodeTls | None = None) -> None:
+        self._pump, self._later, self._tls = pump, later, tls
+
+    def dial(
+        self, address: tuple[str, int], node: str, opening: Opening, user: DialUser,
+        options: SocketOptions = USUAL,
+    ) -> Dial:  # fmt: skip
+        """Connect to a shard of another node. address: (IP address, port); node: id of the one that is there
+
+        raises: OSError if it cannot even be tried"""
+        pump = self._pump()
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            tune(sock, *options)
+            problem = sock.connect_ex(address)
+            if problem not in (0, errno.EINPROGRESS):
+                raise OSError(problem, os.strerror(problem))
+        except OSError:
+            sock.close()
+            raise
+        tcp = sock
+        if self._tls is not None:
+            sock = self._tls.dialled(pump, sock, f"{address[0]}:{address[1]}", node)
+        connection = user.make(sock)
+        connection.blocked = self._tls is None  # until it is connected: an edge of writability comes then
+        handler = Dial(connection, user.taken, user.failed, tcp)
+        connection.link = handler
+        pump.add(connection)
+        connection.write(encoded(opening.greeting, [opening.raw]))
+        if opening.behind:
+            connection.write(opening.behind)
+        self._later(DIAL_SECONDS_MAX, handler.expire)
+        return handler
+
+
+def tune(sock: socket.socket, send_bytes: int = 0, unanswered_seconds: float = UNANSWERED_SECONDS_MAX) -> None:
     """Options of a connection between nodes: small packets leave at once, and a node that is gone is noticed."""
     tcp = socket.IPPROTO_TCP
     sock.setsockopt(tcp, socket.TCP_NODELAY, 1)

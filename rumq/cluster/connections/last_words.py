@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.net.relay import ShardEnd
+from rumq.net.transport.relay import ShardEnd
 
 
 def send_last_words(pump: Pump, seconds_max: float, clock: Callable[[], float] = time.monotonic) -> None:

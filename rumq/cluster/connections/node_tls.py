@@ -16,13 +16,13 @@ from rumq.cluster.links.impostor_log import ImpostorLog
 from rumq.cluster.links.node_names import NodeNames
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.net.relay import RELAY_BYTES, ClientEnd, relay
-from rumq.net.stream_connection import StreamConnection
-from rumq.net.tls import TlsServer, TlsStream
-from rumq.net.tls_client import TlsClient, TlsClientStream, make_client_context
-from rumq.net.tls_options import TlsOptions
-from rumq.net.transport_handshake import TransportHandshakes
-from rumq.session.connection.transport import ConnectionHandler
+from rumq.net.tls.tls import TlsServer, TlsStream
+from rumq.net.tls.tls_client import TlsClient, TlsClientStream, make_client_context
+from rumq.net.tls.tls_options import TlsOptions
+from rumq.net.transport.relay import RELAY_BYTES, ClientEnd, relay
+from rumq.net.transport.stream_connection import StreamConnection
+from rumq.net.transport.transport_handshake import TransportHandshakes
+from rumq.session.ports.transport import ConnectionHandler
 
 
 class Tunnel(ClientEnd):

@@ -8,7 +8,7 @@ C4  claims are staggered (by the replicas, not here)
 C5  the store does not answer: leaders go on leading, nobody claims, membership stays
 C6  each shard is claimed for itself
 
-Implementations: `etcd_control.py`, `local_control.py` (one node), `memory_control.py` (tests and simulations)."""
+Implementations: `etcd_control.py`, `local_control.py` (one node), `tests/cluster/control/memory_control.py`."""
 
 from __future__ import annotations
 

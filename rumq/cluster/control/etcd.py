@@ -151,9 +151,7 @@ def http_client(endpoints: list[str], tls: TlsFiles) -> HttpClient:
 class Etcd:
     """endpoints: URLs, "http://host:2379"; the one that answered last is asked first."""
 
-    def __init__(
-        self, endpoints: list[str], tls: TlsFiles = NO_FILES, user: str = "", password: str = ""
-    ) -> None:
+    def __init__(self, endpoints: list[str], tls: TlsFiles = NO_FILES, user: str = "", password: str = "") -> None:
         if not endpoints:
             raise Refused("cluster.etcd has no endpoint: write one, as http://127.0.0.1:2379")
         self.endpoints = [each.rstrip("/") for each in endpoints]
@@ -257,9 +255,7 @@ class Etcd:
         except (NotConnected, NoAnswer, EtcdFault) as fault:
             raise Unreachable(f"{endpoint}: {fault}") from fault
 
-    async def _post_with_login(
-        self, endpoint: str, path: str, body: Body | None, kind: type[T], seconds: float
-    ) -> T:
+    async def _post_with_login(self, endpoint: str, path: str, body: Body | None, kind: type[T], seconds: float) -> T:
         """A token that is too old is refused before anything is done, so that the request may be sent once more."""
         with_token = bool(self._user)
         for is_last in (False, True):
@@ -281,17 +277,13 @@ class Etcd:
         endpoint = endpoint or self.endpoints[0]
         body: Body = {"name": self._user, "password": self._password}
         try:
-            self._token = decoded(
-                await self._post(endpoint, "/v3/auth/authenticate", body, READ_SECONDS), _Token
-            ).token
+            self._token = decoded(await self._post(endpoint, "/v3/auth/authenticate", body, READ_SECONDS), _Token).token
         except EtcdFault as fault:
             if "not enabled" in fault.message:
                 self._token, self._user = "", ""  # whoever may connect may do anything there
                 return
             if fault.code in DEFINITE:
-                raise Refused(
-                    f"etcd at {endpoint} refuses the user {self._user!r}: {fault.message}"
-                ) from fault
+                raise Refused(f"etcd at {endpoint} refuses the user {self._user!r}: {fault.message}") from fault
             raise
 
     async def _post(self, endpoint: str, path: str, body: Body | None, seconds: float) -> bytes:

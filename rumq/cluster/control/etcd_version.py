@@ -36,9 +36,7 @@ def known_faults(version: str) -> list[str]:
     """Sentences; none for a version that is good, unknown or newer. raises: Refused, for one that cannot be used"""
     numbers = numbers_of(version)
     if numbers and numbers < OLDEST:
-        raise Refused(
-            f"etcd {version} is too old for a cluster: upgrade it to one of {good_versions()}, or newer"
-        )
+        raise Refused(f"etcd {version} is too old for a cluster: upgrade it to one of {good_versions()}, or newer")
     found = []
     for what, issue, fixed in FAULTS:
         first = fixed.get(numbers[:2])

@@ -132,9 +132,7 @@ class HttpConnection:
             lines += [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
         state = self._state
         try:
-            data = state.send(
-                h11.Request(method="GET" if body is None else "POST", target=target, headers=lines)
-            )
+            data = state.send(h11.Request(method="GET" if body is None else "POST", target=target, headers=lines))
             data += state.send(h11.Data(data=body)) if body else b""
             data += state.send(h11.EndOfMessage())
             await self._stream.send_all(data)
@@ -227,9 +225,7 @@ def parse_url(url: str) -> tuple[Origin, str]:
         raise InvalidUrl(str(fault)) from fault
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidUrl("expected http://host:port or https://host:port")
-    return Origin(
-        parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80)
-    ), parts.path or "/"
+    return Origin(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80)), parts.path or "/"
 
 
 def host_line(origin: Origin) -> str:

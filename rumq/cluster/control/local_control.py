@@ -41,9 +41,7 @@ class LocalControl:
         except FileNotFoundError:
             self._kept = _Kept()
         except (OSError, msgspec.MsgspecError) as fault:
-            raise Refused(
-                f"{self._path}: {fault}: restore the file from a backup of the data directory"
-            ) from fault
+            raise Refused(f"{self._path}: {fault}: restore the file from a backup of the data directory") from fault
 
     async def cluster_record(self, make: ClusterRecord) -> ClusterRecord:
         await trio.lowlevel.checkpoint()

@@ -6,12 +6,12 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from rumq.cluster.agent.messages import Here
 from rumq.cluster.connections.agent_link import AgentLink, here_of
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.control.agent_messages import Here
 from rumq.cluster.control.records import View
 from rumq.cluster.edge.edge_handshake import EdgeBroker, EdgeHandshake
 from rumq.cluster.edge.edge_turn import EdgeTurn
@@ -19,17 +19,17 @@ from rumq.cluster.edge.placement import EdgePlacement
 from rumq.cluster.edge.remote_relay import RemoteRelays
 from rumq.cluster.edge.travellers import Travellers
 from rumq.cluster.links.client_moves import MOVED
+from rumq.loop.fault_guard import ShardEvents
+from rumq.loop.scheduler import ShardClock, TimerQueue, system_time
 from rumq.net.connection import CLOSED, Connection
 from rumq.net.connection_handover import CLIENT, KNOWN, decode_state
+from rumq.net.listening.transports import continue_handed_over, known_connection
 from rumq.net.pump import Pump
-from rumq.net.relay import RELAY_BYTES
-from rumq.net.transports import continue_handed_over, known_connection
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.net.sockets.fd_passing import FdPassing, ShardSocket
+from rumq.net.transport.relay import RELAY_BYTES
 from rumq.session.flow_control.limits import Limits
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.moves.moved_client import decode_moved
-from rumq.shards.processes.fd_passing import FdPassing, ShardSocket
-from rumq.shards.turn.fault_guard import ShardEvents
-from rumq.shards.turn.scheduler import ShardClock, TimerQueue, system_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,16 @@ class Edge:
         return self.broker.welcome(self.placement, connection, policy)
 
 
+class EdgePlatform(NamedTuple):
+    """What an edge gets from its machine. read_clock: as of `ShardClock`; pump: makes it, around a turn"""
+
+    read_clock: Callable[[], tuple[int, float]] = system_time
+    pump: Callable[[Any], Pump] = Pump
+
+
+SYSTEM = EdgePlatform()
+
+
 def build_edge(
     doors: Sequence[ShardSocket],
     policies: Sequence[ListenerPolicy],
@@ -61,9 +71,7 @@ def build_edge(
     agent_path: str,
     tell: Callable[..., None],
     *,
-    read_clock: Callable[[], tuple[int, float]] = system_time,
-    pump: Callable[[Any], Pump] = Pump,
-    addresses: HostAddresses | None = None,
+    platform: EdgePlatform = SYSTEM,
     here: Here | None = None,
     tls: NodeTls | None = None,
 ) -> Edge:
@@ -71,15 +79,15 @@ def build_edge(
 
     tls: of connections to other nodes, None for plain bytes"""
     count = len(doors) - 1
-    clock = ShardClock(read_clock)
+    clock = ShardClock(platform.read_clock)
     timers = TimerQueue(clock)
     events = ShardEvents(tell)
     turn = EdgeTurn(clock, timers, events)
-    the_pump = pump(turn)
+    pump = platform.pump(turn)
     passing = FdPassing(list(doors), count, timers.later, events.failed)
-    broker = EdgeBroker(clock, the_pump.pending_logins, events, limits)
-    relays = RemoteRelays(the_pump, addresses or HostAddresses(), timers.later, tls)
-    placement = EdgePlacement(count, passing, relays, the_pump.pending_logins, clock, timers)
+    broker = EdgeBroker(clock, pump.pending_logins, events, limits)
+    relays = RemoteRelays(pump, HostAddresses(), timers.later, tls)
+    placement = EdgePlacement(count, passing, relays, pump.pending_logins, clock, timers)
     travellers = Travellers(passing, relays, clock, timers)
     relays.moving = travellers.add
 
@@ -87,16 +95,22 @@ def build_edge(
         placement.view_changed(view)
         travellers.view_changed(view)
 
-    agent = AgentLink(the_pump, agent_path, here or here_of("edge", -1), later=timers.later, seen=seen)
+    agent = AgentLink(pump, agent_path, here or here_of("edge", -1), later=timers.later, seen=seen)
     turn.connect((broker.end_turn, passing.flush), lambda: broker.keep_alive_monitor.next_check)
-    edge = Edge(
-        clock, timers, events, turn, the_pump, broker, passing, relays, placement, travellers, seen, agent
-    )
+    edge = Edge(clock, timers, events, turn, pump, broker, passing, relays, placement, travellers, seen, agent)
+    take_handed_over(edge, policies)
+    pump.watch(passing.fd, passing.hear)
+    return edge
+
+
+def take_handed_over(edge: Edge, policies: Sequence[ListenerPolicy]) -> None:
+    """Connections that leaders on this node give to the edge."""
+    pump, takers = edge.pump, edge.doors.takers
 
     def take(kind: str, sock: socket.socket, peer: str, data: bytes, listener: int) -> None:
-        """A connection that a leader here gives back: its client's home is elsewhere."""
+        """One that a leader here gives back: its client's home is elsewhere."""
         continue_handed_over(
-            the_pump, kind, sock, peer, data, RELAY_BYTES,
+            pump, kind, sock, peer, data, RELAY_BYTES,
             lambda connection: edge.welcome(connection, policies[listener]),
         )  # fmt: skip
 
@@ -104,14 +118,12 @@ def build_edge(
         """A client of a leader here that goes to another one."""
         state, rest = decode_state(data)
         moved = decode_moved(rest)
-        connection = known_connection(the_pump, sock, peer, state, RELAY_BYTES, lambda _: CLOSED)
+        connection = known_connection(pump, sock, peer, state, RELAY_BYTES, lambda _: CLOSED)
         connection.pause_reading()
         connection.link = CLOSED
-        the_pump.add(connection)
-        travellers.add(connection, moved, policies[listener])
+        pump.add(connection)
+        edge.travellers.add(connection, moved, policies[listener])
 
-    passing.takers[MOVED] = take_moved
+    takers[MOVED] = take_moved
     for kind in (CLIENT, KNOWN):
-        passing.takers[kind] = partial(take, kind)
-    the_pump.watch(passing.fd, passing.hear)
-    return edge
+        takers[kind] = partial(take, kind)

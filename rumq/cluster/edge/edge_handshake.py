@@ -4,19 +4,19 @@ The session, authentication and CONNACK are its home shard's; what is refused be
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 from rumq.auth.identity import Certificate
+from rumq.loop.fault_guard import ShardEvents
 from rumq.net.connection import Connection
 from rumq.net.pending_logins import PendingLogins, State
 from rumq.session.connection.broker_port import BrokerPort, ClientInfo
-from rumq.session.connection.clock import Clock
-from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.limits import Limits
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.handshake.first_packet import read_connect
 from rumq.session.handshake.handshake import Handshake
+from rumq.session.ports.clock import Clock
 from rumq.session.state.keep_alive import KeepAliveMonitor
-from rumq.shards.turn.fault_guard import ShardEvents
 
 
 class Placing(Protocol):
@@ -31,9 +31,7 @@ class EdgeHandshake(Handshake):
 
     __slots__ = ("_placing", "connection")
 
-    def __init__(
-        self, broker: BrokerPort, placing: Placing, connection: Connection, policy: ListenerPolicy
-    ) -> None:
+    def __init__(self, broker: BrokerPort, placing: Placing, connection: Connection, policy: ListenerPolicy) -> None:
         super().__init__(broker, connection, policy)
         self._placing = placing
         self.connection = connection
@@ -57,17 +55,33 @@ class EdgeHandshake(Handshake):
         self.client.closed = True
 
 
+class EdgeLogins:
+    """The part of `LoginPort` that is asked for before CONNECT is here."""
+
+    def __init__(self, pending_logins: PendingLogins) -> None:
+        self._pending_logins = pending_logins
+
+    def may_buffer(self, client: ClientInfo, size: int) -> bool:
+        connection = cast(Connection, client.transport)
+        self._pending_logins.set_state(connection, State.HEARD)
+        return self._pending_logins.keep_bytes(connection, size)
+
+
+class NothingPublished:
+    """At the edge there are no topics."""
+
+    topics: ClassVar[dict[bytes, int]] = {}
+
+
 class EdgeBroker:
     """What a handshake asks of the broker until CONNECT is here, as a part of `BrokerPort`."""
 
-    def __init__(
-        self, clock: Clock, pending_logins: PendingLogins, events: ShardEvents, limits: Limits
-    ) -> None:
+    def __init__(self, clock: Clock, pending_logins: PendingLogins, events: ShardEvents, limits: Limits) -> None:
         self.clock, self.limits = clock, limits
         self._pending_logins = pending_logins
         self.event, self.crashed = events.of_client, events.crashed
         self.keep_alive_monitor = KeepAliveMonitor()
-        self.topics: dict[bytes, int] = {}
+        self.logins, self.publishing = EdgeLogins(pending_logins), NothingPublished()
 
     def welcome(self, placing: Placing, connection: Connection, policy: ListenerPolicy) -> EdgeHandshake:
         """The handler of a new connection."""
@@ -76,11 +90,6 @@ class EdgeBroker:
         self.keep_alive_monitor.add(handshake, deadline)
         self._pending_logins.add(connection)
         return handshake
-
-    def may_buffer(self, client: ClientInfo, size: int) -> bool:
-        connection = cast(Connection, client.transport)
-        self._pending_logins.set_state(connection, State.HEARD)
-        return self._pending_logins.keep_bytes(connection, size)
 
     def end_turn(self) -> None:
         """End those that have not sent CONNECT in time."""

@@ -1,12 +1,13 @@
 """The turn of an edge: no messages, no router; clients that are passed on, and bytes that are relayed."""
+# compiled: hot
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from rumq.loop.fault_guard import ShardEvents
+from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.net.connection import Connection
-from rumq.shards.turn.fault_guard import ShardEvents
-from rumq.shards.turn.scheduler import ShardClock, TimerQueue
 
 IDLE_SECONDS = 1.0  # a turn without anything due
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from rumq.net.connection import CLOSED, Connection
 from rumq.net.pump import Pump
-from rumq.net.relay import ClientEnd, RelaySocket, ShardEnd
-from rumq.net.stream_connection import StreamConnection
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.net.transport.relay import ClientEnd, RelaySocket, ShardEnd
+from rumq.net.transport.stream_connection import StreamConnection
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.moves.moved_client import MovedClient
 
 STATE_SECONDS_MAX = 0.5  # until the state of a client is here, once its leader has closed the relay

@@ -9,10 +9,9 @@ import socket
 from collections import Counter
 from functools import partial
 
-from rumq.cluster.connections.dial import Dial, Later, dial
-from rumq.cluster.connections.leaders import Leader
+from rumq.cluster.connections.dial import Dial, DialUser, NodeDialer, Opening
 from rumq.cluster.connections.move_handler import MoveHandler
-from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.control.leaders import Leader
 from rumq.cluster.edge.movable_relay import MovableClientEnd
 from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Leave, Moved, Resume
 from rumq.cluster.links.greeting import Greeting
@@ -27,8 +26,8 @@ Key = tuple[int, int]  # shard and epoch
 class MoveLinks:
     """edge: of this process, unique; ends: of the clients that are relayed, by number"""
 
-    def __init__(self, pump: Pump, later: Later, tls: NodeTls | None) -> None:
-        self._pump, self._later, self._tls = pump, later, tls
+    def __init__(self, pump: Pump, dialer: NodeDialer) -> None:
+        self._pump, self._dialer = pump, dialer
         self.edge = os.urandom(8).hex()
         self.ends: dict[int, MovableClientEnd] = {}
         self._keys: dict[int, Key] = {}
@@ -67,10 +66,9 @@ class MoveLinks:
             return Connection(self._pump, sock, leader.node, OUTBOX_BYTES_MAX)
 
         try:
-            made = dial(
-                self._pump, (address, leader.port), leader.node, greeting, b"", b"", make=make,
-                taken=partial(self._open, key), failed=lambda why: self._failed(key), later=self._later,
-                tls=self._tls,
+            made = self._dialer.dial(
+                (address, leader.port), leader.node, Opening(greeting),
+                DialUser(make, partial(self._open, key), lambda why: self._failed(key)),
             )  # fmt: skip
         except OSError:
             self._failed(key)

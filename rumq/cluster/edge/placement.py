@@ -2,7 +2,7 @@
 
 A client whose shard has no leader just now, or whose leader does not answer, waits WAITING_SECONDS at most, and then it
 is refused, with the address of its leader's node if that one is alive. Nothing of it was handled by then, so it goes to
-whoever leads the shard at last. Which shard is a client's home: `rumq.shards.processes.client_placement`."""
+whoever leads the shard at last. Which shard is a client's home: `rumq.net.client_placement`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import itertools
 from collections.abc import Callable
 from typing import Protocol
 
-from rumq.cluster.connections.leaders import Leader, maybe_leader
+from rumq.cluster.control.leaders import Leader, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.edge.edge_handshake import EdgeHandshake
+from rumq.loop.ports import Timers
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
+from rumq.net.client_placement import home_of
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import CLIENT, KNOWN
 from rumq.net.pending_logins import PendingLogins, State
-from rumq.session.connection.clock import Clock
-from rumq.shards.processes.client_placement import home_of
-from rumq.shards.processes.fd_passing import FdPassing
-from rumq.shards.turn.ports import Timers
+from rumq.net.sockets.fd_passing import FdPassing
+from rumq.session.ports.clock import Clock
 
 WAITING_SECONDS = 10.0
 WAITING_MAX = 10_000  # their bytes are bounded as those of all pending logins
@@ -70,7 +70,7 @@ class EdgePlacement:
 
     def __init__(
         self, count: int, doors: FdPassing, relays: Relays, pending_logins: PendingLogins, clock: Clock, timers: Timers
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.count = count
         self._doors, self._relays, self._pending_logins = doors, relays, pending_logins
         self._clock, self._timers = clock, timers
@@ -157,9 +157,7 @@ class EdgePlacement:
         if arrival.is_gone:
             self._waiting.pop(arrival, None)
             return
-        if (
-            arrival.shard is not None and self._leader(arrival) != leader
-        ):  # the view has changed while it was dialled
+        if arrival.shard is not None and self._leader(arrival) != leader:  # the view has changed while it was dialled
             self._go_on(arrival)
             return
         wait = RETRY_SECONDS[min(arrival.failures, len(RETRY_SECONDS) - 1)]

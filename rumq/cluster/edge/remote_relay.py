@@ -10,12 +10,13 @@ import socket
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from rumq.cluster.connections.detour import Attempt, Ways
-from rumq.cluster.connections.dial import Later
+from rumq.cluster.connections.dial import DialUser, Later, NodeDialer, Opening
 from rumq.cluster.connections.host_addresses import HostAddresses
-from rumq.cluster.connections.leaders import Leader, is_replaced
 from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.control.leaders import Leader, is_replaced
 from rumq.cluster.control.records import View
 from rumq.cluster.edge.movable_relay import MovableClientEnd, MovableShardEnd
 from rumq.cluster.edge.move_links import MoveLinks
@@ -27,8 +28,8 @@ from rumq.cluster.links.greeting import GATEWAY, Greeting
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import CLIENT, KNOWN, HandoverState, encode_state
 from rumq.net.pump import Pump
-from rumq.net.relay import RELAY_BYTES, RelaySocket
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.net.transport.relay import RELAY_BYTES, RelaySocket
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.moves.moved_client import MovedClient
 
 LAST_WORDS_SECONDS = 0.1  # of a leader that hands over
@@ -36,58 +37,62 @@ MOVE_SECONDS_MAX = 2.0  # until the state of a client is here that its leader gi
 Moving = Callable[[Connection, MovedClient, ListenerPolicy], None]
 
 
+class ClientToRelay(NamedTuple):
+    """kind: as of `rumq.net.connection_handover`; state: likewise; data: bytes of the client that nobody handled"""
+
+    connection: Connection
+    policy: ListenerPolicy
+    kind: str
+    state: bytes
+    data: bytes
+    is_gone: Callable[[], bool]
+
+
 class RemoteRelays:
     """All of an edge."""
 
-    def __init__(
-        self, pump: Pump, addresses: HostAddresses, later: Later, tls: NodeTls | None = None
-    ) -> None:
+    def __init__(self, pump: Pump, addresses: HostAddresses, later: Later, tls: NodeTls | None = None) -> None:
         """tls: None for plain bytes between nodes"""
         self._pump, self._addresses, self._later = pump, addresses, later
-        self._ways = Ways(lambda: pump, addresses, later, tls)
+        dialer = NodeDialer(lambda: pump, later, tls)
+        self._ways = Ways(addresses, dialer, later)
         self._view: View | None = None
         self._dials: dict[Arrival | Traveller, tuple[Leader, Attempt]] = {}  # that have not been answered
         self._sockets: defaultdict[Leader, set[RemoteSocket]] = defaultdict(set)
         self._is_looking = False
-        self._moves = MoveLinks(pump, later, tls)
+        self._moves = MoveLinks(pump, dialer)
         self.moving: Moving  # takes clients that go to another leader
 
     def __len__(self) -> int:
         """How many clients are relayed."""
         return sum(map(len, self._sockets.values()))
 
-    def begin(
-        self, leader: Leader, arrival: Arrival, taken: Callable[[], None], failed: Callable[[str], None]
-    ) -> None:
+    def begin(self, leader: Leader, arrival: Arrival, taken: Callable[[], None], failed: Callable[[str], None]) -> None:
         """Dial the leader for a client; `taken` or `failed` is called, perhaps before this returns."""
         certificate = arrival.connection.certificate
         state = encode_state(HandoverState(certificate)) if certificate is not None else b""
         policy = arrival.handshake.client.policy
         kind = KNOWN if state else CLIENT
-        self._dial(
-            leader, arrival, arrival.connection, policy, kind, state, arrival.data, lambda: arrival.is_gone, taken,
-            failed,
-        )  # fmt: skip
+        client = ClientToRelay(arrival.connection, policy, kind, state, arrival.data, lambda: arrival.is_gone)
+        self._dial(leader, arrival, client, taken, failed)
 
     def carry(
         self, leader: Leader, traveller: Traveller, state: bytes, data: bytes, taken: Callable[[], None],
         failed: Callable[[str], None],
     ) -> None:  # fmt: skip
         """As `begin`, for a client that comes from the leader before. data: bytes of the client that nobody handled"""
-        self._dial(
-            leader, traveller, traveller.transport, traveller.policy, MOVED, state, data, lambda: traveller.closed,
-            taken, failed,
-        )  # fmt: skip
+        client = ClientToRelay(traveller.transport, traveller.policy, MOVED, state, data, lambda: traveller.closed)
+        self._dial(leader, traveller, client, taken, failed)
 
     def leave(self, reference: str) -> None:
         """This edge is stopping. reference: where its clients are sent"""
         self._moves.leave(reference)
 
     def _dial(
-        self, leader: Leader, who: Arrival | Traveller, client: Connection, policy: ListenerPolicy, kind: str,
-        state: bytes, data: bytes, is_gone: Callable[[], bool], taken: Callable[[], None],
+        self, leader: Leader, who: Arrival | Traveller, relayed: ClientToRelay, taken: Callable[[], None],
         failed: Callable[[str], None],
     ) -> None:  # fmt: skip
+        client, policy, kind, state, data, is_gone = relayed
         assert self._view is not None
         number = self._moves.new_number()
         greeting = Greeting(
@@ -130,9 +135,10 @@ class RemoteRelays:
                 self._pump.feed(near, rest)
 
         try:
-            self._dials[who] = leader, self._ways.dial(
-                self._view, leader, greeting, state, data, make=make, taken=attach, failed=not_taken,
-            )  # fmt: skip
+            self._dials[who] = (
+                leader,
+                self._ways.dial(self._view, leader, Opening(greeting, state, data), DialUser(make, attach, not_taken)),
+            )
         except OSError as fault:
             failed(fault.strerror or str(fault))
 

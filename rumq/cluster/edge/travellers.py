@@ -9,23 +9,23 @@ from typing import Protocol
 
 import msgspec
 
-from rumq.cluster.connections.leaders import Leader, maybe_leader
 from rumq.cluster.connections.server_reference import maybe_reference
+from rumq.cluster.control.leaders import Leader, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.client_moves import MOVED
+from rumq.loop.ports import Timers
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import HandoverState, encode_state
-from rumq.net.relay import ClientEnd
-from rumq.net.stream_connection import StreamConnection
-from rumq.session.connection.clock import Clock
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.net.sockets.fd_passing import FdPassing
+from rumq.net.transport.relay import ClientEnd
+from rumq.net.transport.stream_connection import StreamConnection
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.moves.moved_client import MovedClient, encode_moved
-from rumq.shards.processes.fd_passing import FdPassing
-from rumq.shards.turn.ports import Timers
+from rumq.session.ports.clock import Clock
 
 WAITING_SECONDS = 10.0
 RETRY_SECONDS = 0.05  # after a leader that did not take it; it is ready some 0.1 s after it has won
@@ -134,9 +134,7 @@ class Travellers:
     def _hand_over(self, traveller: Traveller, shard: int) -> None:
         connection, moved = traveller.transport, traveller.moved
         if not isinstance(connection, StreamConnection):
-            waiting = b"".join(
-                [bytes(data) for data, _ in connection.queue]
-            )  # comes before what its state has
+            waiting = b"".join([bytes(data) for data, _ in connection.queue])  # comes before what its state has
             moved = msgspec.structs.replace(moved, unsent=waiting + moved.unsent)
         state = connection.handover_state() or encode_state(HandoverState(connection.certificate))
         peer = connection.peer

@@ -1,6 +1,7 @@
 """Frames of cluster connections: a message and raw bytes behind it. Sans-IO.
 
 u32 length of the rest | u32 length of the head | head: MessagePack | zeros up to a multiple of 8 | raw bytes"""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -39,9 +40,7 @@ def encoded(message: Any, raw: Sequence[Raw] = ()) -> bytes:
     return b"".join(encode(message, raw))
 
 
-def maybe_first(
-    decoder: msgspec.msgpack.Decoder[M], data: Raw, bytes_max: int
-) -> tuple[M, bytes, int] | None:
+def maybe_first(decoder: msgspec.msgpack.Decoder[M], data: Raw, bytes_max: int) -> tuple[M, bytes, int] | None:
     """The first message of a stream, its raw bytes, and where it ends; None while it is not all here.
 
     What follows need not be frames. raises: ValueError, also for a frame of more than `bytes_max` bytes"""

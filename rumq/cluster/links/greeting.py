@@ -8,9 +8,7 @@ from __future__ import annotations
 import msgspec
 
 FEATURE_LEVEL = 1  # of formats and messages between nodes; raised when all nodes know the next one
-TO_A_STRANGER = (
-    "refused: the log of the node that refuses has the reason"  # who is of no cluster of ours learns no id
-)
+TO_A_STRANGER = "refused: the log of the node that refuses has the reason"  # who is of no cluster of ours learns no id
 COPY = "copy"  # a kind, below
 GATEWAY = -1  # in place of a listener's number: the client comes from that node's gateway
 

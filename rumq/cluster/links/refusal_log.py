@@ -34,5 +34,5 @@ class RefusalLog:
         if self._left_out:
             self._tell(
                 "refusals.summed", address="", of="connection.refused", count=self._left_out, seconds=WINDOW_SECONDS
-            )  # fmt: skip
+            )
         self._told = self._left_out = 0

@@ -1,6 +1,6 @@
 """Whether the disk of a copy is good enough to lead with: R10. A full, failing or slow one is left to others.
 
-docs/replication.md"""
+docs/explanation/replication.md"""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import msgspec
 
+from commitlog.disk.files import Files
 from commitlog.errors import LogError
-from commitlog.files import Files
 from commitlog.replica.copy_digest import SegmentDigest, copy_digest, marked_view
 
 WAITING_MAX = 4  # questions at once
@@ -56,9 +56,7 @@ class CopyInquiries:
         self._waiting.append(asked)
         return asked
 
-    def answer(
-        self, later: Callable[[float, Callable[[], None]], None]
-    ) -> Callable[[dict[str, object]], object]:
+    def answer(self, later: Callable[[float, Callable[[], None]], None]) -> Callable[[dict[str, object]], object]:
         """As the answerer of `rumq.shards.links.admin_callers`. later: calls back after seconds"""
 
         def answerer(question: dict[str, object]) -> object:
@@ -87,12 +85,8 @@ class CopyInquiries:
         """raises: OSError, LogError"""
         if not asked.partition:
             views = {key: marked_view(self._files, self._root, key) for key in self._keys}
-            return CopyAnswer(
-                ends={k: (each.first_lsn, each.end_lsn) for k, each in views.items() if each is not None}
-            )
-        view = (
-            marked_view(self._files, self._root, asked.partition) if asked.partition in self._keys else None
-        )
+            return CopyAnswer(ends={k: (each.first_lsn, each.end_lsn) for k, each in views.items() if each is not None})
+        view = marked_view(self._files, self._root, asked.partition) if asked.partition in self._keys else None
         if view is None:
             return CopyAnswer(error=f"there is no {asked.partition} here")
         found = copy_digest(self._files, view, asked.from_lsn, asked.end_lsn, BYTES_MAX)

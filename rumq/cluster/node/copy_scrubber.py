@@ -1,7 +1,7 @@
 """Reads the finished segments of copies again, slowly and round after round: a flipped bit is found, and repaired.
 
 A damaged segment is put aside; the copy that is opened without it is in doubt, has no vote, and gets it from the
-leader again. docs/replication.md, R11"""
+leader again. docs/explanation/replication.md, R11"""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from math import inf
 from typing import NamedTuple, Protocol
 
 from commitlog.chunk import HEADER_BYTES
-from commitlog.files import Files
+from commitlog.disk.files import Files
+from commitlog.format.segment import SEGMENT_HEADER_BYTES, body_fault, opening, walk
 from commitlog.replica.inventory import SegmentState
-from commitlog.segment import SEGMENT_HEADER_BYTES, body_fault, opening, walk
 
 PIECE_BYTES = 1 << 18  # of a segment at once: nobody waits longer than for that
 IDLE_SECONDS = 60.0  # after a round

@@ -1,41 +1,25 @@
 """A non-blocking socket that carries frames of replication, plain or over mutual TLS. Knows no rule."""
+# compiled: hot
 
 from __future__ import annotations
 
 import errno
 import socket
 import ssl
-from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from rumq.cluster.links.frames import FrameReader, Raw, encode
+from rumq.cluster.links.frame_outbox import FrameOutbox
+from rumq.cluster.links.frames import FrameReader, Raw
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX
-from rumq.cluster.links.node_names import NodeNames, uris_of
+from rumq.cluster.node.link_handshake import LinkHandshake, LinkTls
 from rumq.cluster.replication.messages import ReplicaMessage
 
 READ_BYTES = 1 << 20
 _received = memoryview(bytearray(READ_BYTES))  # of all links: each takes out at once what it has read
 SEND_BYTES = 1 << 16  # over TLS: the same bytes must be given again where the socket is full
 WAITS = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-OUTBOX_BYTES = 8 << 20
 OF_THE_OTHER_END = (errno.ECONNRESET, errno.EPIPE)
-Supply = Iterator[tuple[ReplicaMessage, Sequence[Raw]]]
-
-
-@dataclass(slots=True)
-class LinkTls:
-    """Contexts of mutual TLS: of links that others dial, and of those that this process dials. names: what certificates
-    must say. Links that are made later use the contexts that are there then: certificates are renewed so."""
-
-    server: ssl.SSLContext
-    client: ssl.SSLContext
-    names: NodeNames
-
-
-class Impostor(OSError):
-    """What was dialled has another node's certificate, or none of a node."""
 
 
 def is_connected(sock: socket.socket) -> bool:
@@ -52,10 +36,9 @@ class FrameLink:
     ended_there: the other end has closed it, or is gone; else this one gave it up, and the other may know nothing of it
     fd: of the socket, also once it is closed; why: the reason that it was closed for, empty for a plain end; of bytes
     behind a greeting that are no frame also before it is closed, for a greeting that is refused is answered
-    is_open: its TLS handshake is over, or it needs none; uris: of the other's certificate then
     is_watched_for_room: whether its owner waits for the socket to take more, too
 
-    supply: messages that are taken as the socket takes them, behind those that were sent"""
+    handshake: of TLS; outbox: what `flush` sends"""
 
     def __init__(
         self, sock: socket.socket, tls: LinkTls | None = None, *, is_connecting: bool = False, node: str = ""
@@ -63,27 +46,20 @@ class FrameLink:
         """tls: None for plain bytes; node: id of whom this process dials, empty for anybody
 
         A link that others dial takes a first frame of GREETING_BYTES_MAX, and no large reads until it is `proved`"""
-        self.sock, self.fd, self._tls, self._node = sock, sock.fileno(), tls, node
+        self.sock, self.fd = sock, sock.fileno()
+        self.handshake = LinkHandshake(tls, node)
+        self.outbox = FrameOutbox()
         self.is_connecting = is_connecting
         self.closed = self.ended_there = self.is_watched_for_room = False
         self.closes = False  # once everything has been sent
         self.why = ""
-        self.supply: Supply | None = None
-        self.uris: tuple[str, ...] = ()
-        self.is_open = tls is None
-        self.is_impostor = False  # what was dialled is another node, or none
-        self._waits_to_read = False  # the handshake needs bytes of the other end
         first_bytes_max = 0 if is_connecting else GREETING_BYTES_MAX
         self._read_bytes = READ_BYTES if is_connecting else GREETING_BYTES_MAX
-        self._reader: FrameReader[ReplicaMessage] = FrameReader(
-            ReplicaMessage, first_bytes_max=first_bytes_max
-        )
-        self._outbox: deque[memoryview] = deque()
-        self._waiting = 0
+        self._reader: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage, first_bytes_max=first_bytes_max)
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not is_connecting:
-            self._wrap(is_server=True)
+            self.sock = self.handshake.wrap(sock, is_server=True)
 
     def proved(self) -> None:
         """The other end has greeted, and is a node: it may send more."""
@@ -91,34 +67,11 @@ class FrameLink:
         if self.why:
             self.close(self.why)
 
-    def _wrap(self, *, is_server: bool) -> None:
-        """The handshake is made by the first reads and writes."""
-        if self._tls is not None:
-            context = self._tls.server if is_server else self._tls.client
-            self.sock = context.wrap_socket(self.sock, is_server, do_handshake_on_connect=False)
-
-    def _shake_hands(self) -> None:
-        """Make a step of the handshake. raises: OSError, `WAITS` among them, until it is done"""
-        if self.is_open:
-            return
-        assert self._tls is not None and isinstance(self.sock, ssl.SSLSocket)
-        try:
-            self.sock.do_handshake()
-        except ssl.SSLWantReadError:
-            self._waits_to_read = True
-            raise
-        self._waits_to_read = False
-        self.uris = uris_of(self.sock.getpeercert())
-        if self._node and (problem := self._tls.names.maybe_problem(self.uris, self._node)):
-            self.is_impostor = True
-            raise Impostor(problem)
-        self.is_open = True
-
     @property
     def has_output(self) -> bool:
-        if self._waits_to_read:
+        if self.handshake.waits_to_read:
             return False
-        return self.is_connecting or bool(self._outbox) or self.supply is not None
+        return self.is_connecting or not self.outbox.is_empty
 
     @property
     def buffered(self) -> int:
@@ -127,14 +80,7 @@ class FrameLink:
 
     def send(self, message: Any, raw: Sequence[Raw] = ()) -> None:
         """Queue a message; `flush` sends it."""
-        for part in encode(message, raw):
-            self._outbox.append(memoryview(part).cast("B"))
-            self._waiting += len(part)
-
-    def send_bytes(self, data: bytes) -> None:
-        """Queue bytes that are no frame, behind the last one."""
-        self._outbox.append(memoryview(data))
-        self._waiting += len(data)
+        self.outbox.put(message, raw)
 
     def flush(self) -> None:
         """Send what the socket takes."""
@@ -147,14 +93,11 @@ class FrameLink:
             if not is_connected(self.sock):
                 return  # it is flushed again when its socket takes something
             self.is_connecting = False
-            self._wrap(is_server=False)
+            self.sock = self.handshake.wrap(self.sock, is_server=False)
         try:
-            self._shake_hands()
-            while True:
-                self._draw()
-                if not self._outbox:
-                    break
-                self._sent(self._send())
+            self.handshake.go_on(self.sock)
+            while parts := self.outbox.first_parts():
+                self.outbox.sent(self._send(parts))
         except WAITS:
             return
         except OSError as fault:
@@ -163,35 +106,17 @@ class FrameLink:
         if self.closes:
             self.close()
 
-    def _send(self) -> int:
+    def _send(self, parts: list[memoryview]) -> int:
         """raises: OSError"""
-        if self._tls is not None:
-            return self.sock.send(self._outbox[0][:SEND_BYTES])
-        return self.sock.sendmsg([self._outbox[at] for at in range(min(64, len(self._outbox)))])
-
-    def _draw(self) -> None:
-        while self.supply is not None and self._waiting < OUTBOX_BYTES // 2:
-            following = next(self.supply, None)
-            if following is None:
-                self.supply = None
-            else:
-                self.send(*following)
-
-    def _sent(self, size: int) -> None:
-        self._waiting -= size
-        while size:
-            first = self._outbox[0]
-            if len(first) > size:
-                self._outbox[0] = first[size:]
-                return
-            size -= len(first)
-            self._outbox.popleft()
+        if self.handshake.tls is not None:
+            return self.sock.send(parts[0][:SEND_BYTES])
+        return self.sock.sendmsg(parts)
 
     def read(self) -> list[tuple[ReplicaMessage, memoryview]]:
         """What has come; `closed` is set when the other end has gone, or has sent what is no frame."""
         messages: list[tuple[ReplicaMessage, memoryview]] = []
         try:
-            self._shake_hands()
+            self.handshake.go_on(self.sock)
             while True:
                 size = self.sock.recv_into(_received, self._read_bytes)
                 if not size:

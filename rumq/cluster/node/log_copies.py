@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
+from commitlog.disk.files import Files
 from commitlog.errors import CutBelowCommitted, LogError
-from commitlog.files import Files
-from commitlog.known_tail import KnownTail, TailReader
+from commitlog.format.known_tail import KnownTail, TailReader
+from commitlog.format.segment import SEGMENT_HEADER_BYTES
 from commitlog.replica.block_reader import has_saved_names, read_block, read_opening, saved_names
 from commitlog.replica.differences import difference
 from commitlog.replica.inventory import SegmentState
 from commitlog.replica.mirror_partition import MirrorPartition
-from commitlog.replica.replica_state import ReplicaState
-from commitlog.segment import SEGMENT_HEADER_BYTES
+from commitlog.replica.replica_state import StoredReplicaState
 from rumq.cluster.links.frames import Raw
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import CutRefused, DataFrame
@@ -39,7 +39,7 @@ class NodeLogCopies:
         self._ids = {each.key: each for each in partitions}
         self._copies = {
             each.key: MirrorPartition(files, f"{data}/{each.key}", each.stream, each.number) for each in partitions
-        }  # fmt: skip
+        }
         self._lost_marks: dict[str, int] = {}  # of what a copy lacks, by key
         self._readers = {key: TailReader(files, f"{data}/{key}") for key in self._ids}
         self._touched: dict[str, None] = {}
@@ -57,9 +57,7 @@ class NodeLogCopies:
 
     def finished(self) -> list[tuple[str, SegmentState]]:
         """(directory, segment) of every finished segment."""
-        return [
-            (copy.directory, each) for copy in self._copies.values() for each in copy.segments if each.is_done
-        ]
+        return [(copy.directory, each) for copy in self._copies.values() for each in copy.segments if each.is_done]
 
     def work(self) -> bool:
         """When nobody waits: write zeros ahead, read the last segments, index what is finished. Mostly nothing is due.
@@ -146,9 +144,7 @@ class NodeLogCopies:
         self._copies[partition].note_committed(lsn)
 
     def marks(self) -> dict[str, int]:
-        found = {
-            key: max(copy.committed_lsn, self._lost_marks.get(key, 0)) for key, copy in self._copies.items()
-        }
+        found = {key: max(copy.committed_lsn, self._lost_marks.get(key, 0)) for key, copy in self._copies.items()}
         return {key: lsn for key, lsn in found.items() if lsn}
 
     def forget_marks(self) -> None:
@@ -159,7 +155,7 @@ class NodeLogCopies:
     def holdings(self) -> dict[str, tuple[int, str]]:
         return {key: (end, self._copies[key].tail[0]) for key, end in self.ends().items()}
 
-    def restore_notes(self, state: ReplicaState) -> str:
+    def restore_notes(self, state: StoredReplicaState) -> str:
         """As noted on disk. returns: why a copy may lack what it had acknowledged, "" if none does"""
         doubts = []
         for key, copy in self._copies.items():
@@ -173,9 +169,9 @@ class NodeLogCopies:
                 doubts.append(lack)
         return "; ".join(doubts)
 
-    def serve(self, epoch: int, partition: str, have: list[m.SegmentInfo]) -> Iterator[
-        tuple[m.ReplicaMessage, Sequence[Raw]]
-    ]:  # fmt: skip
+    def serve(
+        self, epoch: int, partition: str, have: list[m.SegmentInfo]
+    ) -> Iterator[tuple[m.ReplicaMessage, Sequence[Raw]]]:
         """What a claimant's copy of a partition lacks, that has these segments; `Fetched` is the last message."""
         copy = self._copy(partition)
         ours = copy.segments

@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from commitlog import StreamSpec
-from rumq.cluster.agent.agent_socket import AgentSocket
-from rumq.cluster.agent.messages import Seen
+from rumq.cluster.connections.agent_socket import AgentSocket
+from rumq.cluster.control.agent_messages import Seen
 from rumq.cluster.control.records import View
-from rumq.config import Settings
 from rumq.errors import RumqError
+from rumq.settings.table import Settings
 
 LOOK_SECONDS = 0.05
 
@@ -66,9 +66,7 @@ def met_view(agent_path: str, is_stopping: Callable[[], bool]) -> View | None:
             link.close()
 
 
-def laid_out(
-    streams: Sequence[StreamSpec], layout: Mapping[str, int], settings: Settings
-) -> list[StreamSpec]:
+def laid_out(streams: Sequence[StreamSpec], layout: Mapping[str, int], settings: Settings) -> list[StreamSpec]:
     """The streams with the cluster's numbers of partitions; one that it does not know keeps its own.
 
     raises: WrongLayout"""

@@ -19,7 +19,8 @@ from rumq.cluster.connections.dial import tune
 from rumq.cluster.links.greeting import Refused
 from rumq.cluster.links.greeting_queue import GREETING_SECONDS_MAX, GreetingQueue
 from rumq.cluster.links.refusal_log import RefusalLog
-from rumq.cluster.node.frame_link import FrameLink, LinkTls
+from rumq.cluster.node.frame_link import FrameLink
+from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.replication.messages import ReplicaMessage
 
 ACCEPTS_A_TURN = 64
@@ -77,9 +78,7 @@ class StandbyPort:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._listener, self._selector, self._tls = listener, selector, tls
-        self._welcome, self._received, self._lost, self._greeted = owner
-        self._tell = tell
-        self._clock = clock
+        self._owner, self._tell, self._clock = owner, tell, clock
         self._links: dict[int, IncomingLink] = {}
         self._greeting: GreetingQueue[int] = GreetingQueue(greetings_max)
         self._deadlines: dict[IncomingLink, None] = {}  # of those that have not greeted, the earliest first
@@ -184,9 +183,9 @@ class StandbyPort:
     def _read(self, each: IncomingLink) -> None:
         for message, raw in each.link.read():
             if each.node:
-                self._received(each.number, message, raw, self._clock())
+                self._owner.received(each.number, message, raw, self._clock())
             elif self._greets(each, message):
-                self._greeted(each.number, message, raw)
+                self._owner.greeted(each.number, message, raw)
             else:
                 break
         each.link.flush()
@@ -198,7 +197,7 @@ class StandbyPort:
 
     def _greets(self, each: IncomingLink, message: ReplicaMessage) -> bool:
         """Whether the first message of a link is welcome."""
-        found = self._welcome(message, each.link.uris)
+        found = self._owner.welcome(message, each.link.handshake.uris)
         if isinstance(found, Refusal):
             if not found.is_ordinary:
                 self._refusals.refused(each.peer, found.why, self._clock())
@@ -236,7 +235,7 @@ class StandbyPort:
         elif self._links.pop(each.number, None) is not None:
             self._selector.unregister(link.fd)
             if each.node:
-                self._lost(each.number, self._clock(), ended_there=link.ended_there)
+                self._owner.lost(each.number, self._clock(), ended_there=link.ended_there)
                 return
             self._no_stranger(each)
             if link.why:

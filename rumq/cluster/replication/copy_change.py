@@ -1,4 +1,4 @@
-"""What is noted before a frame changes a copy. docs/replication.md, R5 and R11."""
+"""What is noted before a frame changes a copy. docs/explanation/replication.md, R3 and R5."""
 
 from __future__ import annotations
 

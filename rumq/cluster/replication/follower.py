@@ -1,4 +1,4 @@
-"""What a leader knows of one of its replicas. Sans-IO. docs/replication.md, R4, R7 and R11."""
+"""What a leader knows of one of its replicas. Sans-IO. docs/explanation/replication.md, R4, R7 and R11."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ class Follower:
         self.asked: Counter[str] = Counter()  # by partition, inventories that have not been answered
         self.heard_at: float | None = None
         self.is_well = True  # it may lead: R10
-        self.forgets_since: float | None = (
-            None  # its promises may be missing, and others have not confirmed this term
-        )
+        self.forgets_since: float | None = None  # its promises may be missing, and others have not confirmed this term
 
     def maybe_behind(self, own: Mapping[str, int]) -> int | None:
         """How many records of the leader's log it lacks; None while it is away or not part of the term."""
@@ -40,7 +38,6 @@ class Follower:
 
         R11: a copy that came back without it is not complete before."""
         return all(
-            self.synced.get(partition, 0)
-            >= max(end, committed[partition], self.acknowledged.get(partition, 0))
+            self.synced.get(partition, 0) >= max(end, committed[partition], self.acknowledged.get(partition, 0))
             for partition, end in ends.items()
         )

@@ -1,7 +1,7 @@
 """The leader of a shard: brings followers up to its log, opens its term, and commits by majority. Sans-IO.
 
-docs/replication.md has the rules by number; each is named here where it is kept. The driver sends the bytes of the log
-themselves (`rumq.shards.replication`); this knows how far each replica has synced them."""
+docs/explanation/replication.md has the rules by number; each is named here where it is kept. The driver sends the
+bytes of the log themselves (`rumq.shards.replication`); this knows how far each replica has synced them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.follower import Follower
 from rumq.cluster.replication.majority_lease import MajorityLease
 from rumq.cluster.replication.quorum import committed_lsn, copies_lsn, has_quorum, members_of
+from rumq.cluster.replication.quorum_watch import QUORUM_SECONDS, QuorumWatch
 
 BEAT_SECONDS = 0.1
-QUORUM_SECONDS = 2.0  # without an answer of a majority the operator is told
 
 
 class LeaderCore:
@@ -24,22 +24,20 @@ class LeaderCore:
 
     def __init__(
         self, epoch: int, node: str, record: ShardRecord, ends: Mapping[str, int], copies_min: int = 1
-    ) -> None:  # fmt: skip
+    ) -> None:
         """node: of the leader; record: as it was claimed; ends: by partition, the lsn behind what is synced here
 
         copies_min: a majority of the copies that the cluster is to have: also while a shard has fewer members, so many
         have what is committed, learners too"""
-        self._copies_wanted = copies_min
         self.epoch, self.node, self.record = epoch, node, record
         self.ends = dict(ends)
         self.own = dict(ends)  # synced here
         self.is_open = self.is_deposed = False
         self.is_fenced = True  # the office was taken with the promises of a majority
-        self.has_quorum = True
+        self._quorum = QuorumWatch(node, copies_min)
         self._committed = dict.fromkeys(ends, 0)
         self._followers: dict[str, Follower] = {}
         self._next_beat = 0.0
-        self._began_at: float | None = None
         self._lease = MajorityLease(node)
         self._ticked_at = -inf
         self._effects: list[fx.Effect] = []
@@ -55,9 +53,9 @@ class LeaderCore:
         return list(self._followers)
 
     @property
-    def copies_min(self) -> int:
-        """An operator who forced a leader wants to go on with what is left."""
-        return 1 if self.record.forced else self._copies_wanted
+    def has_quorum(self) -> bool:
+        """Whether enough replicas answer."""
+        return self._quorum.has_quorum
 
     def take_effects(self) -> list[fx.Effect]:
         effects, self._effects = self._effects, []
@@ -73,11 +71,7 @@ class LeaderCore:
     def is_heard(self, peer: str, now: float) -> bool:
         """Whether a follower has answered of late."""
         follower = self._followers.get(peer)
-        return (
-            follower is not None
-            and follower.heard_at is not None
-            and now - follower.heard_at < QUORUM_SECONDS
-        )
+        return follower is not None and follower.heard_at is not None and now - follower.heard_at < QUORUM_SECONDS
 
     def has_all(self, peer: str) -> bool:
         """Whether a follower has synced everything that is synced here."""
@@ -163,9 +157,7 @@ class LeaderCore:
     def _outdated(self, peer: str, message: m.Outdated) -> None:
         if message.promised > self.epoch:
             self.depose(f"{peer} has promised epoch {message.promised}, this term has {self.epoch}")
-        elif (
-            message.promised == self.epoch and message.term not in ("", self.record.term) and self.record.term
-        ):
+        elif message.promised == self.epoch and message.term not in ("", self.record.term) and self.record.term:
             self.depose(f"{peer} has promised epoch {self.epoch} to another leader")
 
     def depose(self, why: str) -> None:
@@ -293,9 +285,8 @@ class LeaderCore:
         synced = {peer: f.synced.get(partition, 0) for peer, f in self._followers.items() if f.has_opened}
         synced[self.node] = self.own[partition]
         # Nothing that is not synced here: `change` goes on in the next epoch without a fence.
-        lsn = min(
-            committed_lsn(self.record, synced), copies_lsn(self.copies_min, synced), self.own[partition]
-        )
+        copies_min = self._quorum.copies_min(self.record)
+        lsn = min(committed_lsn(self.record, synced), copies_lsn(copies_min, synced), self.own[partition])
         if lsn > self._committed[partition]:
             self._committed[partition] = lsn
             self._effects.append(fx.Committed(partition, lsn))
@@ -307,8 +298,7 @@ class LeaderCore:
         self._ticked_at = now
         if self.is_deposed:
             return
-        if self._began_at is None:
-            self._began_at = now
+        self._quorum.began(now)
         if now >= self._next_beat:
             self._next_beat = now + BEAT_SECONDS
             for peer, follower in self._followers.items():
@@ -316,7 +306,8 @@ class LeaderCore:
                     count = self._lease.sent(peer, now)
                     members = self._maybe_members(follower)
                     self._send(peer, m.Beat(self.epoch, self._news(follower), members, count))
-        self._watch_quorum(now)
+        if (change := self._quorum.maybe_change(self.record, self._followers, now)) is not None:
+            self._effects.append(change)
 
     def _news(self, follower: Follower) -> dict[str, int]:
         """What is committed of a follower's copy. Before it has opened the term, its records may be others."""
@@ -339,18 +330,6 @@ class LeaderCore:
     @property
     def next_deadline(self) -> float:
         return inf if self.is_deposed else self._next_beat
-
-    def _watch_quorum(self, now: float) -> None:
-        assert self._began_at is not None
-        heard = [self.node]
-        unheard: list[str] = []
-        for peer, follower in self._followers.items():
-            at = follower.heard_at if follower.heard_at is not None else self._began_at
-            (heard if now - at < QUORUM_SECONDS else unheard).append(peer)
-        answers = has_quorum(self.record, heard) and len(heard) >= self.copies_min
-        if answers != self.has_quorum:
-            self.has_quorum = answers
-            self._effects.append(fx.QuorumBack() if answers else fx.QuorumLost(unheard))
 
     # The lease of the majority: R15
 

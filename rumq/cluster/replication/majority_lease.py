@@ -1,5 +1,6 @@
-"""The lease of a leader: for how long no other leader can have committed anything. Sans-IO. R15, docs/replication.md.
+"""The lease of a leader: for how long no other leader can have committed anything. Sans-IO.
 
+R15, docs/explanation/replication.md.
 It is given by the followers, not by the control plane: who answers a beat promises nobody a higher epoch for
 `HOLD_SECONDS`. So the leader holds the lease until `LEASE_SECONDS` after the sending of the last beat that a majority
 has answered. It knows no clock: times are arguments, monotonic seconds of the leader's node."""

@@ -1,6 +1,7 @@
 """Messages between the replicas of a shard. Each carries the epoch of its sender's term.
 
-The rules: docs/replication.md. A partition is named by its key, its path below the data directory: "main/g1/p0"."""
+The rules: docs/explanation/replication.md. A partition is named by its key, its path below the data directory:
+"main/g1/p0"."""
 
 from __future__ import annotations
 
@@ -157,7 +158,7 @@ class Write(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 class Names(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """The topics and publishers of a log whose beginning is removed, for a copy that has no segment; raw: a snapshot of
-    them, as docs/log-format.md has it."""
+    them, as docs/reference/log-format.md has it."""
 
     epoch: int
     partition: str

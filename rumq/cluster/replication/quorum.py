@@ -1,5 +1,6 @@
-"""Majorities of a shard's voters; of the old and of the new ones while members change. docs/replication.md, R7.
+"""Majorities of a shard's voters; of the old and of the new ones while members change.
 
+docs/explanation/replication.md, R7.
 Who they are is what the newest configuration says that replicas have noted, or the record if that is newer: a control
 plane that was restored from an old copy names old ones. R2"""
 

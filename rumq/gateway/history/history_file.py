@@ -34,9 +34,7 @@ class TierContent(msgspec.Struct):
 def content(store: RingStore) -> list[TierContent]:
     """A copy of what there is now."""
     return [
-        TierContent(
-            tier.step, tier.slots, tier.end, {name: ring.tobytes() for name, ring in tier.series.items()}
-        )
+        TierContent(tier.step, tier.slots, tier.end, {name: ring.tobytes() for name, ring in tier.series.items()})
         for tier in store.tiers
     ]
 

@@ -53,9 +53,7 @@ class Tier:
 class RingStore:
     """names: of the series"""
 
-    def __init__(
-        self, names: Sequence[str] = tuple(SERIES), tiers: Sequence[tuple[int, int]] = TIERS
-    ) -> None:
+    def __init__(self, names: Sequence[str] = tuple(SERIES), tiers: Sequence[tuple[int, int]] = TIERS) -> None:
         self.tiers = [Tier(step, slots, names) for step, slots in tiers]
 
     def points(self, names: Sequence[str], seconds: int, points: int, now: float) -> Points:

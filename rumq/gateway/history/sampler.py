@@ -35,9 +35,7 @@ class Sampler:
         self._journal = f"{directory}/{sample_journal.NAME}"
         self.store = RingStore()
         self._before: dict[int, tuple[int, Snapshot]] = {}  # by step of the tier, with its slot
-        self._offset = (
-            0.0  # from trio's clock to seconds since 1970: steps of the clock do not tear the history
-        )
+        self._offset = 0.0  # from trio's clock to seconds since 1970: steps of the clock do not tear the history
         self._is_writable = True
 
     async def run(self) -> None:
@@ -91,9 +89,7 @@ class Sampler:
         except FileNotFoundError:
             pass
         except OSError as fault:
-            self._event(
-                "history.unwritten", why=f"cannot be read: {fault.strerror or fault}", path=self._path
-            )
+            self._event("history.unwritten", why=f"cannot be read: {fault.strerror or fault}", path=self._path)
         except history_file.Unreadable as fault:
             aside = f"{self._directory}/{history_file.ASIDE}"
             self.store = RingStore()
@@ -109,16 +105,16 @@ class Sampler:
 
     def _write(self, data: list[history_file.TierContent]) -> None:
         """The whole history; the journal begins anew."""
-        with self._told(self._path):
+        with self._reporting_faults(self._path):
             history_file.write(self._path, data)
             sample_journal.begin(self._journal)
 
     def _add(self, samples: list[sample_journal.Sample]) -> None:
-        with self._told(self._journal):
+        with self._reporting_faults(self._journal):
             sample_journal.add(self._journal, samples)
 
     @contextmanager
-    def _told(self, path: str) -> Iterator[None]:
+    def _reporting_faults(self, path: str) -> Iterator[None]:
         """A fault is an event, once until a write succeeds."""
         try:
             yield

@@ -24,9 +24,7 @@ class Snapshot:
 
     def rate(self, before: Snapshot, key: str) -> float:
         """Per second, of all shards together."""
-        return sum(grown(earlier, later, key) for earlier, later in pairs(before, self)) / (
-            self.at - before.at
-        )
+        return sum(grown(earlier, later, key) for earlier, later in pairs(before, self)) / (self.at - before.at)
 
     def counted_rate(self, before: Snapshot, key: str) -> float:
         """The same of what is counted with the sessions, which many of them make rare: between those counts."""
@@ -60,9 +58,7 @@ def pairs(before: Snapshot, after: Snapshot) -> list[tuple[ShardFigures | None, 
     earlier = {(each.shard, each.incarnation): each for each in before.shards}
     found = [(earlier.get((each.shard, each.incarnation)), each) for each in after.shards]
     seconds = after.at - before.at
-    return [
-        pair for pair in found if pair[0] is not None or pair[1].gauges["uptime_seconds"] <= seconds + 1.0
-    ]
+    return [pair for pair in found if pair[0] is not None or pair[1].gauges["uptime_seconds"] <= seconds + 1.0]
 
 
 def grown(earlier: ShardFigures | None, later: ShardFigures, key: str) -> float:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from rumq.gateway.tokens import Token
+from rumq.gateway.access.tokens import Token
 from rumq.mqtt import packets as p
 from rumq.mqtt.connect import decode_connect, version_of_connect
 from rumq.mqtt.encode import encode

@@ -1,5 +1,6 @@
-"""MQTT clients over WebSocket, each relayed to the broker as its token's user. docs/gateway.md, "MQTT over WebSocket"
+"""MQTT clients over WebSocket, each relayed to the broker as its token's user.
 
+docs/reference/gateway.md, "MQTT over WebSocket"
 Bounded: connections, those that have not logged in, bytes of CONNECT, and the time that a client has to read. Beyond
 the bound of those without a login the oldest of the network with the most goes, so that a newcomer is always heard.
 What a client does not read stays with the broker, which treats it as any slow client."""
@@ -13,11 +14,12 @@ from typing import Any
 import trio
 
 from rumq.auth.quota_holder import holder_of
-from rumq.gateway.admission import Admission, Unauthorized
-from rumq.gateway.broker_socket import header_for, open_broker
-from rumq.gateway.host_names import HostNames
-from rumq.gateway.misuse_reports import is_told
-from rumq.gateway.network_shares import NetworkShares
+from rumq.gateway.access.admission import Admission, Unauthorized
+from rumq.gateway.access.host_names import HostNames
+from rumq.gateway.access.tokens import Token, hash_of
+from rumq.gateway.broker.broker_socket import header_for, open_broker
+from rumq.gateway.http.misuse_reports import is_told
+from rumq.gateway.http.network_shares import NetworkShares
 from rumq.gateway.relay.login import (
     Login,
     LoginRefused,
@@ -29,7 +31,6 @@ from rumq.gateway.relay.login import (
 )
 from rumq.gateway.relay.role_gate import RoleGate
 from rumq.gateway.relay.websocket import NORMAL, POLICY, READ_BYTES, Broken, WebSocket, answer, refused
-from rumq.gateway.tokens import Token, hash_of
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
@@ -157,9 +158,7 @@ class Relays:
             if fault.seconds and self._admission.has_room(host):
                 with self._admission.delayed(host):
                     await trio.sleep(fault.seconds)
-            raise refusal(
-                connect.version, Reason.NOT_AUTHORIZED, "the password is no token that is known"
-            ) from None
+            raise refusal(connect.version, Reason.NOT_AUTHORIZED, "the password is no token that is known") from None
         check_roles(connect, token)
         if self.count >= self._limits.connections_max:
             raise refusal(connect.version, Reason.QUOTA_EXCEEDED, "there are too many MQTT clients here")
@@ -201,7 +200,7 @@ class Relays:
         faults: list[MqttFault] = []
         async with trio.open_nursery() as nursery:
 
-            async def one(direction: Callable[[], Any]) -> None:
+            async def pass_on(direction: Callable[[], Any]) -> None:
                 try:
                     await direction()
                 except MqttFault as fault:
@@ -210,8 +209,8 @@ class Relays:
                     pass  # one of them has left
                 nursery.cancel_scope.cancel()
 
-            nursery.start_soon(one, partial(to_broker, websocket, broker, gate, rest))
-            nursery.start_soon(one, partial(to_client, websocket, broker, gate))
+            nursery.start_soon(pass_on, partial(to_broker, websocket, broker, gate, rest))
+            nursery.start_soon(pass_on, partial(to_client, websocket, broker, gate))
         for fault in faults:
             if words := farewell(connect.version, fault.reason, fault.message):
                 await websocket.send(words)
@@ -245,9 +244,7 @@ async def received(websocket: WebSocket, login: Login) -> p.Connect | None:
     return None
 
 
-async def to_broker(
-    websocket: WebSocket, broker: trio.SocketStream, gate: RoleGate | None, data: bytes
-) -> None:
+async def to_broker(websocket: WebSocket, broker: trio.SocketStream, gate: RoleGate | None, data: bytes) -> None:
     """data: what came behind CONNECT. raises: Broken, MqttFault, OSError"""
     while True:
         if data:

@@ -1,13 +1,13 @@
 """What passes for a token that may not both read and publish, packet by packet. Knows no socket, no clock.
 
-Refusals are those of the broker's rules (docs/security.md): PUBLISH is answered with 0x87, before MQTT 5 with an
+Refusals are those of the broker's rules (docs/guides/security.md): PUBLISH is answered with 0x87, before MQTT 5 with an
 acknowledgement; SUBSCRIBE with 0x87, before MQTT 5 with 0x80. A message for a client that may not read ends it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from rumq.gateway.tokens import Token
+from rumq.gateway.access.tokens import Token
 from rumq.mqtt import packets as p
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
@@ -59,9 +59,7 @@ class RoleGate:
             kind = frame.first_byte >> 4
             if kind == PacketType.PUBLISH and not self._may_read:
                 self._refused("read", "")
-                raise MqttFault(
-                    "the session has subscriptions, and this token may not read", Reason.NOT_AUTHORIZED
-                )
+                raise MqttFault("the session has subscriptions, and this token may not read", Reason.NOT_AUTHORIZED)
             if kind == PacketType.PINGRESP and self._own_pings:
                 self._own_pings -= 1
                 continue
@@ -81,9 +79,7 @@ class RoleGate:
             if packet.packet_id is None:
                 return b""
             made = p.Puback if packet.qos == 1 else p.Pubrec
-            return encode(
-                made(packet.packet_id, Reason.NOT_AUTHORIZED if version == 5 else Reason.SUCCESS), version
-            )
+            return encode(made(packet.packet_id, Reason.NOT_AUTHORIZED if version == 5 else Reason.SUCCESS), version)
         if kind == PacketType.SUBSCRIBE and not self._may_read:
             asked = decode(frame.first_byte, frame.body, version)
             assert isinstance(asked, p.Subscribe)

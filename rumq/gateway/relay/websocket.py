@@ -21,7 +21,7 @@ from wsproto.events import (
 )
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
-from rumq.gateway.host_names import HostNames
+from rumq.gateway.access.host_names import HostNames
 
 USUAL_PORTS = (None, 80, 443)
 SUBPROTOCOLS = ("mqtt", "mqttv3.1")

@@ -73,7 +73,8 @@ def find_properties(
 ) -> int:
     """Positions of the properties of PUBLISH frames in `data`.
 
-    starts, payloads: int64, start of frame i and of its payload; flags: u16 of its row (docs/log-format.md, "Row")
+    starts, payloads: int64, start of frame i and of its payload
+    flags: u16 of its row (docs/reference/log-format.md, "Row")
     found: int64, 8 per frame, output: start and end of content type, response topic, correlation data (-1: none),
     message expiry in seconds, payload format (-1: none)
     counts: int64, output: number of user properties of each frame
@@ -127,10 +128,7 @@ def find_properties(
                     if at + 4 > stop:
                         break
                     out[8 * i + 6] = (
-                        cython.cast(cython.longlong, raw[at]) << 24
-                        | raw[at + 1] << 16
-                        | raw[at + 2] << 8
-                        | raw[at + 3]
+                        cython.cast(cython.longlong, raw[at]) << 24 | raw[at + 1] << 16 | raw[at + 2] << 8 | raw[at + 3]
                     )
                     at += 4
                 elif kind == 3 or kind == 8 or kind == 9:
@@ -162,9 +160,7 @@ def find_properties(
                     total += 1
                     users += 1
                     at = k + 2 + size
-                elif (
-                    kind == 11
-                ):  # a subscription identifier: not of what a client publishes, and of no use here
+                elif kind == 11:  # a subscription identifier: not of what a client publishes, and of no use here
                     while at < stop and raw[at] & 128:
                         at += 1
                     at += 1

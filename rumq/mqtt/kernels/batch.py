@@ -1,4 +1,6 @@
-"""Kernel: the buffers that collect what one turn publishes to one partition. docs/log-format.md, "Row" and "Frame"."""
+"""Kernel: the buffers that collect what one turn publishes to one partition.
+
+docs/reference/log-format.md, "Row" and "Frame"."""
 
 import cython
 

@@ -1,6 +1,6 @@
 """Kernel: the user properties that tell a subscriber where a message stands in the log, and who published it.
 
-docs/replay.md and docs/publishers.md"""
+docs/reference/replay.md and docs/reference/publishers.md"""
 
 from typing import Protocol
 

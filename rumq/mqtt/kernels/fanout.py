@@ -1,5 +1,6 @@
-"""Kernel: turn rows and frames of the log into the bytes that subscribers get. MQTT 5.0, 3.3; docs/log-format.md.
+"""Kernel: turn rows and frames of the log into the bytes that subscribers get.
 
+MQTT 5.0, 3.3; docs/reference/log-format.md.
 `build` makes the bytes of one group of subscribers for one chunk, once; `number` makes one session's own copy
 of them with its packet ids, up to its credit. Which rows are wanted in which form, and the time, are arguments."""
 
@@ -215,9 +216,7 @@ def expiry_at(
     return -1
 
 
-def whole(
-    data: object, rows: object, count: cython.Py_ssize_t, qos: cython.bint, base_lsn: cython.ulonglong
-) -> Blob:
+def whole(data: object, rows: object, count: cython.Py_ssize_t, qos: cython.bint, base_lsn: cython.ulonglong) -> Blob:
     """The blob of a chunk whose frames go out as they are."""
     blob = Blob(data, count, count if qos else 0, None, None, base_lsn, False)
     blob.stored_rows = rows
@@ -462,9 +461,7 @@ def build(
     out = None
     with memoryview(buffer) as view:
         data = bytes(view[:at])
-    blob = Blob(
-        data, n, qos_count, memoryview(starts).cast("I"), memoryview(numbers).cast("I"), base_lsn, dated
-    )
+    blob = Blob(data, n, qos_count, memoryview(starts).cast("I"), memoryview(numbers).cast("I"), base_lsn, dated)
     blob.expired = expired
     blob.too_large = too_large
     return blob, i

@@ -1,9 +1,9 @@
 """Kernel: cut a receive buffer into PUBLISH records and acknowledgements. MQTT 5.0 and 3.1.1, 3.3 to 3.7.
 
-One call per `recv`. It walks whole packets: PUBLISH packets become rows and frames of a `Batch` (docs/log-format.md,
-"Row" and "Frame"); acknowledgements in their short forms change the connection's `Window`; any other packet stops the
-walk and is left to the ordinary decoder. A fault is returned in `Wire`, as a reason code. Every length from the network
-is checked before it is used."""
+One call per `recv`. It walks whole packets: PUBLISH packets become rows and frames of a `Batch`
+(docs/reference/log-format.md, "Row" and "Frame"); acknowledgements in their short forms change the connection's
+`Window`; any other packet stops the walk and is left to the ordinary decoder. A fault is returned in `Wire`, as a
+reason code. Every length from the network is checked before it is used."""
 
 import cython
 
@@ -39,7 +39,7 @@ PARTITION = cython.declare(cython.ulonglong, 0xFFFFFF)
 # In the number of a topic: nothing may be retained there by who uses this table.
 NO_RETAIN_BIT = cython.declare(cython.longlong, 1 << 62)
 NO_RETAIN = 1 << 62
-# Row and chunk flags of docs/log-format.md.
+# Row and chunk flags of docs/reference/log-format.md.
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
 ROW_V5 = cython.declare(cython.uint, 16)
@@ -109,9 +109,7 @@ def copy(
 
 @cython.cfunc
 @cython.inline
-def cut_bytes(
-    data: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, n: cython.Py_ssize_t
-) -> bytes:
+def cut_bytes(data: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, n: cython.Py_ssize_t) -> bytes:
     if n == 0:
         return b""
     if cython.compiled:
@@ -119,9 +117,7 @@ def cut_bytes(
     return bytes(data[at : at + n])
 
 
-def cut(
-    wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cython.Py_ssize_t, topics: object
-) -> int:
+def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cython.Py_ssize_t, topics: object) -> int:
     """Walk whole packets of `data[pos:end]`; returns the position of the first one not taken.
 
     wire:    the connection; its `stop` says why the walk ended, its `acks` grow
@@ -310,9 +306,7 @@ def cut(
                     chunk_flags |= CHUNK_EXPIRY
                 if found.alias_at >= 0:
                     if found.alias == 0 or found.alias > wire.alias_max:
-                        wire.refuse(
-                            0x94, "topic alias %d, the highest allowed is %d" % (found.alias, wire.alias_max)
-                        )
+                        wire.refuse(0x94, "topic alias %d, the highest allowed is %d" % (found.alias, wire.alias_max))
                         break
                     verbatim = False
         key = None
@@ -335,9 +329,7 @@ def cut(
             last_len = last_at = -1
             wire.last_key = None
         elif topic_len == last_len and (
-            same_here(buf, topic_at, last_at, topic_len)
-            if last_at >= 0
-            else same(buf, topic_at, last, topic_len)
+            same_here(buf, topic_at, last_at, topic_len) if last_at >= 0 else same(buf, topic_at, last, topic_len)
         ):
             pass
         elif table is not None:

@@ -81,9 +81,7 @@ class TopicTable:
             return
         size: cython.Py_ssize_t = len(name)
         text: cython.p_char = name
-        key: cython.pointer(cython.const[cython.uchar]) = cython.cast(
-            cython.pointer(cython.const[cython.uchar]), text
-        )
+        key: cython.pointer(cython.const[cython.uchar]) = cython.cast(cython.pointer(cython.const[cython.uchar]), text)
         hashed: cython.uint = self.hash(key, size)
         place: cython.Py_ssize_t = self.at(self.slots, self.mask, hashed, key, size)
         if self.slots[2 * place]:
@@ -145,9 +143,7 @@ class TopicTable:
             raise MemoryError
         # Large pages: else most lookups miss the processor's table of pages, too. Best effort.
         start: cython.size_t = (cython.cast(cython.size_t, slots) + HUGE_PAGE - 1) // HUGE_PAGE * HUGE_PAGE
-        end: cython.size_t = (
-            (cython.cast(cython.size_t, slots) + 32 * (self.mask + 1)) // HUGE_PAGE * HUGE_PAGE
-        )
+        end: cython.size_t = (cython.cast(cython.size_t, slots) + 32 * (self.mask + 1)) // HUGE_PAGE * HUGE_PAGE
         if start < end:
             madvise(cython.cast(cython.p_void, start), end - start, MADV_HUGEPAGE)
         self.old = self.slots
@@ -223,9 +219,7 @@ class TopicTable:
 
     @cython.cfunc
     @cython.exceptval(check=False)
-    def look_ahead(
-        self, name: cython.pointer(cython.const[cython.uchar]), size: cython.Py_ssize_t
-    ) -> cython.bint:
+    def look_ahead(self, name: cython.pointer(cython.const[cython.uchar]), size: cython.Py_ssize_t) -> cython.bint:
         """As `look`, for a name of the packets that `fetch` has just been given: its hash is known."""
         while self.next_ahead < self.ahead and self.ahead_names[self.next_ahead] != name:
             self.next_ahead += 1

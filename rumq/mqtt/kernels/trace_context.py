@@ -1,7 +1,7 @@
 """Kernel: which messages of a batch are traced, and the user property `traceparent` in their frames.
 
-https://www.w3.org/TR/trace-context/, https://w3c.github.io/trace-context-mqtt/; rows and frames: docs/log-format.md.
-No clock here: the time is an argument."""
+https://www.w3.org/TR/trace-context/, https://w3c.github.io/trace-context-mqtt/; rows and frames:
+docs/reference/log-format.md. No clock here: the time is an argument."""
 
 import cython
 

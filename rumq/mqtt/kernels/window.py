@@ -13,7 +13,7 @@ WAITS_PUBREC = cython.declare(cython.int, 2)
 WAITS_PUBCOMP = cython.declare(cython.int, 3)
 
 IDS = cython.declare(cython.ulonglong, 65535)
-PARTITION_MASK = cython.declare(cython.uint, 63)  # of a code, router.slots
+PARTITION_MASK = cython.declare(cython.uint, 63)  # of a code, router.readers.slots
 
 
 @cython.cclass
@@ -122,15 +122,14 @@ class Window:
         for ring, width in ((self.states, 1), (self.lsns, 8), (self.readers, 4)):
             with memoryview(ring) as view:
                 found.append(
-                    bytes(view[begin * width : (begin + tail) * width])
-                    + bytes(view[: (count - tail) * width])
+                    bytes(view[begin * width : (begin + tail) * width]) + bytes(view[: (count - tail) * width])
                 )
         return found[0], found[1], found[2]
 
     def put(self, first: int, states: bytes, lsns: bytes, codes: bytes) -> None:
         """Take messages as `slots` gave them, from number `first` on; what is between is done.
 
-        A window that is made again from what was noted of another (docs/durability.md)."""
+        A window that is made again from what was noted of another (docs/explanation/durability.md)."""
         stop = first + len(states)
         if self.head == self.next:
             self.head = self.next = first

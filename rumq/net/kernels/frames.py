@@ -137,9 +137,7 @@ class Incoming:
         return out
 
     @cython.cfunc
-    def _header(
-        self, data: cython.uchar[::1], pos: cython.Py_ssize_t, end: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
+    def _header(self, data: cython.uchar[::1], pos: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Take what there is of a frame's header; returns where it ends."""
         needed: cython.Py_ssize_t = self._needed()
         while pos < end:
@@ -202,9 +200,7 @@ class Incoming:
                 self._fail(1002, "a WebSocket frame whose length is written in a wrong way")
                 return
         if length > self.frame_bytes_max:
-            self._fail(
-                1009, "a WebSocket frame of %d bytes, the limit is %d" % (length, self.frame_bytes_max)
-            )
+            self._fail(1009, "a WebSocket frame of %d bytes, the limit is %d" % (length, self.frame_bytes_max))
             return
         self.opcode = self.head[0] & 15
         self.is_final = self.head[0] & 0x80 != 0

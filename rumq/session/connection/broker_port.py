@@ -1,4 +1,4 @@
-"""What the protocol of one connection needs of the broker: a shard implements it."""
+"""What the protocol of one connection needs of the broker, by what it does: a shard implements it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.reasons import Reason
-from rumq.session.connection.clock import Clock
-from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.connection.pending_acks import AckBroker
-from rumq.session.connection.transport import ConnectionHandler, Transport
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.flow_control.limits import Limits
-from rumq.session.state.drop_counters import DropCounters
+from rumq.session.flow_control.listener_policy import ListenerPolicy
+from rumq.session.ports.clock import Clock
+from rumq.session.ports.transport import ConnectionHandler, Transport
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
@@ -90,37 +89,8 @@ class UndecidedMessages(Protocol):
         """Have a connection wait for all missing shards, and `call` then."""
 
 
-class BrokerPort(AckBroker, Protocol):
-    """Time, numbers and places; every call returns at once.
-
-    topics: topic -> partition << 32 | topic id, of every topic known here
-    batches: what this turn published, one a partition
-    commands: what the router is told at the end of the turn
-    journal_bit: which bit of `Wire.ack_parts` stands for the session journal
-    """
-
-    limits: Limits
-    registry: Registry
-    drop_counters: DropCounters
-    shard_totals: ShardTotals
-    batches: list[Batch]
-    topics: TopicTable
-    keep_alive_monitor: KeepAliveMonitor
-    journal_bit: int
-
-    @property
-    def clock(self) -> Clock: ...
-
-    @property
-    def commands(self) -> CommandQueue: ...
-
-    @property
-    def backpressure(self) -> Backpressure: ...
-
-    @property
-    def undecided(self) -> UndecidedMessages: ...
-
-    # Before CONNACK
+class LoginPort(Protocol):
+    """What a client asks for before CONNACK: `rumq.shards.clients.logins`."""
 
     def may_buffer(self, client: ClientInfo, size: int) -> bool:
         """Whether so many bytes of a client that has not logged in may be buffered; else its connection is closed."""
@@ -131,9 +101,7 @@ class BrokerPort(AckBroker, Protocol):
     def hand_over(self, client: ClientInfo, client_id: str, data: bytes) -> bool:
         """Whether the client's session lives in another shard; then its connection is on its way there."""
 
-    def check(
-        self, client: ClientInfo, work: Work, done: Callable[[Any, BaseException | None], None]
-    ) -> bool:
+    def check(self, client: ClientInfo, work: Work, done: Callable[[Any, BaseException | None], None]) -> bool:
         """Run `work` on a thread, then `done(result, fault)` on the loop. False: too many clients wait."""
 
     def delay_refusal(self, client: ClientInfo, answer: Callable[[], None]) -> None:
@@ -151,7 +119,21 @@ class BrokerPort(AckBroker, Protocol):
     def logged_in(self, client: ClientInfo) -> None:
         """The client no longer counts as one that has not logged in."""
 
-    # Requests
+
+class PublishPort(Protocol):
+    """What a client publishes by: `rumq.shards.write_path.publish_gate`.
+
+    topics: topic -> partition << 32 | topic id, of every topic known here
+    batches: what this turn published, one a partition"""
+
+    topics: TopicTable
+    batches: list[Batch]
+
+    @property
+    def backpressure(self) -> Backpressure: ...
+
+    @property
+    def undecided(self) -> UndecidedMessages: ...
 
     def add_topic(self, name: bytes) -> bool:
         """Give a checked topic name its partition and number; False if there is no room for another topic."""
@@ -182,19 +164,24 @@ class BrokerPort(AckBroker, Protocol):
     def publisher_number(self, partition: int, client_id: str) -> int:
         """The number of a publisher in a partition, never 0."""
 
-    def confirm(
-        self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool = False
-    ) -> bool:
+    def pause_publisher(self, client: ClientInfo, bulk: bool) -> None:
+        """Read nothing from the client until the partitions it publishes to have caught up."""
+
+
+class DeliveryPort(Protocol):
+    """What a client receives by: its subscriptions and its readers. `rumq.shards.clients.client_delivery`
+
+    commands: what the router is told at the end of the turn"""
+
+    @property
+    def commands(self) -> CommandQueue: ...
+
+    def confirm(self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool = False) -> bool:
         """Whether what these filters, (as written, plain), match will come from every shard; else `then` is called
         when it does. publishers: and it is known who publishes"""
 
     def settle(self) -> None:
         """Put what was published so far before the commands that come now."""
-
-    def pause_publisher(self, client: ClientInfo, bulk: bool) -> None:
-        """Read nothing from the client until the partitions it publishes to have caught up."""
-
-    # Deliveries
 
     def refresh(self, handler: ConnectionHandler) -> None:
         """Have the client's readers go on at the end of the turn: there is room or credit again."""
@@ -205,6 +192,27 @@ class BrokerPort(AckBroker, Protocol):
     def send_again(self, client: Redelivering) -> None:
         """Read the client's `unsent` messages from the log and send them with DUP, as far as its receive maximum
         goes; after the last one attach its readers."""
+
+
+class BrokerPort(AckBroker, Protocol):
+    """Time, the shard's records of its clients, and the ports; every call returns at once."""
+
+    limits: Limits
+    registry: Registry
+    shard_totals: ShardTotals
+    keep_alive_monitor: KeepAliveMonitor
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def logins(self) -> LoginPort: ...
+
+    @property
+    def publishing(self) -> PublishPort: ...
+
+    @property
+    def delivery(self) -> DeliveryPort: ...
 
     # Calls later, faults, events
 

@@ -1,6 +1,7 @@
 """What is known of one client while it is connected: plain values, set by the modules of the protocol.
 
 Those modules take a `Client`, and a `Responder` where they answer or make the client wait."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.kernels.topics import TopicTable
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.connection.broker_port import BrokerPort
-from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
 from rumq.session.connection.packet_order import State
 from rumq.session.connection.pending_acks import PendingAcks
-from rumq.session.connection.transport import ConnectionHandler, Transport
+from rumq.session.flow_control.listener_policy import OPEN, ListenerPolicy
+from rumq.session.ports.transport import ConnectionHandler, Transport
 from rumq.session.state.session import Session
 
 TopicNumbers = TopicTable | dict[bytes, int]
@@ -51,7 +52,7 @@ class Client:
         self.identity: Identity | None = None  # once it is authenticated
         self.expires_at: float | None = None  # monotonic seconds: the identity is valid until then
         self.permit: Permit | None = None  # None: everything
-        self.topics: TopicNumbers = broker.topics
+        self.topics: TopicNumbers = broker.publishing.topics
         self.refusals = 0  # how often it tried what it may not
         self.session: Session | None = None
         self.wire: Wire | None = None

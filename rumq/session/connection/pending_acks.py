@@ -2,10 +2,11 @@
 
 Nothing is acknowledged before its promise holds: PUBACK and PUBREC wait for the partition of their message; what
 promises session state (CONNACK, SUBACK, PUBREL, PUBCOMP) of a durable session waits for the session journal. Messages
-that must not overtake an acknowledgement wait with it. MQTT 5.0, 4.3 and 4.6; docs/durability.md.
+that must not overtake an acknowledgement wait with it. MQTT 5.0, 4.3 and 4.6; docs/explanation/durability.md.
 
 A promise names its parts as bits: bit p is partition p, the bit behind the last partition is the session journal.
 What a client promises in one step leaves together. `PendingAcks` is of one connection, `AckTracker` of a shard."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -16,16 +17,14 @@ from typing import Protocol
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.reasons import Reason
-from rumq.session.connection.clock import Clock
-from rumq.session.connection.transport import Outbox
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.journal.recorder import JournalRecorder
+from rumq.session.ports.clock import Clock
+from rumq.session.ports.transport import Outbox
 from rumq.session.state.histogram import Histogram
 from rumq.session.state.session import Session, SessionConnection
 
-AWAITED_SECONDS = (
-    10.0  # after the last acknowledgement that waited for a partition, it still counts as awaited
-)
+AWAITED_SECONDS = 10.0  # after the last acknowledgement that waited for a partition, it still counts as awaited
 
 
 class CommitProgress(Protocol):
@@ -44,10 +43,11 @@ class WaitingDeliveries(Protocol):
         """None has to go out first any more."""
 
 
-class AckBroker(Protocol):
-    """The part of `BrokerPort` that acknowledgements need."""
+class AckPort(Protocol):
+    """Where acknowledgements wait: `AckTracker`. journal_bit: of `Wire.ack_parts`, stands for the session journal"""
 
-    journal: JournalRecorder
+    @property
+    def journal_bit(self) -> int: ...
 
     def promise(self, client: PendingAcks, parts: int = 0) -> None:
         """Send the acknowledgements in the wire, as they are at the end of this step, once what they promise is true.
@@ -56,6 +56,15 @@ class AckBroker(Protocol):
 
     def promise_messages(self, client: PendingAcks, data: bytes | bytearray | memoryview) -> None:
         """Keep messages on their way to the client until the journal entries about them are written."""
+
+
+class AckBroker(Protocol):
+    """The part of `BrokerPort` that acknowledgements need."""
+
+    journal: JournalRecorder
+
+    @property
+    def acks(self) -> AckPort: ...
 
 
 class Traced(Protocol):
@@ -115,7 +124,7 @@ class PendingAcks:
             self.raised = True
             if self.flow is not None:
                 self.flow.waits = True
-        self._broker.promise(self, wire.durable_bit)
+        self._broker.acks.promise(self, wire.durable_bit)
 
     def trace(self, message: Traced) -> None:
         """Tell a message of this step when its acknowledgement goes out."""
@@ -133,7 +142,7 @@ class PendingAcks:
         self._broker.journal.sent(self.session, code, first, states, lsns)
         if 2 in states and self.flow is not None:
             self.flow.waits = True
-            self._broker.promise_messages(self, data)
+            self._broker.acks.promise_messages(self, data)
         else:
             self.transport.write(data)
 
@@ -184,9 +193,7 @@ class AckTracker:
     promised: connections with acknowledgements that begin to wait when this step ends
     waits: of acknowledgements of published messages, from the turn that read them to the one that sends them"""
 
-    def __init__(
-        self, sources: Sequence[CommitProgress], flush_journal: Callable[[int], None], clock: Clock
-    ) -> None:
+    def __init__(self, sources: Sequence[CommitProgress], flush_journal: Callable[[int], None], clock: Clock) -> None:
         """sources: of the partitions by index, and of the session journal
 
         flush_journal: appends this turn's entries, at a time in µs"""
@@ -210,6 +217,10 @@ class AckTracker:
     def promise_messages(self, client: PendingAcks, data: bytes | bytearray | memoryview) -> None:
         """Send messages once the journal has the entries about them; no later message may overtake them."""
         self._messages.append(PendingAck(client, data, 0, 1, True))
+
+    @property
+    def journal_bit(self) -> int:
+        return 1 << self._journal_index
 
     def is_awaited(self, index: int) -> bool:
         """Whether acknowledgements wait for a partition, or did a moment ago."""

@@ -2,9 +2,9 @@ import cython
 
 from commitlog.chunk cimport Chunk
 from router.effects cimport ChunkRows
-from router.reader cimport Reader
+from router.readers.reader cimport Reader
 from rumq.mqtt.kernels.fanout cimport Blob
-from rumq.session.connection.transport cimport Outbox
+from rumq.session.ports.transport cimport Outbox
 
 
 cdef class DeliveryWindow:

@@ -2,6 +2,7 @@
 
 The log is the queue: messages that fit into neither outbox nor window are not stored here. `Blocked` reports the lsn to
 go on from, and they are read again when there is room."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from typing import Any, Protocol
 
 from router.commands import Blocked, CommandQueue
 from router.effects import ChunkRows, Deliver
-from router.reader import Reader
-from router.slots import PARTITION_BITS, RETAINED_CODE
+from router.readers.reader import Reader
+from router.readers.slots import PARTITION_BITS, RETAINED_CODE
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.window import Window
-from rumq.session.connection.transport import Outbox
 from rumq.session.flow_control.replay_throttle import ReplayThrottle
+from rumq.session.ports.transport import Outbox
 
 PIECE_BYTES = 1 << 16  # copied at a time of a blob that gets packet ids
 
@@ -108,9 +109,7 @@ class DeliveryWindow:
         if not blob.qos_count:
             data: Any = blob.data if first == 0 and count == blob.count else blob.part(first, count)
             # A share's part is not cut back: the share would not know where it ends.
-            owner = (
-                (self, reader, partition, blob, first, count, effect.stop) if reader.share is None else None
-            )
+            owner = (self, reader, partition, blob, first, count, effect.stop) if reader.share is None else None
             self.outbox.write(data, owner)
             self.delivered += count - first
             if self.meter is not None:

@@ -37,9 +37,7 @@ class Bucket:
         self._since = now
         wait = 0.0
         if rate.messages:
-            self._messages = (
-                min(rate.messages * BURST_SECONDS, self._messages + passed * rate.messages) - messages
-            )
+            self._messages = min(rate.messages * BURST_SECONDS, self._messages + passed * rate.messages) - messages
             wait = max(wait, -self._messages / rate.messages)
         if rate.bytes:
             self._bytes = min(rate.bytes * BURST_SECONDS, self._bytes + passed * rate.bytes) - size

@@ -1,6 +1,7 @@
 """Between CONNECT and CONNACK: find out who the client is, which may take a thread or several AUTH packets.
 
 MQTT 5.0, 3.15 and 4.12. Methods are in `rumq.auth`."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from rumq.auth.authenticator import outcome
+from rumq.auth.credentials.authenticator import outcome
 from rumq.auth.errors import SERVER_BUSY, SERVER_UNAVAILABLE, Busy, Denied
 from rumq.auth.identity import Challenge, Credentials, Identity, Steps, Work
 from rumq.mqtt import packets as p
@@ -42,7 +43,7 @@ class Authentication:
 
     def __init__(
         self, responder: ConnectResponder, connect: p.Connect, authenticated: Callable[[Identity, Properties], None]
-    ) -> None:  # fmt: skip
+    ) -> None:
         """authenticated: takes who the client is, and what CONNACK says of enhanced authentication"""
         shown = credentials_of(responder.client, connect)
         self._responder = responder
@@ -61,11 +62,11 @@ class Authentication:
             return
         if isinstance(step, Work):
             self._wait()
-            if not client.broker.check(client, step, self._verified):
+            if not client.broker.logins.check(client, step, self._verified):
                 self._refuse(Denied(SERVER_BUSY, "too many clients wait to be checked"))
         elif isinstance(step, Challenge):
             self.state = State.CHALLENGED
-            client.broker.set_waiting(client, False)
+            client.broker.logins.set_waiting(client, False)
             self._responder.send(p.Auth(Reason.CONTINUE_AUTHENTICATION, self._properties(step.data)))
         else:
             assert isinstance(step, Identity)
@@ -116,7 +117,7 @@ class Authentication:
         """Read nothing: the client waits for the broker."""
         client = self._responder.client
         client.transport.pause_reading()
-        client.broker.set_waiting(client, True)
+        client.broker.logins.set_waiting(client, True)
 
     def _refuse(self, denied: Denied) -> None:
         client, reason = self._responder.client, Reason(denied.reason)
@@ -125,6 +126,6 @@ class Authentication:
         answer = partial(self._responder.refuse_privately, MqttFault(denied.why, reason))
         if denied.guess:
             self._wait()
-            client.broker.delay_refusal(client, partial(run_confined, self._responder, answer))
+            client.broker.logins.delay_refusal(client, partial(run_confined, self._responder, answer))
         else:
             answer()

@@ -1,4 +1,5 @@
 """CONNECT: under which conditions a client comes in, and with which session. MQTT 5.0, 3.1 and 3.2; 3.1.1 likewise."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     told_of_method: what CONNACK says of enhanced authentication"""
     broker, policy = client.broker, client.policy
     client.identity = identity
-    client_id = client.claimed_client_id or broker.assigned_client_id(policy.assigned_prefix)
+    client_id = client.claimed_client_id or broker.logins.assigned_client_id(policy.assigned_prefix)
     expiry, told = expiry_of(connect, client.limits)
     owner = admit(client, client_id, expiry)
     replaying = policy.quotas.replaying.buckets(identity.quota_holder, broker.clock.monotonic)
@@ -64,14 +65,12 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     broker.shard_totals.connections += 1
     watch_expiry(connected)
     authorization.recheck_subscriptions(client)
-    broker.logged_in(client)
+    broker.logins.logged_in(client)
     if client.authentication_method is not None:
         connected.reauthentication = Reauthentication(connected)
     if replaying:
-        refresh = partial(broker.refresh, connected)
-        connected.flow.meter = ReplayThrottle(
-            replaying, lambda: broker.clock.monotonic, broker.later, refresh
-        )
+        refresh = partial(broker.delivery.refresh, connected)
+        connected.flow.meter = ReplayThrottle(replaying, lambda: broker.clock.monotonic, broker.later, refresh)
     answer(connected, p.Connack(present, Reason.SUCCESS, properties))
     if client.closed:
         return connected
@@ -103,11 +102,11 @@ def admit(client: Client, client_id: str, expiry_seconds: int) -> Owner:
         raise MqttFault("the client id is the user name here, and it has none", Reason.NOT_AUTHORIZED)
     if identity.client_id is not None and client_id != identity.client_id:
         raise MqttFault(f"it may come as {identity.client_id!r} alone", Reason.NOT_AUTHORIZED)
-    if (refusal := broker.login_refusal(client, client_id, identity.user)) is not None:
+    if (refusal := broker.logins.login_refusal(client, client_id, identity.user)) is not None:
         raise refusal
     owner = owner_of(identity, policy.mount_point)
     old = broker.registry.find(client_id, owner)
-    if (old is None or old.link is None) and not broker.has_room(client):
+    if (old is None or old.link is None) and not broker.logins.has_room(client):
         raise MqttFault("as many clients as may be connected are", Reason.QUOTA_EXCEEDED)
     if expiry_seconds and (old is None or old.holder is None):
         holder = holder_of(identity.user, client.address)
@@ -145,9 +144,7 @@ def open_session(
 def wire_of(client: Client, session: Session) -> Wire:
     """What the kernel is to remember of the connection."""
     limits = client.limits
-    wire = Wire(
-        client.version == 5, limits.packet_bytes_max, limits.receive_maximum, limits.topic_alias_maximum
-    )
+    wire = Wire(client.version == 5, limits.packet_bytes_max, limits.receive_maximum, limits.topic_alias_maximum)
     wire.others = 1  # CONNECT
     wire.qos_max = limits.maximum_qos
     wire.retain_available = limits.retain_available
@@ -156,8 +153,8 @@ def wire_of(client: Client, session: Session) -> Wire:
     wire.session_tag = tag_of(session.number)
     wire.unacknowledged = len(open_tags(wire)) if wire.qos2_open is not None else 0
     if session.durable:
-        wire.durable_bit = client.broker.journal_bit
-    wire.undecided = client.broker.undecided.concerns(session)
+        wire.durable_bit = client.broker.acks.journal_bit
+    wire.undecided = client.broker.publishing.undecided.concerns(session)
     return wire
 
 
@@ -208,13 +205,9 @@ def check(client: Client, connect: p.Connect) -> None:
             f"a client id of more than {limits.client_id_bytes_max} bytes", Reason.CLIENT_IDENTIFIER_NOT_VALID
         )
     if client_id and policy.client_id_prefixes and not client_id.startswith(policy.client_id_prefixes):
-        raise MqttFault(
-            "a client id that begins with none of the prefixes allowed here", Reason.NOT_AUTHORIZED
-        )
+        raise MqttFault("a client id that begins with none of the prefixes allowed here", Reason.NOT_AUTHORIZED)
     if connect.will is not None:
-        check_topic_name(
-            connect.will.topic, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max
-        )
+        check_topic_name(connect.will.topic, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
         if connect.will.qos > limits.maximum_qos:
             raise MqttFault(f"a will of QoS {connect.will.qos}", Reason.QOS_NOT_SUPPORTED)
         if connect.will.retain and not limits.retain_available:

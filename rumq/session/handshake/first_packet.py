@@ -1,4 +1,5 @@
 """Packets before CONNACK, from bytes: CONNECT, and AUTH while it is asked for. MQTT 5.0, 3.1 and 4.12."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def read_body(client: Client, data: bytearray, pos: int, end: int, name: str) ->
         # It is told in the words of its version, which stands at the beginning.
         client.version = client.version or version_of(bytes(data[pos + head : pos + head + VERSION_BYTES]))
         raise MqttFault(f"a {name} of {head + size} bytes, the limit is {limit}", Reason.PACKET_TOO_LARGE)
-    if not client.broker.may_buffer(client, end - pos):
+    if not client.broker.logins.may_buffer(client, end - pos):
         raise MqttFault("too much is kept of clients that have not logged in", Reason.SERVER_BUSY)
     return (bytes(data[pos + head : stop]), stop) if found is not None and stop <= end else (None, pos)
 

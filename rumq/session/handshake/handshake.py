@@ -1,6 +1,7 @@
 """One connection from its first byte to CONNACK: CONNECT, then authentication. MQTT 5.0, 3.1, 3.2 and 4.12.
 
 Then a `Connected` takes its place. Until then nothing is taken but what the client was asked for."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import BrokerPort
 from rumq.session.connection.client_state import Client
-from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
 from rumq.session.connection.packet_order import State
-from rumq.session.connection.transport import Transport
+from rumq.session.flow_control.listener_policy import OPEN, ListenerPolicy
 from rumq.session.handshake import connect as connecting
 from rumq.session.handshake.authentication import Authentication
 from rumq.session.handshake.first_packet import read_connect, read_packet
+from rumq.session.ports.transport import Transport
 from rumq.session.protocol.connected import Connected
 from rumq.session.protocol.reason_strings import allowed_reason, explained
 from rumq.session.state.deadlines import Deadline
@@ -76,7 +77,7 @@ class Handshake:
         if connect is None:
             return pos
         client.claimed_client_id = client.policy.client_id_of(connect, client.certificate)
-        if client.claimed_client_id and self.broker.hand_over(
+        if client.claimed_client_id and self.broker.logins.hand_over(
             client, client.claimed_client_id, bytes(data[pos:end])
         ):
             self.broker.keep_alive_monitor.cancel(self)
@@ -123,11 +124,7 @@ class Handshake:
             return
         self.broker.event("client.refused", client, reason=int(fault.reason), why=fault.message)
         if client.version == 5:
-            told = (
-                Properties(server_reference=fault.server_reference)
-                if fault.server_reference
-                else Properties()
-            )
+            told = Properties(server_reference=fault.server_reference) if fault.server_reference else Properties()
             refusal = p.Connack(False, allowed_reason(PacketType.CONNACK, fault.reason), told)
             if not client.packet_bytes_max or len(encode(refusal, 5)) <= client.packet_bytes_max:
                 self.transport.write(explained(client, refusal, why))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rumq.auth.authenticator import outcome
+from rumq.auth.credentials.authenticator import outcome
 from rumq.auth.errors import SERVER_BUSY, Busy, Denied
 from rumq.auth.identity import Challenge, Credentials, Identity, Steps, Work
 from rumq.mqtt import packets as p
@@ -24,9 +24,7 @@ def watch_expiry(connected: Connected) -> None:
     assert client.identity is not None
     client.expires_at = None
     if client.identity.expires_us is not None:
-        client.expires_at = (
-            broker.clock.monotonic + (client.identity.expires_us - broker.clock.now_us) / 1_000_000
-        )
+        client.expires_at = broker.clock.monotonic + (client.identity.expires_us - broker.clock.now_us) / 1_000_000
         check_at = min(client.expires_at, broker.clock.monotonic + EXPIRY_CHECK_SECONDS)
         broker.keep_alive_monitor.add(connected, check_at)
 
@@ -71,7 +69,7 @@ class Reauthentication:
         try:
             step = outcome(steps, answer)
             if isinstance(step, Work):
-                if not client.broker.check(client, step, self._verified):
+                if not client.broker.logins.check(client, step, self._verified):
                     raise Denied(SERVER_BUSY, "too many clients wait to be checked")
             elif isinstance(step, Challenge):
                 self.state = State.RECHALLENGED

@@ -1,1 +1,3 @@
-"""The session journal's entries: recorded while the broker runs, replayed at a start. docs/session-journal.md."""
+"""The session journal's entries: recorded while the broker runs, replayed at a start.
+
+docs/reference/session-journal.md."""

@@ -1,10 +1,10 @@
-"""The entries of the session journal, which are its on-disk format. docs/session-journal.md.
+"""The entries of the session journal, which are its on-disk format. docs/reference/session-journal.md.
 
 A record of the journal is a MessagePack list of entries. Each is an array that begins with its tag; fields are only
 ever added at the end, with a default.
 
 number: of the session, assigned by the journal. Vectors have one element per partition, in the order of the last
-`Layout`. Codes are those of `router.slots`."""
+`Layout`. Codes are those of `router.readers.slots`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Ended(Entry, frozen=True, tag="ended"):
 
 
 class Subscribed(Entry, frozen=True, tag="subscribed"):
-    """kind: "main", "late", "replay" or "share" (router.subscriber); asked: the filter as the client wrote it
+    """kind: "main", "late", "replay" or "share" (router.readers.subscriber); asked: the filter as the client wrote it
 
     cursors: the next lsn of each partition, of the reader or of the whole share; start: of a replay that has no
     cursors yet"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.reader import Reader
+from router.readers.reader import Reader
 from rumq.session.journal import entries as e
 from rumq.session.state.session import Session
 
@@ -13,8 +13,7 @@ def cursors_of(reader: Reader, watermarks: Watermarks) -> list[int]:
     """The next lsn of each partition for the reader."""
     committed_only = reader.group.wants.committed_only
     return [
-        at[committed_only] if reader.is_live(index) else reader.cursors[index]
-        for index, at in enumerate(watermarks)
+        at[committed_only] if reader.is_live(index) else reader.cursors[index] for index, at in enumerate(watermarks)
     ]
 
 

@@ -1,9 +1,10 @@
 """Journal entries of one turn about durable sessions, in the order in which they became true.
 
 A session that outlives its connection must outlive the broker too. CONNACK, SUBACK, PUBREL and PUBCOMP wait until the
-entries behind them are written; all other entries are written soon after. docs/session-journal.md.
+entries behind them are written; all other entries are written soon after. docs/reference/session-journal.md.
 
 `rumq.shards.recovery.journal_writer` drains the entries and writes them."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ UNKNOWN_TAG, NO_SESSION_TAG = 0, 65_535
 
 
 def tag_of(number: int) -> int:
-    """The session tag of inbound QoS 2 messages in the log. docs/log-format.md, "Aux"."""
+    """The session tag of inbound QoS 2 messages in the log. docs/reference/log-format.md, "Aux"."""
     return number % 65_534 + 1 if number else NO_SESSION_TAG
 
 
@@ -117,9 +118,7 @@ class JournalRecorder:
         if session.durable:
             self.entries.append(e.ReplayStarted(session.number, reader, list(cursors)))
 
-    def shared(
-        self, asked: str, cursors: list[int], returned: list[tuple[int, int, int]] | None = None
-    ) -> None:
+    def shared(self, asked: str, cursors: list[int], returned: list[tuple[int, int, int]] | None = None) -> None:
         """A shared subscription has got a member in another shard."""
         self.entries.append(e.Shared(asked, list(cursors), returned or []))
 
@@ -158,9 +157,7 @@ class JournalRecorder:
 
 def opened_entry(session: Session, *, fresh: bool) -> e.Opened:
     mount, user = (None, None) if session.owner is None else (session.owner.mount, session.owner.user)
-    return e.Opened(
-        session.number, session.client_id, session.version, session.expiry_seconds, fresh, mount, user
-    )
+    return e.Opened(session.number, session.client_id, session.version, session.expiry_seconds, fresh, mount, user)
 
 
 def left_entry(session: Session, watermarks: Watermarks, now_us: int, *, moving_seconds: int = 0) -> e.Left:

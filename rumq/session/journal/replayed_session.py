@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from router.slots import partition_of
+from router.readers.slots import partition_of
 from rumq.mqtt.kernels.window import Window
 from rumq.session.journal import entries as e
 from rumq.session.journal.recorder import REFUSED

@@ -1,5 +1,5 @@
 """The state that the journal's entries add up to: sessions, shares, retained messages, standing orders.
-docs/session-journal.md.
+docs/reference/session-journal.md.
 
 `ReplayedState.apply(entries)` in the order of the records; plain data afterwards. Entries about an unknown session are
 skipped: the snapshot that was being written when they were has that session later."""
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from router.slots import RETAINED_CODE, partition_of, reader_of
+from router.readers.slots import RETAINED_CODE, partition_of, reader_of
 from rumq.mqtt.kernels.window import Window
 from rumq.session.journal import entries as e
 from rumq.session.journal.recorder import UNKNOWN_TAG, tag_of
@@ -161,9 +161,7 @@ class ReplayedState:
         lsns = memoryview(entry.lsns).cast("Q")
         if session.window is None:
             session.window = Window(len(lsns))
-        session.window.put(
-            entry.first, entry.states, entry.lsns, entry.code.to_bytes(4, "little") * len(lsns)
-        )
+        session.window.put(entry.first, entry.states, entry.lsns, entry.code.to_bytes(4, "little") * len(lsns))
         if entry.code & RETAINED_CODE:
             return
         reader, partition = reader_of(entry.code), partition_of(entry.code)
@@ -186,10 +184,7 @@ class ReplayedState:
         self.layout = partitions
 
         def moved(vector: list[int]) -> list[int]:
-            return [
-                fresh[new] if was is None or was >= len(vector) else vector[was]
-                for new, was in enumerate(origin)
-            ]
+            return [fresh[new] if was is None or was >= len(vector) else vector[was] for new, was in enumerate(origin)]
 
         for session in self.sessions.values():
             session.remap(moved, new_index)
@@ -201,9 +196,7 @@ class ReplayedState:
             if message.partition not in new_index:
                 del self.retained[topic]
             else:
-                self.retained[topic] = msgspec.structs.replace(
-                    message, partition=new_index[message.partition]
-                )
+                self.retained[topic] = msgspec.structs.replace(message, partition=new_index[message.partition])
         self.retained_from = moved(self.retained_from) if self.retained_from else []
         self.tags_from = moved(self.tags_from) if self.tags_from else []
         self.seen = moved(self.seen) if self.seen else []

@@ -28,14 +28,12 @@ def continue_client(client: Client, moved: MovedClient) -> Connected:
     client.authentication_method, client.certificate = moved.authentication_method, moved.certificate
     client.identity = identity
     client.connected_at = broker.clock.monotonic - moved.connected_seconds
-    if (refusal := broker.login_refusal(client, moved.client_id, identity.user)) is not None:
+    if (refusal := broker.logins.login_refusal(client, moved.client_id, identity.user)) is not None:
         raise refusal
-    if not broker.has_room(client):
+    if not broker.logins.has_room(client):
         raise MqttFault("as many clients as may be connected are", Reason.QUOTA_EXCEEDED)
     shape = shape_for(moved)
-    session = broker.registry.maybe_rejoin(
-        moved.client_id, moved.owner, moved.number, shape, moved.alias_out > 0
-    )
+    session = broker.registry.maybe_rejoin(moved.client_id, moved.owner, moved.number, shape, moved.alias_out > 0)
     if session is None:
         raise MqttFault("its session has another connection, or has ended", Reason.SESSION_TAKEN_OVER)
     if not policy.quotas.enter(identity.quota_holder):
@@ -54,17 +52,15 @@ def continue_client(client: Client, moved: MovedClient) -> Connected:
     connected.buckets = policy.quotas.sending.buckets(identity.quota_holder, broker.clock.monotonic)
     watch_expiry(connected)
     authorization.recheck_subscriptions(client)
-    broker.logged_in(client)
+    broker.logins.logged_in(client)
     if client.authentication_method is not None:
         connected.reauthentication = Reauthentication(connected)
     if replaying:
-        refresh = partial(broker.refresh, connected)
-        connected.flow.meter = ReplayThrottle(
-            replaying, lambda: broker.clock.monotonic, broker.later, refresh
-        )
+        refresh = partial(broker.delivery.refresh, connected)
+        connected.flow.meter = ReplayThrottle(replaying, lambda: broker.clock.monotonic, broker.later, refresh)
     if moved.unsent:
         connected.transport.write(moved.unsent)
     if client.keep_alive:
         broker.keep_alive_monitor.add(connected, broker.clock.monotonic + 1.5 * client.keep_alive)
-    broker.commands.put(Attach(session.subscriber, connected.flow))
+    broker.delivery.commands.put(Attach(session.subscriber, connected.flow))
     return connected

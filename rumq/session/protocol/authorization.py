@@ -1,4 +1,4 @@
-"""What a client may do, applied to what it does. docs/security.md, "Authorization"; `rumq.auth.permit` decides.
+"""What a client may do, applied to what it does. docs/guides/security.md, "Authorization"; `rumq.auth.permit` decides.
 
 Publishing to a topic that was allowed before costs nothing here: the kernel finds it in the client's own table of
 topics, which has only such ones. Receiving is decided once for each new topic, by the router.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 
 from router import commands as c
-from router.subscription import Permit as ReceivePermit
+from router.readers.subscription import Permit as ReceivePermit
 from rumq.auth.permit import Permit
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import TopicFilterInvalid
@@ -47,7 +47,7 @@ def find_permit(client: Client, client_id: str) -> None:
     rules = client.policy.rules
     assert client.identity is not None
     client.permit = None if rules is None else rules.permit(client.identity, client_id)
-    client.topics = client.broker.topics if client.permit is None else topics_of(client.permit)
+    client.topics = client.broker.publishing.topics if client.permit is None else topics_of(client.permit)
     if client.wire is not None:
         client.wire.forget_topics()
 
@@ -80,8 +80,8 @@ def restrict_subscriptions(client: Client) -> None:
         except Forbidden:  # of a shared subscription: its messages are for the others
             session.asked.discard(asked)
             client.broker.journal.unsubscribed(session, asked)
-            client.broker.commands.put(c.Unsubscribe(session.subscriber, asked))
-    client.broker.commands.put(c.Permits(session.subscriber, permits))
+            client.broker.delivery.commands.put(c.Unsubscribe(session.subscriber, asked))
+    client.broker.delivery.commands.put(c.Permits(session.subscriber, permits))
 
 
 def receive_permit(
@@ -135,7 +135,7 @@ def topics_of(permit: Permit) -> TopicNumbers:
 
 def allow_topic(client: Client, name: bytes, topic: str) -> None:
     """Messages to a topic are taken from now on: the client's own table has it. name: of a topic that has a number"""
-    permit, known = client.permit, client.broker.topics
+    permit, known = client.permit, client.broker.publishing.topics
     assert permit is not None
     allowed = topics_of(permit)
     if isinstance(allowed, dict) and len(allowed) >= SMALL_MAX:
@@ -149,9 +149,7 @@ def allow_topic(client: Client, name: bytes, topic: str) -> None:
 
 def may_publish(client: Client, packet: p.Publish, topic: str) -> bool:
     permit = client.permit
-    return permit is None or (
-        permit.may("publish", topic) and not (packet.retain and not permit.may("retain", topic))
-    )
+    return permit is None or (permit.may("publish", topic) and not (packet.retain and not permit.may("retain", topic)))
 
 
 def permitted_will(client: Client, connect: p.Connect) -> p.Will | None:

@@ -53,7 +53,7 @@ class BatchedRequest:
         filters = self._asked.subscriptions(subscribe.FILTERS_A_TURN)
         grant = partial(run_confined, self._responder, partial(self._grant, granting, filters))
         publishers = subscribe.asks_publisher(client, self._asked.properties)
-        if client.broker.confirm(subscribe.wanted(client, filters), grant, publishers=publishers):
+        if client.broker.delivery.confirm(subscribe.wanted(client, filters), grant, publishers=publishers):
             grant()
 
     def _grant(self, granting: subscribe.Granting, filters: tuple[p.Subscription, ...]) -> None:

@@ -2,7 +2,7 @@ from rumq.mqtt.kernels.ingest cimport cut
 from rumq.mqtt.kernels.wire_state cimport Wire
 from rumq.session.connection.client_state cimport Client
 from rumq.session.connection.pending_acks cimport PendingAcks
-from rumq.session.connection.transport cimport Transport
+from rumq.session.ports.transport cimport Transport
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.session.protocol.deliveries cimport Deliveries
 from rumq.session.state.deadlines cimport Deadline
@@ -27,5 +27,7 @@ cdef class Connected:
 
     cdef bint _answer_ping(self, int length) except -1
     cpdef receive(self, object data, Py_ssize_t pos, Py_ssize_t end)
-    @cython.locals(client=Client, wire=Wire, began=Py_ssize_t, cold=Py_ssize_t, stop=int, after=Py_ssize_t, bulk=bint)
+    @cython.locals(client=Client, wire=Wire, began=Py_ssize_t, cold=Py_ssize_t, stop=int, after=Py_ssize_t)
     cpdef _packets(self, object data, Py_ssize_t pos, Py_ssize_t end)
+    @cython.locals(wire=Wire, bulk=bint)
+    cpdef _answer(self, Py_ssize_t taken)

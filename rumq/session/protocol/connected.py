@@ -2,6 +2,7 @@
 
 The kernel takes PUBLISH and short acknowledgements by the batch; what it leaves over is for `publish_checks` and
 `control_packets`. What the broker is to do becomes commands; the time is the broker's."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -123,7 +124,7 @@ class Connected:
             self.next_turn(self.resume)
 
     def _packets(self, data: bytearray, pos: int, end: int) -> int:
-        broker, client, wire = self.broker, self.client, self.wire
+        client, wire, publishing = self.client, self.wire, self.broker.publishing
         began, cold = pos, 0
         while True:
             if cold and cold >= control_packets.PACKETS_A_TURN and not self.paused:
@@ -131,7 +132,7 @@ class Connected:
                 self.pause()
                 self.next_turn(self.resume)
                 break
-            pos = cut(wire, broker.batches, data, pos, end, client.topics)
+            pos = cut(wire, publishing.batches, data, pos, end, client.topics)
             stop = wire.stop
             if stop == MORE:
                 break
@@ -152,7 +153,7 @@ class Connected:
                 if self.paused:
                     break
             elif stop == ingest.UNDECIDED:
-                if not broker.undecided.takes_publish(self, is_again=bool(data[pos] & DUP)):
+                if not publishing.undecided.takes_publish(self, is_again=bool(data[pos] & DUP)):
                     break
             elif stop in (ingest.PUBLISHER, ingest.FULL, ingest.FAULT):
                 supply(client, wire)
@@ -168,23 +169,28 @@ class Connected:
                     return end
                 if self.paused:
                     break
+        self._answer(pos - began)
+        return pos
+
+    def _answer(self, taken: int) -> None:
+        """Answer the packets of a read, and go on with deliveries. taken: its bytes"""
+        wire, broker = self.wire, self.broker
         if wire.noted:
             self.acks.record_noted()
         if wire.acks:
             if wire.ack_parts or self.acks.holds:
                 if wire.durable_bit and wire.qos2_open is not None:
                     broker.journal.qos2_changed[self.session.number] = self.session
-                broker.promise(self.acks)
+                broker.acks.promise(self.acks)
             else:  # answers that promise nothing about the log
                 acks, wire.acks = wire.acks, None
                 self.transport.write(acks)
         if wire.touched:
-            backpressure, bulk = broker.backpressure, pos - began >= BULK_BYTES
+            backpressure, bulk = broker.publishing.backpressure, taken >= BULK_BYTES
             if wire.touched & (backpressure.crowded if bulk else backpressure.behind):
-                broker.pause_publisher(client, bulk)
+                broker.publishing.pause_publisher(self.client, bulk)
             wire.touched = 0
         self.deliveries.acknowledged()
-        return pos
 
     def pause(self) -> None:
         self.paused = True

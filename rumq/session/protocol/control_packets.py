@@ -37,7 +37,7 @@ def serve(responder: RequestResponder, first_byte: int, body: bytes) -> int:
     client, packet_type = responder.client, first_byte >> 4
     if client.wire is not None:
         client.wire.others += 1
-    if packet_type in LISTS and (seconds := client.broker.change_filters(client)):
+    if packet_type in LISTS and (seconds := client.broker.publishing.change_filters(client)):
         responder.pause()
         wait_to_change(responder, first_byte, body, seconds)
         return 1
@@ -49,7 +49,7 @@ def wait_to_change(responder: RequestResponder, first_byte: int, body: bytes, se
     broker = responder.client.broker
 
     def again() -> None:
-        if seconds := broker.change_filters(responder.client):
+        if seconds := broker.publishing.change_filters(responder.client):
             wait_to_change(responder, first_byte, body, seconds)
         else:
             responder.resume(finish)
@@ -112,7 +112,7 @@ def subscribe(responder: RequestResponder, packet: p.Subscribe) -> None:
     grant = partial(requests.subscribe, responder, packet)
     publishers = requests.asks_publisher(client, packet.properties)
     wanted = requests.wanted(client, packet.filters)
-    if client.broker.confirm(wanted, partial(responder.resume, grant), publishers=publishers):
+    if client.broker.delivery.confirm(wanted, partial(responder.resume, grant), publishers=publishers):
         grant()
     else:
         responder.pause()
@@ -124,7 +124,7 @@ def publish(responder: RequestResponder, packet: p.Publish) -> None:
     assert client.wire is not None
     is_unanswerable = packet.qos > 0 and client.version != 5
     partition = client.wire.partition
-    refusal = client.broker.refuse_publish(responder, partition, is_unanswerable=is_unanswerable)
+    refusal = client.broker.publishing.refuse_publish(responder, partition, is_unanswerable=is_unanswerable)
     if refusal is not None:
         publish_checks.refuse(client, packet, refusal)
 
@@ -136,9 +136,9 @@ def acknowledge(responder: RequestResponder, packet: p.Puback | p.Pubrec | p.Pub
     wire, window = client.wire, client.wire.window
     if isinstance(packet, p.Pubrel):
         known = wire.release(packet_id)
-        if not known and client.broker.undecided.concerns(responder.session):
+        if not known and client.broker.publishing.undecided.concerns(responder.session):
             take = partial(acknowledge, responder, packet)
-            client.broker.undecided.wait_for_all(responder, take)
+            client.broker.publishing.undecided.wait_for_all(responder, take)
             return
         if known:
             acks.record(PUBREL, packet_id)

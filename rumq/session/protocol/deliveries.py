@@ -1,6 +1,7 @@
 """When messages go out to a client: after CONNACK, behind those that were in flight, and as room and credit return.
 
 MQTT 5.0, 4.4 and 4.9."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.connection.broker_port import BrokerPort
 from rumq.session.connection.client_state import Client
 from rumq.session.connection.pending_acks import PendingAcks
-from rumq.session.connection.transport import ConnectionHandler
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.flow_control.inflight_resend import resend
+from rumq.session.ports.transport import ConnectionHandler
 from rumq.session.state.session import Session
 
 
@@ -28,7 +29,7 @@ def delivery_window(
         session.window.limit = window_limit
         wire.window = session.window
     noted = acks if session.durable else None
-    return DeliveryWindow(client.transport, session, window_limit, client.broker.commands, noted)
+    return DeliveryWindow(client.transport, session, window_limit, client.broker.delivery.commands, noted)
 
 
 class Deliveries:
@@ -40,7 +41,7 @@ class Deliveries:
 
     def __init__(
         self, client: Client, session: Session, flow: DeliveryWindow, acks: PendingAcks, handler: ConnectionHandler
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._broker: BrokerPort = client.broker
         self._acks = acks
         self._handler: ConnectionHandler | None = handler
@@ -55,9 +56,9 @@ class Deliveries:
             return
         self.unsent = resend(self.session.window, self._send) or None
         if self.unsent:
-            self._broker.send_again(self)  # attaches when that is done
+            self._broker.delivery.send_again(self)  # attaches when that is done
         else:
-            self._broker.commands.put(Attach(self.session.subscriber, self.flow))
+            self._broker.delivery.commands.put(Attach(self.session.subscriber, self.flow))
 
     def _send(self, packet: p.Packet) -> None:
         assert self.client.wire is not None
@@ -70,20 +71,20 @@ class Deliveries:
             self.connack_pending = False
             self.start()
         elif self._handler is not None:
-            self._broker.refresh(self._handler)
+            self._broker.delivery.refresh(self._handler)
 
     def acknowledged(self) -> None:
         """The client may have acknowledged messages: go on once enough of the in-flight window is free again."""
         flow = self.flow
         if self.unsent:
-            self._broker.send_again(self)
+            self._broker.delivery.send_again(self)
         if flow.window_full and flow.window is not None:
             # Waiting for a part of the window keeps deliveries in batches; the rest is still in flight.
             window = flow.window
             if window.credit() >= min(64, max(1, window.limit // 4)) or window.in_flight == 0:
                 flow.window_full = False
                 if self._handler is not None:
-                    self._broker.refresh(self._handler)
+                    self._broker.delivery.refresh(self._handler)
 
     def go_on(self) -> None:
         """There is room in the outbox or in the window: have the router read on."""
@@ -92,10 +93,10 @@ class Deliveries:
             return
         if flow.retained:
             if flow.go_on_with_retained():
-                self._broker.in_next_turn(self.client.transport)
+                self._broker.delivery.in_next_turn(self.client.transport)
             if flow.retained:
                 return  # nothing else may go out before them
-        self._broker.commands.put(Ready(self.session.subscriber))
+        self._broker.delivery.commands.put(Ready(self.session.subscriber))
 
     def close(self) -> None:
         """The client has gone: what is offered now is for the session to have later."""

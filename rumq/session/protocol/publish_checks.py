@@ -1,6 +1,6 @@
 """PUBLISH where the kernel needs help: topics that are new, full tables, and messages that are refused.
 
-MQTT 5.0, 3.3.4; new topics: docs/security.md, "Quotas"."""
+MQTT 5.0, 3.3.4; new topics: docs/guides/security.md, "Quotas"."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def accept_topic(client: Client, name: bytes) -> bool:
         return False
     if client.permit is not None and not client.permit.may("publish", text):
         return False
-    if client.broker.topics.get(name) is None and not create_topic(client, name):
+    if client.broker.publishing.topics.get(name) is None and not create_topic(client, name):
         return False
     if client.permit is not None:
         authorization.allow_topic(client, name, text)
@@ -54,10 +54,10 @@ def create_topic(client: Client, name: bytes) -> bool:
     quotas = client.policy.quotas
     if not quotas.may_add_topic(client.user):
         return False
-    wait = client.broker.match_topic(client, name)
+    wait = client.broker.publishing.match_topic(client, name)
     if wait is not None:
         raise TopicWaits(wait)
-    if not client.broker.add_topic(name):
+    if not client.broker.publishing.add_topic(name):
         return False
     quotas.added_topic(client.user)
     return True
@@ -74,11 +74,13 @@ def publish_one(responder: RequestResponder, wire: Wire, data: bytearray, pos: i
     topic = name.decode()
     refusal = topic_refusals.of_name(topic, client.limits, client.policy.mount_point)
     may_publish = refusal is None and authorization.may_publish(client, packet, topic)
-    if client.permit is not None and may_publish and client.broker.topics.get(name) is not None:
-        while (pos := cut(wire, client.broker.batches, data, pos, stop, client.broker.topics)) < stop:
+    if client.permit is not None and may_publish and client.broker.publishing.topics.get(name) is not None:
+        while (
+            pos := cut(wire, client.broker.publishing.batches, data, pos, stop, client.broker.publishing.topics)
+        ) < stop:
             if wire.stop != ingest.UNDECIDED:
                 supply(client, wire)
-            elif not client.broker.undecided.takes_publish(responder, is_again=packet.dup):
+            elif not client.broker.publishing.undecided.takes_publish(responder, is_again=packet.dup):
                 break
         wire.forget_topics()
         return pos
@@ -86,13 +88,11 @@ def publish_one(responder: RequestResponder, wire: Wire, data: bytearray, pos: i
     keep_alias(wire, packet, name)
     if refusal is not None:
         if authorization.is_reported(client):
-            client.broker.event(
-                "publish.refused", client, topic=topic, why=refusal.why, refused=client.refusals
-            )
+            client.broker.event("publish.refused", client, topic=topic, why=refusal.why, refused=client.refusals)
     elif may_publish:
         quotas = client.policy.quotas
         user_topics_max = None if quotas.may_add_topic(client.user) else quotas.topics_max
-        why = client.broker.refuse_topic(name, client, user_topics_max)
+        why = client.broker.publishing.refuse_topic(name, client, user_topics_max)
         refusal = PublishRefusal(Reason.QUOTA_EXCEEDED, why)
     else:
         retain_only = client.permit is not None and client.permit.may("publish", topic)
@@ -132,10 +132,10 @@ def supply(client: Client, wire: Wire) -> None:
     if stop == ingest.PUBLISHER:
         assert session is not None
         if wire.publishers is None:
-            wire.publishers = session.own_publishers(len(broker.batches))
+            wire.publishers = session.own_publishers(len(broker.publishing.batches))
         if not wire.publishers[wire.partition]:  # its will may have given it one
-            wire.publishers[wire.partition] = broker.publisher_number(wire.partition, session.client_id)
+            wire.publishers[wire.partition] = broker.publishing.publisher_number(wire.partition, session.client_id)
     elif stop == ingest.FULL:
-        broker.batches[wire.partition].grow(wire.frame_bytes)
+        broker.publishing.batches[wire.partition].grow(wire.frame_bytes)
     else:
         raise MqttFault(wire.fault_text, Reason(wire.fault))

@@ -22,12 +22,7 @@ def explained(client: Client, packet: Explainable, why: str | None) -> bytes:
     that for the default, but clients that never said it fail to parse such acknowledgements."""
     why = why and why[:WHY_MAX]
     is_last = isinstance(packet, p.Connack | p.Disconnect)
-    if (
-        why
-        and client.version == 5
-        and (client.wants_reason_strings or is_last)
-        and client.limits.reason_strings
-    ):
+    if why and client.version == 5 and (client.wants_reason_strings or is_last) and client.limits.reason_strings:
         properties = {**packet.properties, "reason_string": why}
         full = encode(type(packet)(**{**as_fields(packet), "properties": properties}), 5)
         if not client.packet_bytes_max or len(full) <= client.packet_bytes_max:
@@ -36,9 +31,7 @@ def explained(client: Client, packet: Explainable, why: str | None) -> bytes:
 
 
 def as_fields(packet: Explainable) -> dict[str, Any]:
-    return {
-        name: getattr(packet, name) for cls in type(packet).__mro__ for name in getattr(cls, "__slots__", ())
-    }
+    return {name: getattr(packet, name) for cls in type(packet).__mro__ for name in getattr(cls, "__slots__", ())}
 
 
 def allowed_reason(packet_type: PacketType, reason: Reason) -> Reason:

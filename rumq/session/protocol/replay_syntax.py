@@ -1,6 +1,6 @@
 """Where a replay begins, as a subscriber types it: `$log/<from>/<filter>`, or user property `rumq-from`.
 
-Knows no log: a place is "earliest", "latest", a time or an offset. Source: docs/replay.md."""
+Knows no log: a place is "earliest", "latest", a time or an offset. Source: docs/reference/replay.md."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ class BadStart(ValueError):
         self.text, self.why = text, why
 
     def __str__(self) -> str:
-        return (
-            f"cannot replay from {shown(self.text)}{': ' + self.why if self.why else ''}; allowed: {ALLOWED}"
-        )
+        return f"cannot replay from {shown(self.text)}{': ' + self.why if self.why else ''}; allowed: {ALLOWED}"
 
 
 def shown(text: str) -> str:

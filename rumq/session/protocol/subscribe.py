@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from router import commands as c
-from router.subscription import Subscription
+from router.readers.subscription import Subscription
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
@@ -67,16 +67,12 @@ class Granting:
         known.count_for(holder_of(client.user, client.address), client.broker.registry.filter_totals)
         for asked in filters:
             try:
-                command = one(client, asked, self._identifier, self._start, known, self._publisher)
+                command = subscribe_command(client, asked, self._identifier, self._start, known, self._publisher)
             except BadStart as fault:
-                self.reasons.append(
-                    Reason.TOPIC_FILTER_INVALID if client.version == 5 else Reason.UNSPECIFIED_ERROR
-                )
+                self.reasons.append(Reason.TOPIC_FILTER_INVALID if client.version == 5 else Reason.UNSPECIFIED_ERROR)
                 self.why = str(fault)
             except Forbidden:
-                self.reasons.append(
-                    Reason.NOT_AUTHORIZED if client.version == 5 else Reason.UNSPECIFIED_ERROR
-                )
+                self.reasons.append(Reason.NOT_AUTHORIZED if client.version == 5 else Reason.UNSPECIFIED_ERROR)
                 authorization.report(client, "subscribe", asked.topic_filter)
             except Denied as fault:
                 self.reasons.append(fault.reason if client.version == 5 else Reason.UNSPECIFIED_ERROR)
@@ -91,9 +87,9 @@ class Granting:
         """Have the router and the journal know of what was granted."""
         client = self._client
         assert client.session is not None
-        client.broker.settle()
+        client.broker.delivery.settle()
         for command in self._commands:
-            client.broker.commands.put(command)
+            client.broker.delivery.commands.put(command)
         for topic_filter in self._granted:
             client.broker.journal.subscribed(client.session, topic_filter)
         self._commands, self._granted = [], []
@@ -136,9 +132,7 @@ class Denied(Exception):
 def check_publisher(value: str, limits: Limits) -> None:
     """raises: Denied"""
     if value != "yes":
-        raise Denied(
-            Reason.TOPIC_FILTER_INVALID, f"{PUBLISHER} is {shown(value)}; allowed: yes, or leave it out"
-        )
+        raise Denied(Reason.TOPIC_FILTER_INVALID, f"{PUBLISHER} is {shown(value)}; allowed: yes, or leave it out")
     if not limits.publisher_available:
         raise Denied(
             Reason.IMPLEMENTATION_SPECIFIC_ERROR,
@@ -163,7 +157,7 @@ def parsed(client: Client, asked: p.Subscription) -> tuple[str | None, bool, str
     return start, share is not None, plain
 
 
-def one(
+def subscribe_command(
     client: Client,
     asked: p.Subscription,
     identifier: int,
@@ -194,9 +188,7 @@ def one(
         raise Denied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
     if why := known.refusal(written, limits):
         raise Denied(Reason.QUOTA_EXCEEDED, why)
-    allowed = authorization.receive_permit(
-        client.permit, plain, is_replay=start is not None, is_shared=is_shared
-    )
+    allowed = authorization.receive_permit(client.permit, plain, is_replay=start is not None, is_shared=is_shared)
     subscription = Subscription(
         plain,
         min(asked.qos, limits.maximum_qos),
@@ -234,11 +226,11 @@ def remove(client: Client, filters: Iterable[str]) -> list[Reason]:
     subscriber = client.session.subscriber
     reasons = []
     known = client.session.asked
-    client.broker.settle()
+    client.broker.delivery.settle()
     for asked in filters:
         reasons.append(Reason.SUCCESS if asked in known else Reason.NO_SUBSCRIPTION_EXISTED)
         if asked in known:
             client.broker.journal.unsubscribed(client.session, asked)
         known.discard(asked)
-        client.broker.commands.put(c.Unsubscribe(subscriber, asked))
+        client.broker.delivery.commands.put(c.Unsubscribe(subscriber, asked))
     return reasons

@@ -2,6 +2,7 @@
 
 A heap. A cancelled entry keeps no reference to its item, and is swept away with the others before they are more than
 the live ones."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -28,9 +28,7 @@ class Undelivered:
 
 class DropCounters:
     def __init__(self, rows_max: int = 100_000, topics_max: int = 10_000, bytes_max: int = 16 << 20) -> None:
-        self._clients: OrderedDict[str, Counter[tuple[Why, str]]] = (
-            OrderedDict()
-        )  # least recently counted first
+        self._clients: OrderedDict[str, Counter[tuple[Why, str]]] = OrderedDict()  # least recently counted first
         self._sums: Counter[Why] = Counter()
         self._rows_max, self._topics_max, self._bytes_max = rows_max, topics_max, bytes_max
         self._count = self._bytes = 0  # of the rows with names

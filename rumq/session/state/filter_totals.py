@@ -1,7 +1,8 @@
 """Bytes and wildcard levels of the filters of all sessions of a shard, connected or not, and of each holder.
 
 A new topic is matched against the filters of all sessions, so what each may have is not enough: sessions cost little. A
-holder (`persistent_sessions.holder_of`) may have as much as is still free: alone it gets half. docs/security.md."""
+holder (`persistent_sessions.holder_of`) may have as much as is still free: alone it gets half.
+docs/guides/security.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A histogram of durations with fixed buckets: 64 µs and its doublings, up to 8.4 s. No clock here.
 
 One observation stands for as many messages as the caller says: a batch costs one call."""
+# compiled: hot
 
 from __future__ import annotations
 

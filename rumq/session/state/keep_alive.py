@@ -2,6 +2,7 @@
 
 A deadline is checked when it is reached: a connection that received a packet meanwhile gets its next one. `Deadlines`
 drops its reference when a connection ends, so closed connections are not retained. Time is an argument."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -100,9 +101,7 @@ class KeepAliveMonitor:
             deadlines.append(link.heard_at + 1.5 * client.keep_alive)
             if deadlines[-1] <= now:
                 broker.event("client.lost", client, why="keep alive ran out")
-                link.dismiss(
-                    Reason.KEEP_ALIVE_TIMEOUT, "no packet within one and a half keep alive intervals"
-                )
+                link.dismiss(Reason.KEEP_ALIVE_TIMEOUT, "no packet within one and a half keep alive intervals")
                 return
         if deadlines:
             self.add(link, min(deadlines))

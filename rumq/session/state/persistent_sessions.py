@@ -1,4 +1,4 @@
-"""The number of sessions that outlive their connections, in all and of each holder. docs/security.md.
+"""The number of sessions that outlive their connections, in all and of each holder. docs/guides/security.md.
 
 A holder is a user, or the address (IPv6: the /64) of clients without a user name. It may have as many sessions as are
 still free: a single holder gets half of all, two that want all get a third each, and a new holder always finds room."""

@@ -1,6 +1,7 @@
 """The sessions of a shard by owner and client id: resumption, expiry and delayed wills.
 
 MQTT 5.0, 3.1.2.4, 3.1.2.5, 3.1.2.11.2, 3.1.3.2.2 and 4.1. Time is an argument, monotonic seconds."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 from router.commands import CommandQueue, Detach, End
-from router.slots import RETAINED_CODE, partition_of, reader_of
+from router.readers.slots import RETAINED_CODE, partition_of, reader_of
 from rumq.mqtt.packets import Will
 from rumq.session.flow_control.limits import EXPIRES_NEVER
 from rumq.session.state.deadlines import Deadlines
@@ -65,9 +66,7 @@ class Registry:
         if session is not None:
             return session
         unowned = self.sessions.get(key_of(client_id, None))
-        if unowned is None or not all(
-            each.startswith(owner.mount) for each in unowned.subscriber.plain_filters()
-        ):
+        if unowned is None or not all(each.startswith(owner.mount) for each in unowned.subscriber.plain_filters()):
             return None
         del self.sessions[unowned.key]
         unowned.assign_owner(owner)

@@ -2,6 +2,7 @@
 
 Subscriptions and cursors are the router's `Subscriber`; in-flight messages to the client are a `Window`; inbound QoS 2
 packet ids that wait for PUBREL are a bitmap."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
-from router.subscriber import Subscriber
+from router.readers.subscriber import Subscriber
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Will
 from rumq.mqtt.reasons import Reason
-from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.delivery_window import DeliveryWindow
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.state.deadlines import Deadline
 from rumq.session.state.session_owner import ANYBODY, Owner, key_of
 from rumq.session.state.subscribed_filters import NO_FILTERS, SubscribedFilters
@@ -86,9 +87,7 @@ class Session:
         "subscriber", "timer", "version", "will", "will_at", "window",
     )  # fmt: skip
 
-    def __init__(
-        self, client_id: str, shape: Hashable, *, personal: bool, owner: Owner | None = ANYBODY
-    ) -> None:
+    def __init__(self, client_id: str, shape: Hashable, *, personal: bool, owner: Owner | None = ANYBODY) -> None:
         """owner: None where it is unknown; the first owner who connects with the client id gets the session"""
         self.client_id = client_id
         self.owner = owner

@@ -11,9 +11,7 @@ from rumq.auth.identity import GATEWAYS_OWN, Identity
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 
-GATEWAY = (
-    "#gateway"  # in place of a mount point, which has no wildcards: no client's session is the gateway's own
-)
+GATEWAY = "#gateway"  # in place of a mount point, which has no wildcards: no client's session is the gateway's own
 UNVERIFIED = "unverified"  # the method of a client whose user name is not checked
 
 

@@ -1,4 +1,5 @@
 """Totals of one shard since its start. Connections add their own counts now and then, and when they end."""
+# compiled: warm
 
 from __future__ import annotations
 

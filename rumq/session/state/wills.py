@@ -1,5 +1,6 @@
-"""Wills: their author, and whether the rules still permit them when they are due. MQTT 5.0, 3.1.2.5; docs/security.md.
+"""Wills: their author, and whether the rules still permit them when they are due.
 
+MQTT 5.0, 3.1.2.5; docs/guides/security.md.
 Rules may have changed since CONNECT, and the broker may have been restarted: the rules of the client's listener are
 checked again, with what the journal has of the client."""
 
@@ -48,18 +49,14 @@ def permits_will(permit: Permit | None, will: Will) -> bool:
     return permit.may("will", will.topic) and (not will.retain or permit.may("retain", will.topic))
 
 
-def rules_permit_will(
-    author: Author | None, client_id: str, will: Will, listeners: Collection[ListenerRules]
-) -> bool:
+def rules_permit_will(author: Author | None, client_id: str, will: Will, listeners: Collection[ListenerRules]) -> bool:
     """Whether the present rules permit a will. author: None where the journal does not say
 
     If the client's listener is gone, the rules of every listener must permit it. Cost: a check of every rule"""
     listener = author.listener if author is not None else None
     checked = [each for each in listeners if each.name == listener] or listeners
     identity = identity_of(author)
-    return all(
-        each.rules is None or permits_will(each.rules.permit(identity, client_id), will) for each in checked
-    )
+    return all(each.rules is None or permits_will(each.rules.permit(identity, client_id), will) for each in checked)
 
 
 def author_of(identity: Identity, listener: str, address: str = "") -> Author:
@@ -85,6 +82,4 @@ def message_of(will: Will) -> Publish:
     """The message to publish when a will is due. MQTT 5.0, 3.1.3.2."""
     properties: Properties = {**will.properties}
     properties.pop("will_delay_interval", None)
-    return Publish(
-        will.topic, will.payload, will.qos, will.retain, False, 1 if will.qos else None, properties
-    )
+    return Publish(will.topic, will.payload, will.qos, will.retain, False, 1 if will.qos else None, properties)

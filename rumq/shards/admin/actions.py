@@ -11,8 +11,8 @@ from hmac import compare_digest
 
 from commitlog import Partition
 from router import commands as c
-from router.subscriber import Subscriber
-from router.subscription import Subscription
+from router.readers.subscriber import Subscriber
+from router.readers.subscription import Subscription
 from rumq.admin import requests as q
 from rumq.admin.operations import UNKNOWN
 from rumq.mqtt.reasons import Reason
@@ -20,11 +20,11 @@ from rumq.session.protocol import authorization
 from rumq.session.protocol.connected import Connected
 from rumq.session.protocol.replay_syntax import BadStart, parse_start
 from rumq.session.state.session import Session
-from rumq.shards.admin.client_detail import sessions_of
-from rumq.shards.admin.parts import AdminParts
-from rumq.shards.orders.access_gate import BANS_MAX, NAME_BYTES_MAX
-from rumq.shards.stats.admin_listings import Answer, Done
-from rumq.shards.stats.survey import Survey
+from rumq.shards.admin.listings.listings import Answer, Done
+from rumq.shards.admin.listings.survey import Survey
+from rumq.shards.admin.queries.client_detail import sessions_of
+from rumq.shards.admin.queries.parts import AdminParts
+from rumq.shards.clients.access_gate import BANS_MAX, NAME_BYTES_MAX
 
 SESSIONS_A_TURN = 128
 TOKEN_BYTES = 8
@@ -107,7 +107,7 @@ class Actions:
         p = self._parts
         done, shared = 0, 0
         forbidden: list[str] = []
-        sessions = sessions_of(p, asked.client)
+        sessions = sessions_of(p.registry, asked.client)
         for session in sessions:
             found = [
                 (written, subscription)
@@ -117,8 +117,7 @@ class Actions:
             shared += sum(asked.filter in (None, written) for written in session.subscriber.shares)
             try:
                 starts = [
-                    parse_start(asked.start, subscription.topic_filter, p.clock.now_us)
-                    for _, subscription in found
+                    parse_start(asked.start, subscription.topic_filter, p.clock.now_us) for _, subscription in found
                 ]
             except BadStart as fault:
                 raise ValueError(str(fault)) from None
@@ -137,9 +136,7 @@ class Actions:
                 p.recorder.subscribed(session, written)
                 done += 1
             if done > before:
-                p.events.tell(
-                    "session.reset", client_id=session.client_id, start=asked.start, filters=done - before
-                )
+                p.events.tell("session.reset", client_id=session.client_id, start=asked.start, filters=done - before)
         why = ["members of a shared group have no place of their own"] if shared else []
         if forbidden:
             named = ", ".join(forbidden[:FILTERS_NAMED_MAX])

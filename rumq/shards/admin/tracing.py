@@ -17,8 +17,8 @@ from rumq.mqtt.decode import decode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.packet_types import PacketType
-from rumq.shards.admin.parts import AdminParts
-from rumq.shards.stats.admin_listings import Answer
+from rumq.shards.admin.listings.listings import Answer
+from rumq.shards.admin.queries.parts import AdminParts
 
 TRACES_MAX = 16
 EVENTS_A_SECOND = 100.0  # of one trace; more are counted
@@ -154,9 +154,7 @@ class Tracing:
                 trace.next_lsn = max(trace.next_lsn, chunk.next_lsn)
                 break
             else:
-                trace.left_out += (
-                    newest - trace.next_lsn
-                )  # no longer in memory: of the partition, an upper bound
+                trace.left_out += newest - trace.next_lsn  # no longer in memory: of the partition, an upper bound
                 trace.next_lsn = newest
 
     def _find(self, trace: Trace) -> bool:
@@ -177,11 +175,7 @@ class Tracing:
                 continue
             if not trace.may_tell(self._parts.clock.monotonic):
                 continue
-            stop = (
-                ROW.unpack_from(rows, (number + 1) * ROW.size)[1]
-                if number + 1 < chunk.count
-                else len(chunk.frames)
-            )
+            stop = ROW.unpack_from(rows, (number + 1) * ROW.size)[1] if number + 1 < chunk.count else len(chunk.frames)
             self._parts.events.tell(
                 "trace.message", topic=trace.name, stream=partition.stream, partition=partition.number, lsn=lsn,
                 offset=offset, time_us=chunk.base_ts + late_us, qos=flags & ROW_QOS, retain=bool(flags & ROW_RETAIN),

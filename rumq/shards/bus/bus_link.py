@@ -2,8 +2,10 @@
 
     u32 length of the rest | u32 length of the head | head: MessagePack | zeros up to a multiple of 8 | raw bytes
 
-The head is a message of `rumq.shards.bus.messages`; raw bytes are rows and frames of chunks (docs/log-format.md), so a
-batch costs the same whatever it holds. They are received into the buffer in which the chunk keeps them."""
+The head is a message of `rumq.shards.bus.messages`; raw bytes are rows and frames of chunks
+(docs/reference/log-format.md), so a batch costs the same whatever it holds. They are received into the buffer in which
+the chunk keeps them."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ from typing import Protocol
 
 import msgspec
 
+from rumq.loop.backoff import Backoff
+from rumq.loop.ports import Clock, Timers
 from rumq.net.kernels.sockets import buffer_of
 from rumq.shards.bus.messages import AnyMessage
-from rumq.shards.processes.backoff import Backoff
-from rumq.shards.turn.ports import Clock, Timers
 
 Raw = bytes | bytearray | memoryview
 PREFIX = struct.Struct("<II")
@@ -87,9 +89,7 @@ class BusLink:
         self.attempt = 1  # and one more for each link before it in a row that soon ended
         self._received, self._lost, self.drained, self._read = received, lost, drained, read
         self.closed = False
-        self._begun: bytearray | None = (
-            None  # a message that has not arrived as a whole, without its first u32
-        )
+        self._begun: bytearray | None = None  # a message that has not arrived as a whole, without its first u32
         self._there = 0  # bytes of it
 
     def proved_sound(self) -> None:

@@ -3,7 +3,7 @@
 Both sides begin with `Hello`; `Begin` subscribes to everything that sessions want, once they are restored. Records flow
 both ways: `Published` to a partition's owner, `Rows` from it; `Mark` has the partition's watermarks. A `request` number
 is answered with `Wanted`, or with the answer of its kind; a question without answer is asked again over the next link.
-Shared subscriptions: `rumq.shards.bus.shared_groups`."""
+Shared subscriptions: `rumq.shards.peers.shared_groups`."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Rows(Message, frozen=True, tag="rows"):
     sent_us: int = 0
 
 
-# Shared subscriptions: between the home of a group and the shards that have members. `rumq.shards.bus.shared_groups`
+# Shared subscriptions: between the home of a group and the shards that have members. `rumq.shards.peers.shared_groups`
 
 
 class ShareJoin(Message, frozen=True, tag="join"):
@@ -310,7 +310,7 @@ class Tags(Message, frozen=True, tag="tags"):
 
 
 class Counts(msgspec.Struct, frozen=True, array_like=True):
-    """Counters of a shard since its start; docs/sys.md explains each number."""
+    """Counters of a shard since its start; docs/reference/sys.md explains each number."""
 
     packets_in: int = 0
     packets_out: int = 0

@@ -1,4 +1,5 @@
 """What another shard publishes to partitions of this shard: its numbers are translated, and commits acknowledged."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from typing import Protocol
 
 from commitlog.chunk import FLAG_QOS
 from commitlog.kernels import rows as kernel
-from commitlog.partition_types import PartitionWriter
+from commitlog.log.partition_types import PartitionWriter
 from router.commands import Appended
+from rumq.loop.ports import Clock, CommandQueue
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.messages import Numbered, Published
-from rumq.shards.turn.ports import Clock, CommandQueue
 from rumq.tracing.tracer import Tracer
 
 UNKNOWN = 0xFFFFFFFF
@@ -32,15 +33,11 @@ class IncomingPartition:
         self._number_topic = number_topic
         self._topics = array("I")
         self._publishers = array("I", [0])
-        self._appended: deque[tuple[int, int]] = (
-            deque()
-        )  # (our lsn behind it, its sequence), not committed yet
+        self._appended: deque[tuple[int, int]] = deque()  # (our lsn behind it, its sequence), not committed yet
         self._queued = 0  # the last sequence that is in a command
         self._sequence = 0  # the last one that is committed
 
-    def append(
-        self, message: Published, raw: memoryview, now_us: int, say: Callable[[Numbered], None]
-    ) -> Appended:
+    def append(self, message: Published, raw: memoryview, now_us: int, say: Callable[[Numbered], None]) -> Appended:
         """Append what was published. raises: ValueError for numbers that were never introduced"""
         for number, name in message.topics:
             put(self._topics, number, self._number_topic(name))
@@ -127,9 +124,7 @@ class PublishReceiver:
         self._totals.taken_over += message.count
         if message.traced:
             chunk = command.chunk
-            chunk.traces = self._tracer.received(
-                message.traced, chunk.base_lsn, message.sent_us, is_published=True
-            )
+            chunk.traces = self._tracer.received(message.traced, chunk.base_lsn, message.sent_us, is_published=True)
         self._commands.put(command)
         if message.flags & FLAG_QOS:
             self._urgent(message.partition)

@@ -2,6 +2,7 @@
 
 Topics and publishers have numbers of our own here; the owner gets the names with the first record that uses them, and
 anew when it comes back. Knows no socket: messages are handed to `say`."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.kernels import rows as kernel
 from commitlog.row_layout import PUBLISHER_WORD, ROW, ROW_RETAIN, tag_publishers
 from rumq.shards.bus.messages import Published
-from rumq.shards.links.numbered_publishers import NumberedPublishers
+from rumq.shards.bus.numbered_publishers import NumberedPublishers
 from rumq.tracing.trace import Wire
 
 Say = Callable[..., None]
@@ -124,9 +125,7 @@ class PublishSender:
             if len(seen) < len(names):
                 seen.extend(bytes(len(names) - len(seen) + 1024))
         topics = [(n, self._topics[n]) for n, _ in kernel.first_seen(batch.rows, 0, self._seen_topics)]
-        publishers = [
-            (n, names_of[n]) for n, _ in kernel.first_seen(batch.rows, PUBLISHER_WORD, self._seen_publishers)
-        ]
+        publishers = [(n, names_of[n]) for n, _ in kernel.first_seen(batch.rows, PUBLISHER_WORD, self._seen_publishers)]
         message = Published(
             self.index, batch.sequence, batch.count, batch.flags, topics, publishers, len(batch.rows),
             len(batch.frames), batch.traced, time_ns() // 1000 if batch.traced else 0,

@@ -2,25 +2,26 @@
 
 To the router the other shard is a subscriber like any other. If the bus is full it falls behind, and reads on from the
 log when there is room: nothing is queued for it."""
+# compiled: hot
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
 from commitlog.chunk import FLAG_UNIFORM
-from commitlog.cold_reads import clipped, publishers_in
 from commitlog.kernels import rows as row_kernel
-from commitlog.partition_types import NamesOfPublishers, PartitionWriter
-from commitlog.publisher_names import KEPT_MAX, PublisherNames
+from commitlog.log.partition_types import NamesOfPublishers, PartitionWriter
+from commitlog.names.publisher_names import KEPT_MAX, PublisherNames
+from commitlog.read.cold_reads import clipped, publishers_in
 from router import commands as c
 from router.effects import Deliver
-from router.feed import Feed
 from router.kernels import routes as route_kernel
-from router.reader import Reader
-from router.subscriber import Subscriber
+from router.matching.feed import Feed
+from router.readers.reader import Reader
+from router.readers.subscriber import Subscriber
+from rumq.loop.ports import Call, CommandQueue, Timers
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink, Raw
-from rumq.shards.turn.ports import Call, CommandQueue, Timers
 from rumq.tracing.trace import Wire
 
 NAMES_A_MESSAGE = 4096
@@ -81,9 +82,7 @@ class ShardSink:
 class RecordForwarder(ShardSink):
     """Sends the records that another shard's own readers want."""
 
-    def __init__(
-        self, link: BusLink, feeds: Sequence[Feed], commands: CommandQueue, names: RemoteSubscriber
-    ) -> None:
+    def __init__(self, link: BusLink, feeds: Sequence[Feed], commands: CommandQueue, names: RemoteSubscriber) -> None:
         super().__init__(link)
         self._feeds, self._commands, self._publisher_names = feeds, commands, names
         self._named = [bytearray() for _ in feeds]  # of each partition: which topic ids have been named
@@ -161,9 +160,7 @@ class RemoteSubscriber:
     def begin(self, link: BusLink, message: m.Begin, confirmed: Confirmed) -> None:
         """Forward records from the cursors on. confirmed: sends marks, and calls what it is given: it answers"""
         self._subscriber = Subscriber(f"shard {self._shard}", None, is_shard=True)
-        self._commands.put(
-            c.Attach(self._subscriber, RecordForwarder(link, self._feeds, self._commands, self))
-        )
+        self._commands.put(c.Attach(self._subscriber, RecordForwarder(link, self._feeds, self._commands, self)))
         own = [partition.index for partition in self._partitions]
         self._commands.put(c.Interest(self._subscriber, message.filters, own, message.cursors))
         early, self._early = self._early, []

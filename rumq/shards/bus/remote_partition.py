@@ -1,6 +1,7 @@
 """Partitions that other shards own, as this shard knows them: names, watermarks, and the way to publish to them.
 
 They are read by way of their owners only."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -8,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from commitlog import Chunk, Gap, NotInMemory, Store, StreamSpec
-from commitlog.partition_types import PartitionWriter
-from commitlog.publisher_names import KEPT_MAX, PublisherNames
+from commitlog.log.partition_types import PartitionWriter
+from commitlog.names.publisher_names import KEPT_MAX, PublisherNames
 from router import commands as c
-from router.remote_feed import RemoteFeed
+from router.matching.remote_feed import RemoteFeed
 from router.shard import Shard
+from rumq.loop.ports import CommandQueue
 from rumq.session.state.session import Session
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.publish_sender import PublishSender
-from rumq.shards.turn.ports import CommandQueue
 from rumq.tracing.tracer import Tracer
 
 

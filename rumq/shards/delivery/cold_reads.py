@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Protocol
 
 from commitlog import Chunk, Gap
-from commitlog.joined_chunks import joined
-from commitlog.partition_types import PartitionWriter
-from commitlog.store import Store
+from commitlog.format.joined_chunks import joined
+from commitlog.log.partition_types import PartitionWriter
+from commitlog.log.store import Store
 from router.commands import ColdRead
 from router.effects import ReadCold
-from rumq.shards.turn.ports import CommandQueue, EventSink, ReadDone, ReadPool
+from rumq.loop.ports import CommandQueue, EventSink, ReadDone, ReadPool
 
 COLD_READ_BYTES = 1 << 20  # of a file, for one read
-JOINED_BYTES_MAX = (
-    1 << 16
-)  # of small chunks that are delivered as one: a piece of a blob that gets packet ids
+JOINED_BYTES_MAX = 1 << 16  # of small chunks that are delivered as one: a piece of a blob that gets packet ids
 
 
 class RemoteReader(Protocol):
@@ -48,9 +46,7 @@ class ColdReads:
         def done(chunks: list[Chunk | Gap] | None, fault: BaseException | None) -> None:
             if fault is not None:
                 partition = self._partitions[effect.partition]
-                self._events.tell(
-                    "log.failed", stream=partition.stream, partition=partition.number, why=str(fault)
-                )
+                self._events.tell("log.failed", stream=partition.stream, partition=partition.number, why=str(fault))
             self._commands.put(ColdRead(effect.partition, effect.lsn, chunks or []))
 
         self.read(effect.partition, effect.lsn, done)

@@ -1,7 +1,7 @@
 """Reads of partitions that leaders on other nodes own: from this node's copies, and from the leader what these lack.
 
 A copy is read beside the loop, on one thread for all of them. Whatever a copy cannot prove to be committed, or cannot
-read, the leader is asked for at the same lsn, so readers see one sequence. docs/replay.md, "In a cluster"."""
+read, the leader is asked for at the same lsn, so readers see one sequence. docs/reference/replay.md, "In a cluster"."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from commitlog.files import Files
-from commitlog.partition_types import PartitionReader
+from commitlog.disk.files import Files
+from commitlog.log.partition_types import PartitionReader
 from commitlog.replica.copy_reader import CopyRead, CopyReader
+from rumq.loop.ports import Clock, EventSink, ReadDone, ReadPool
 from rumq.shards.bus.remote_partition import RemotePartition
-from rumq.shards.turn.ports import Clock, EventSink, ReadDone, ReadPool
 
 COPIES = 2  # the lane of the reader's worker: a first look at a copy takes longer than a read
 READ_BYTES = 1 << 20  # of a file, for one read
@@ -24,7 +24,7 @@ DAMAGED_SECONDS = 60.0  # likewise, because it is damaged
 
 
 class Owners(Protocol):
-    """Reads by way of the shard that owns the partition: `rumq.shards.bus.query_client`."""
+    """Reads by way of the shard that owns the partition: `rumq.shards.peers.query_client`."""
 
     def read(self, index: int, lsn: int, done: ReadDone) -> None: ...
 
@@ -111,6 +111,4 @@ class CopyReads:
         if not copy.end_lsn:  # its files say nothing now; else they lack what has come last
             copy.not_before = self._clock.monotonic + (DAMAGED_SECONDS if why else PAUSE_SECONDS)
         if why:
-            self._events.tell(
-                "cluster.copy_unreadable", stream=partition.stream, partition=partition.number, why=why
-            )
+            self._events.tell("cluster.copy_unreadable", stream=partition.stream, partition=partition.number, why=why)

@@ -2,12 +2,12 @@ import cython
 
 from commitlog.chunk cimport Chunk
 from router.effects cimport ChunkRows, Deliver, Scatter
-from router.reader cimport Group, Reader
+from router.readers.reader cimport Group, Reader
 from rumq.mqtt.kernels.fanout cimport Blob, Form
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.session.state.histogram cimport Histogram
 from rumq.shards.delivery.fan_out_cache cimport FanOutCache
-from rumq.shards.turn.scheduler cimport ShardClock
+from rumq.loop.scheduler cimport ShardClock
 
 
 cdef class FanOut:

@@ -1,13 +1,17 @@
 """Carry out deliveries: encode a chunk once per group and hand its bytes to the delivery windows of the readers.
 
 Retained messages likewise. What a client cannot take returns to the router as a command. Knows no file."""
+# compiled: hot
 
 from __future__ import annotations
 
 from commitlog.chunk import Chunk
 from router import commands as c
 from router.effects import CatchUpPaused, ChunkRows, Deliver, DeliverRetained, Scatter
-from router.reader import Reader
+from router.readers.reader import Reader
+from rumq.loop.ports import CommandQueue, FaultGuard
+from rumq.loop.queues import ReadyLinks
+from rumq.loop.scheduler import ShardClock
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.as_stored import pick
 from rumq.session.flow_control.delivery_window import DeliveryWindow
@@ -16,13 +20,10 @@ from rumq.session.state.histogram import Histogram
 from rumq.session.state.session import Session, Shape
 from rumq.shards.bus.record_forwarder import ShardSink
 from rumq.shards.bus.remote_partition import RemotePartition
+from rumq.shards.delivery import traced_deliveries
 from rumq.shards.delivery.fan_out_cache import FanOutCache
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
 from rumq.shards.delivery.undelivered_rows import UndeliveredRows
-from rumq.shards.tracing import traced_deliveries
-from rumq.shards.turn.ports import CommandQueue, FaultGuard
-from rumq.shards.turn.queues import ReadyLinks
-from rumq.shards.turn.scheduler import ShardClock
 
 
 class FanOut:

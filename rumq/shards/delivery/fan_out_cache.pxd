@@ -2,7 +2,7 @@ import cython
 
 from commitlog.chunk cimport Chunk
 from router.effects cimport Deliver
-from router.reader cimport Group
+from router.readers.reader cimport Group
 from rumq.mqtt.kernels cimport fanout
 from rumq.mqtt.kernels.fanout cimport Blob, Form
 

@@ -1,6 +1,7 @@
 """The encoded bytes of a chunk for a group of readers: built once, kept briefly for readers slightly behind.
 
 Knows no socket, no session; the time is an argument."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from collections import deque
 from commitlog.chunk import FLAG_UNIFORM, FLAG_V5, Chunk
 from commitlog.row_layout import ROW_FLAGS_AT, ROW_QOS
 from router.effects import Deliver
-from router.feed import Feed
-from router.reader import Group
-from router.subscription import DeliveryOptions
+from router.matching.feed import Feed
+from router.readers.reader import Group
+from router.readers.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.delivery_properties import PublisherNames
 from rumq.mqtt.kernels.fanout import Blob
-from rumq.shards.tracing.traced_deliveries import replayed
+from rumq.shards.delivery.traced_deliveries import replayed
 from rumq.tracing.tracer import Tracer
 
 KEPT_BYTES_MAX = 32 << 20
@@ -64,8 +65,7 @@ class FanOutCache:
     def __init__(self, feeds: list[Feed], tracer: Tracer | None = None) -> None:
         self.feeds, self._tracer = feeds, tracer
         self._located = [
-            f"{feed.partition.stream}/g{feed.partition.generation}/p{feed.partition.number}".encode()
-            for feed in feeds
+            f"{feed.partition.stream}/g{feed.partition.generation}/p{feed.partition.number}".encode() for feed in feeds
         ]
         self._kept: deque[tuple[Chunk, Group, int]] = deque()
         self._kept_bytes = 0

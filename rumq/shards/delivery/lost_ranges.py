@@ -12,15 +12,15 @@ from collections.abc import Callable, Generator, Iterable
 from commitlog import NotInMemory, OffsetTrimmed
 from commitlog.chunk import Chunk, Gap
 from router.effects import RecordsLost
-from router.feed import Feed
 from router.kernels import routes as kernel
 from router.kernels.filter_index import FilterIndex
-from router.reader import Group, Reader
-from router.subscription import Subscription
+from router.matching.feed import Feed
+from router.readers.reader import Group, Reader
+from router.readers.subscription import Subscription
+from rumq.loop.ports import EventSink, PartitionReader, Timers
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters
 from rumq.session.state.session import Session
 from rumq.session.state.session_owner import client_id_of
-from rumq.shards.turn.ports import EventSink, PartitionReader, Timers
 
 PIECE_BYTES = 1 << 20
 TOPICS_MAX = 1 << 40
@@ -51,9 +51,7 @@ class Loser:
 
     __slots__ = ("asked", "first", "told")
 
-    def __init__(
-        self, first: int, asked: Asked, told: Callable[[Counter[str], Counter[str], int], None]
-    ) -> None:
+    def __init__(self, first: int, asked: Asked, told: Callable[[Counter[str], Counter[str], int], None]) -> None:
         self.first, self.asked, self.told = first, asked, told
 
 
@@ -102,7 +100,7 @@ class Count:
             end = min([stop, *self.firsts[at + 1 : at + 2]])
             found, _ = kernel.tally(
                 chunk.rows, len(chunk.frames), self.lsn - chunk.base_lsn, end - chunk.base_lsn, None, None, TOPICS_MAX
-            )  # fmt: skip
+            )
             self.found[at].update(found)
             self.lsn = end
 
@@ -164,7 +162,7 @@ class LostRanges:
         self.uncounted += 1
         key, why = effect.reader.key, effect.why
 
-        def told(wanted: Counter[str], denied: Counter[str], unknown: int) -> None:
+        def add_losses(wanted: Counter[str], denied: Counter[str], unknown: int) -> None:
             self.uncounted -= 1
             for reason, counts in ((why, wanted), ("no_permission", denied)):
                 for topic, records in counts.items():
@@ -174,7 +172,7 @@ class LostRanges:
             if wanted or unknown:
                 self._tell(effect, sum(wanted.values()) + unknown)
 
-        return Loser(effect.lsn, self._what(effect.reader.group), told)
+        return Loser(effect.lsn, self._what(effect.reader.group), add_losses)
 
     def _what(self, group: Group) -> Asked:
         if group.private:
@@ -205,7 +203,7 @@ class LostRanges:
         found: Counter[str] = Counter()
         left = 1
 
-        def told(wanted: Counter[str], _: Counter[str], unknown: int) -> None:
+        def add_losses(wanted: Counter[str], _: Counter[str], unknown: int) -> None:
             found.update(wanted)
             found[OTHER_TOPICS] += unknown
 
@@ -224,7 +222,7 @@ class LostRanges:
                     continue
                 left += 1
                 count = self._count(index, end, "pending", budget)
-                count.losers.append(Loser(reader.cursors[index], self._what(reader.group), told))
+                count.losers.append(Loser(reader.cursors[index], self._what(reader.group), add_losses))
                 count.then.append(one_less)
         if self._waiting:
             left += 1

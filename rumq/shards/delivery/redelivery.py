@@ -9,16 +9,16 @@ from functools import partial
 from commitlog.chunk import Chunk, Gap
 from commitlog.row_layout import ROW_WORDS
 from router.commands import Attach
-from router.feed import Feed
-from router.reader import Reader
-from router.slots import RETAINED_CODE, partition_of, reader_of
-from router.subscription import DeliveryOptions
+from router.matching.feed import Feed
+from router.readers.reader import Reader
+from router.readers.slots import RETAINED_CODE, partition_of, reader_of
+from router.readers.subscription import DeliveryOptions
+from rumq.loop.ports import Clock, CommandQueue, PartitionReader, Timers
 from rumq.mqtt.kernels import fanout
 from rumq.session.connection.broker_port import Redelivering
 from rumq.session.protocol import authorization
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters, Why
 from rumq.shards.delivery.fan_out_cache import wire_form
-from rumq.shards.turn.ports import Clock, CommandQueue, PartitionReader, Timers
 
 UNANSWERED = (1, 2)  # states of the in-flight window: PUBACK or PUBREC is awaited
 

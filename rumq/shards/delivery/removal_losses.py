@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from router.reader import Reader
+from router.readers.reader import Reader
 from router.shard import Shard as Router
+from rumq.loop.ports import EffectSink, Timers
 from rumq.session.journal.reader_positions import cursors_of
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
 from rumq.shards.delivery.lost_ranges import LostRanges
-from rumq.shards.turn.ports import EffectSink, Timers
 
 PATIENCE_SECONDS = 10.0  # retention waits no longer for its last count
 

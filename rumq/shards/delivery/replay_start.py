@@ -11,14 +11,14 @@ from functools import partial
 from typing import Protocol
 
 from commitlog.chunk import FLAG_RETAIN
-from commitlog.cold_reads import FindOffset, FindTime
-from commitlog.partition import Partition
-from commitlog.store import Store
+from commitlog.log.partition import Partition
+from commitlog.log.store import Store
+from commitlog.read.cold_reads import OffsetSearch, TimeSearch
 from router.commands import StartFound
 from router.effects import FindStart
-from router.retained import Retained, RetainedView
+from router.matching.retained import Retained, RetainedView
+from rumq.loop.ports import CommandQueue, EventSink, ReadPool
 from rumq.shards.bus.remote_partition import RemotePartition
-from rumq.shards.turn.ports import CommandQueue, EventSink, ReadPool
 
 HERE = -1  # no other shard: the partition is ours
 SEARCHES = 1  # the lane of the reader's worker: reads for those who have begun do not wait for searches
@@ -27,7 +27,7 @@ Found = tuple[dict[int, int], list[Retained]]
 
 def lookups_for(
     store: Store, retained: RetainedView, ts_us: int | None, topic: bytes | None, offset: int | None, as_of: str | None
-) -> Callable[[], Found]:  # fmt: skip
+) -> Callable[[], Found]:
     """A search of our own partitions, for another thread: (partition -> lsn, what a filter had retained there)."""
     filters = [as_of] if as_of is not None else []
     search = searches_for(store, retained, ts_us, topic, offset, filters, lambda: True)
@@ -44,7 +44,7 @@ def searches_for(
     is_wanted: Callable[[], bool],
 ) -> Callable[[], tuple[dict[int, int], list[list[Retained]]]]:  # fmt: skip
     """As `lookups_for`, of several filters in one scan: what each of them had retained."""
-    lookups: Mapping[int, FindOffset | FindTime]
+    lookups: Mapping[int, OffsetSearch | TimeSearch]
     if topic is not None and offset is not None:
         where = store.partitions[store.place(topic.decode())].index
         lookups = {p.index: p.find_offset(topic, offset) for p in store.own if p.index == where}
@@ -67,9 +67,7 @@ Done = Callable[[dict[int, int], list[Retained]], None]
 class RemoteStarts(Protocol):
     """Where a replay begins in partitions of other shards."""
 
-    def find_start(
-        self, effect: FindStart, local: Callable[[Done], None] | None, owner: int | None
-    ) -> None: ...
+    def find_start(self, effect: FindStart, local: Callable[[Done], None] | None, owner: int | None) -> None: ...
 
 
 class ReplayStart:
@@ -132,9 +130,7 @@ class ReplayStart:
         self._is_running = True
         self.searches += 1
 
-        def found(
-            what: tuple[dict[int, int], list[list[Retained]]] | None, fault: BaseException | None
-        ) -> None:
+        def found(what: tuple[dict[int, int], list[list[Retained]]] | None, fault: BaseException | None) -> None:
             self._is_running = False
             if fault is not None:
                 self._events.tell("log.failed", why=str(fault))

@@ -2,6 +2,7 @@
 
 A filter may match a million of them: a subscriber gets them as fast as its socket and its delivery window allow, a
 bounded number per turn for all. Knows no socket."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from commitlog.partition_types import PartitionReader
+from commitlog.log.partition_types import PartitionReader
 from commitlog.row_layout import ROW_EXPIRY, ROW_FLAGS_AT
 from router.effects import DeliverRetained
 from router.kernels import routes as kernel
-from router.retained import Retained, RetainedView
-from router.slots import PARTITION_BITS
-from router.subscription import DeliveryOptions
+from router.matching.retained import Retained, RetainedView
+from router.readers.slots import PARTITION_BITS
+from router.readers.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.session.state.drop_counters import DropCounters
@@ -67,9 +68,7 @@ class RetainedDelivery:
         # The kernel takes rows of one chunk; these stand all over the log.
         base_lsn = min(message.lsn for message in messages)
         places = array("I", [messages[built.rows[at]].lsn - base_lsn for at in range(built.count)])
-        return Blob(
-            built.data, built.count, built.qos_count, built.starts, memoryview(places), base_lsn, True
-        )
+        return Blob(built.data, built.count, built.qos_count, built.starts, memoryview(places), base_lsn, True)
 
 
 class Pieces:
@@ -80,9 +79,7 @@ class Pieces:
         self._forms: dict[int, fanout.Form] = {}  # by partition
         self._search = effect.search
         self._key, self._number = effect.reader.key, effect.reader.number
-        self._ready: deque[tuple[int, Blob, list[Retained]]] = (
-            deque()
-        )  # partition, and what was built of what
+        self._ready: deque[tuple[int, Blob, list[Retained]]] = deque()  # partition, and what was built of what
         self._first = 0
         self._permit = self._search.permit()  # that the pieces were built under
         self.over = False

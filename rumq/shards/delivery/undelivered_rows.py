@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from router.effects import Deliver
-from router.feed import Feed
 from router.kernels import routes as kernel
-from router.reader import Reader
+from router.matching.feed import Feed
+from router.readers.reader import Reader
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters, Why
 
@@ -46,9 +46,7 @@ class UndeliveredRows:
             return
         reader.denied_below[index] = chunk.base_lsn + stop
         names_max = max(1, NAMES_A_CHUNK // len(effect.readers))
-        found, rest = kernel.tally(
-            chunk.rows, len(chunk.frames), first, stop, effect.places, effect.denied, names_max
-        )
+        found, rest = kernel.tally(chunk.rows, len(chunk.frames), first, stop, effect.places, effect.denied, names_max)
         names = self._feeds[index].partition.topic_names
         for topic_id, records in found.items():
             self._drop_counters.count("no_permission", reader.key, names[topic_id].decode(), records)

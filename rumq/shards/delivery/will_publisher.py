@@ -6,16 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from commitlog.store import Store
+from commitlog.log.store import Store
+from rumq.loop.ports import EventSink
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Publish, Will
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.state.session import Session
 from rumq.session.state.wills import message_of, rules_permit_will
-from rumq.shards.turn.ports import EventSink
 from rumq.shards.write_path.topic_registry import TopicRegistry
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rumq.admin.operations import Raw
+from rumq.admin.socket.admin_socket import SECONDS_MAX, Answerer, answered, begin, line_of
+from rumq.loop.ports import Timers
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.shards.links.cluster_listener import Caller
-from rumq.shards.stats.admin_listings import Answer
-from rumq.shards.stats.admin_socket import SECONDS_MAX, Answerer, answered, begin, line_of
-from rumq.shards.turn.ports import Timers
 
 CALLERS_MAX = 64
 
@@ -74,7 +74,7 @@ class AdminCaller:
         self.transport, self._gone, self._failed = transport, gone, failed
         self.closed = False
 
-    def say(self, reply: Answer) -> None:
+    def say(self, reply: Raw) -> None:
         if not self.closed:
             self.transport.write(line_of(reply, self._failed))
 

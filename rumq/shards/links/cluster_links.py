@@ -12,17 +12,18 @@ from collections.abc import Callable
 from functools import partial
 
 from rumq.cluster.connections.detour import Attempt, Ways
+from rumq.cluster.connections.dial import DialUser, NodeDialer, Opening, SocketOptions
 from rumq.cluster.connections.host_addresses import HostAddresses
-from rumq.cluster.connections.leaders import Leader, epoch_of, is_replaced, leader_of, maybe_leader
 from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.control.leaders import Leader, epoch_of, is_replaced, leader_of, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Greeting
+from rumq.loop.ports import EventSink, Timers
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
+from rumq.net.sockets.fd_passing import STREAM_BYTES
+from rumq.shards.bus.dialers import Attach
 from rumq.shards.links.cluster_listener import Caller
-from rumq.shards.links.dialers import Attach
-from rumq.shards.processes.fd_passing import STREAM_BYTES
-from rumq.shards.turn.ports import EventSink, Timers
 
 RETRY_SECONDS = 0.1
 CUT_SECONDS = 1.5  # without an acknowledgement of its kernel, the other node is beyond a cut
@@ -38,18 +39,15 @@ class ClusterLinks:
         events: EventSink, tls: NodeTls | None = None,
     ) -> None:  # fmt: skip
         """tls: None for plain bytes between nodes"""
-        self.ways = Ways(pump, addresses, timers.later, tls)
-        self._index, self._epoch, self._addresses = index, epoch, addresses
+        self.ways = Ways(addresses, NodeDialer(pump, timers.later, tls), timers.later)
+        self._index, self._epoch = index, epoch
         self._pump, self._timers, self._events = pump, timers, events
         self._attach: Attach
         self._end: Callable[[int], None]
         self._view: View | None = None
-        self._linked: dict[
-            int, tuple[int, str]
-        ] = {}  # by shard, epoch and node of the leader that was linked last
+        self._linked: dict[int, tuple[int, str]] = {}  # by shard, epoch and node of the leader that was linked last
         self._wanted: set[int] = set()  # shards to be dialled
-        self._dials: dict[int, Attempt] = {}
-        self._dialled: dict[int, Leader] = {}  # whom these go to
+        self._dials: dict[int, tuple[Leader, Attempt]] = {}
         self._is_waiting = False
         self._detoured: dict[int, Attempt] = {}  # by shard, of links that go by another node
 
@@ -72,10 +70,11 @@ class ClusterLinks:
             if epoch_of(view, shard) > epoch and leader_of(view, shard) != node:
                 del self._linked[shard]
                 self._end(shard)
-        for shard, leader in list(self._dialled.items()):
+        for shard, (leader, attempt) in list(self._dials.items()):
             # One that is stopped does not answer, and its kernel accepts.
-            if shard in self._dials and is_replaced(view, leader):
-                self._dials.pop(shard).give_up()
+            if is_replaced(view, leader):
+                del self._dials[shard]
+                attempt.give_up()
         for shard in list(self._wanted):
             self._try(shard)
 
@@ -94,17 +93,14 @@ class ClusterLinks:
             self._try_later()
             return
         assert self._view is not None
-        greeting = Greeting(
-            "bus", self._view.cluster, self._view.node, shard, self._epoch(), sender=self._index
-        )
+        greeting = Greeting("bus", self._view.cluster, self._view.node, shard, self._epoch(), sender=self._index)
         try:
-            self._dialled[shard] = leader
-            self._dials[shard] = self.ways.dial(
-                self._view, leader, greeting, b"", b"",
-                make=partial(self._connection, shard), taken=partial(self._taken, leader),
-                failed=partial(self._failed, leader), send_bytes=STREAM_BYTES, unanswered_seconds=CUT_SECONDS,
-                is_direct=is_direct,
-            )  # fmt: skip
+            user = DialUser(
+                partial(self._connection, shard), partial(self._taken, leader), partial(self._failed, leader)
+            )
+            options = SocketOptions(STREAM_BYTES, CUT_SECONDS)
+            attempt = self.ways.dial(self._view, leader, Opening(greeting), user, options, is_direct=is_direct)
+            self._dials[shard] = leader, attempt
         except OSError as fault:
             self._failed(leader, fault.strerror or str(fault))
 
@@ -112,7 +108,7 @@ class ClusterLinks:
         return Connection(self._pump(), sock, f"shard {shard}", OUTBOX_BYTES_MAX)
 
     def _taken(self, leader: Leader, connection: Connection, rest: bytes) -> None:
-        attempt = self._dials.pop(leader.shard)
+        _, attempt = self._dials.pop(leader.shard)
         epoch = attempt.epoch
         if is_replaced(self._view, leader._replace(epoch=epoch)):
             connection.close()

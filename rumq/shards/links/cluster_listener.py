@@ -24,12 +24,12 @@ from rumq.cluster.links.greeting_queue import (
     GREETINGS_MAX,
     GreetingQueue,
 )
+from rumq.loop.ports import EventSink, Timers
 from rumq.net.connection import Connection
-from rumq.net.listener import EXHAUSTED, OF_THE_CLIENT
+from rumq.net.listening.listener import EXHAUSTED, OF_THE_CLIENT
 from rumq.net.pump import Pump
-from rumq.net.stream_connection import StreamConnection
-from rumq.net.transport_handshake import TransportHandshakes
-from rumq.shards.turn.ports import EventSink, Timers
+from rumq.net.transport.stream_connection import StreamConnection
+from rumq.net.transport.transport_handshake import TransportHandshakes
 
 ACCEPTS_A_TURN = 64
 NODE_CHARS_MAX = 200  # of what a stranger calls itself, in the log

@@ -10,19 +10,19 @@ from collections.abc import Callable
 
 import msgspec
 
-from rumq.cluster.connections.dial import dial
+from rumq.cluster.connections.dial import DialUser, NodeDialer, Opening
 from rumq.cluster.connections.host_addresses import HostAddresses
-from rumq.cluster.connections.leaders import maybe_leader
 from rumq.cluster.connections.node_tls import NodeTls, Tunnel
+from rumq.cluster.control.leaders import maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import maybe_first
 from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX
+from rumq.loop.ports import Timers
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.net.relay import RELAY_BYTES, RelaySocket
+from rumq.net.transport.relay import RELAY_BYTES, RelaySocket
 from rumq.shards.links.cluster_listener import GREETINGS, Caller
-from rumq.shards.turn.ports import Timers
 
 KINDS = ("bus", "client")
 RELAYED_MAX = 10_000  # at once
@@ -36,7 +36,8 @@ class RelayCallers:
         tls: NodeTls | None,
     ) -> None:  # fmt: skip
         """tls: None for plain bytes between nodes"""
-        self._pump, self._addresses, self._timers, self._view, self._tls = pump, addresses, timers, view, tls
+        self._pump, self._addresses, self._view = pump, addresses, view
+        self._dialer = NodeDialer(lambda: pump, timers.later, tls)
         self._relayed: set[RelayedSocket] = set()
 
     def __len__(self) -> int:
@@ -64,9 +65,7 @@ class RelayCallers:
             inner = msgspec.structs.replace(greeting, node=view.node)
             self._dial(caller, leader.node, (address, leader.port), inner, first[1])
 
-    def _dial(
-        self, caller: Caller, node: str, address: tuple[str, int], greeting: Greeting, state: bytes
-    ) -> None:  # fmt: skip
+    def _dial(self, caller: Caller, node: str, address: tuple[str, int], greeting: Greeting, state: bytes) -> None:
         def make(sock: socket.socket) -> Connection:
             return RelayedSocket(self._pump, sock, f"{address[0]}:{address[1]}", self._relayed)
 
@@ -80,10 +79,9 @@ class RelayCallers:
                 self._pump.feed(near, rest)
 
         try:
-            handler = dial(
-                self._pump, address, node, greeting, state, caller.rest,
-                make=make, taken=taken, failed=caller.refuse, later=self._timers.later, tls=self._tls,
-            )  # fmt: skip
+            handler = self._dialer.dial(
+                address, node, Opening(greeting, state, caller.rest), DialUser(make, taken, caller.refuse)
+            )
         except OSError as fault:
             caller.refuse(fault.strerror or str(fault))
 

@@ -10,14 +10,14 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packet_types import PacketType
 from rumq.net.connection import CLOSED, Connection
 from rumq.net.connection_handover import decode_state
-from rumq.net.transports import known_connection
+from rumq.net.listening.transports import known_connection
 from rumq.session.connection.client_state import Client
-from rumq.session.connection.listener_policy import ListenerPolicy
-from rumq.session.connection.transport import ConnectionHandler
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.moves.continuation import continue_client
 from rumq.session.moves.moved_client import MovedClient, decode_moved
+from rumq.session.ports.transport import ConnectionHandler
 from rumq.session.protocol.reason_strings import allowed_reason
-from rumq.shards.assembly import Shard
+from rumq.shards.assembly.shard import Shard
 
 
 def continue_moved(
@@ -27,8 +27,8 @@ def continue_moved(
     state, rest = decode_state(data)
     moved = decode_moved(rest)
     connection = known_connection(shard.pump, sock, peer, state, outbox_bytes_max, closed)
-    client = Client(shard.broker, connection, policy)
-    shard.broker.shard_totals.sockets += 1
+    client = Client(shard.clients.broker, connection, policy)
+    shard.clients.broker.shard_totals.sockets += 1
     try:
         continue_client(client, moved)
     except MqttFault as fault:

@@ -15,15 +15,13 @@ from rumq.session.connection.packet_order import State
 from rumq.session.handshake.handshake import Handshake
 from rumq.session.moves.moved_client import UNSENT_BYTES_MAX, MovedClient, capture, encode_moved
 from rumq.session.protocol.connected import Connected
-from rumq.shards.assembly import Shard
+from rumq.shards.assembly.shard import Shard
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.moves.relayed_clients import Relayed, RelayedClients
 
 MOVING_SECONDS = 30  # for so long the successor keeps a session whose connection has not come
-QUIET_SECONDS = (
-    10.0  # for so long nothing is expected of a client that is held: its keep alive is not counted
-)
+QUIET_SECONDS = 10.0  # for so long nothing is expected of a client that is held: its keep alive is not counted
 
 Give = Callable[[Connection, MovedClient, int], None]
 
@@ -33,10 +31,8 @@ class ClientHold:
 
     def __init__(self, shard: Shard, relays: RelayedClients) -> None:
         self._shard, self._relays = shard, relays
-        self._registry, self._clock = shard.broker.registry, shard.clock
-        self._senders = [
-            each.outgoing for each in shard.store.partitions if isinstance(each, RemotePartition)
-        ]
+        self._registry, self._clock = shard.clients.broker.registry, shard.clock
+        self._senders = [each.outgoing for each in shard.store.partitions if isinstance(each, RemotePartition)]
         self._held: dict[Connected, Relayed | None] = {}
         self._was_paused: set[Connected] = set()
         self._noted: list[Connected] = []
@@ -100,7 +96,7 @@ class ClientHold:
         """Write the sessions of those that are settled into the journal."""
         # What comes from other shards is left for the successor, so that all that was shown here gets there.
         self._take_bus(False)
-        self._shard.turn.step()
+        self._shard.turn.steps.step()
         self._noted = [
             link for link, relayed in self._held.items()
             if not link.client.closed and self._is_settled(link, relayed) and unsent_bytes(link) <= UNSENT_BYTES_MAX
@@ -110,14 +106,14 @@ class ClientHold:
             connection = transport_of(link)
             connection.queue[:] = [(data, None) for data, _ in connection.queue]
         sessions = [link.session for link in self._noted]
-        self._shard.journal.write_moving(sessions, MOVING_SECONDS, self._clock.now_us)
+        self._shard.clients.journal.write_moving(sessions, MOVING_SECONDS, self._clock.now_us)
 
     def release(self) -> None:
         """Nothing came of it: all go on here."""
         self.is_holding = False
         for link in self._noted:
             if not link.client.closed and link.session.link is link:
-                self._shard.journal.recorder.stays(link.session)
+                self._shard.clients.journal.recorder.stays(link.session)
         held, self._held, self._noted = self._held, {}, []
         for link in held:
             if link.client.closed:
@@ -142,12 +138,7 @@ class ClientHold:
         count = 0
         for link in self._noted:
             connection, relayed = transport_of(link), self._held[link]
-            if (
-                link.client.closed
-                or link.session.link is not link
-                or connection.closing
-                or connection.write_failed
-            ):
+            if link.client.closed or link.session.link is not link or connection.closing or connection.write_failed:
                 continue
             if give is None if relayed is None else not self._relays.can_hold(relayed):
                 continue
@@ -170,7 +161,7 @@ class ClientHold:
 
     def _take_arrivals(self, takes: bool) -> None:
         """Take connections of this node's edge, or leave them for whoever follows."""
-        doors, pump = self._shard.fd_passing, self._shard.pump
+        doors, pump = self._shard.cluster.fd_passing, self._shard.pump
         if doors is None:
             return
         if takes:

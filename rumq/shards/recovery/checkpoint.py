@@ -1,14 +1,15 @@
-"""Checkpoints of the session journal: where every reader and shared subscription stands. docs/session-journal.md.
+"""Checkpoints of the session journal: where every reader and shared subscription stands.
 
+docs/reference/session-journal.md.
 Built from the router's and the sessions' state, written by `rumq.shards.recovery.journal_writer`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 
-from commitlog.partition_types import PartitionReader
+from commitlog.log.partition_types import PartitionReader
+from router.readers.slots import partition_of, reader_of
 from router.shard import Shard
-from router.slots import partition_of, reader_of
 from rumq.session.journal import entries as e
 from rumq.session.journal.reader_positions import Watermarks, cursors_of
 from rumq.session.journal.recorder import JournalRecorder
@@ -98,9 +99,7 @@ class CheckpointBuilder:
                     behind.setdefault(session.number, {})[reader.number] = cursors_of(reader, watermarks)
         return behind
 
-    def _shared_groups(
-        self, watermarks: Watermarks, only: str | None = None
-    ) -> dict[str, e.SharedCheckpoint]:
+    def _shared_groups(self, watermarks: Watermarks, only: str | None = None) -> dict[str, e.SharedCheckpoint]:
         groups = {}
         for key, share in self._router.sharing.shares.items():
             if not share.is_here or (only is not None and key != only):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from commitlog.partition_types import PartitionReader
-from router.slots import partition_of
+from commitlog.log.partition_types import PartitionReader
+from router.readers.slots import partition_of
 from rumq.session.journal.replayed_state import ReplayedState
 
 

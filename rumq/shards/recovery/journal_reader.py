@@ -1,4 +1,4 @@
-"""Replay of the session journal, once, from its first record. docs/session-journal.md."""
+"""Replay of the session journal, once, from its first record. docs/reference/session-journal.md."""
 
 from __future__ import annotations
 

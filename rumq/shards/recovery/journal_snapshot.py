@@ -1,6 +1,7 @@
 """Snapshots of the session journal: everything is written once more, in parts, so that older records may go.
 
-The broker serves clients between the parts. docs/session-journal.md."""
+The broker serves clients between the parts. docs/reference/session-journal.md."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from commitlog import Partition
-from commitlog.partition_types import PartitionReader
-from commitlog.retention import SegmentRemoval
-from router.retained import Retained
+from commitlog.log.partition_types import PartitionReader
+from commitlog.write.retention import SegmentRemoval
+from router.matching.retained import Retained
 from router.shard import Shard
 from rumq.session.journal import entries as e
 from rumq.session.journal.reader_positions import Watermarks, subscribed_entry
@@ -174,6 +175,4 @@ def session_entries(
 
 
 def retained_entry(message: Retained) -> e.Retained:
-    return e.Retained(
-        message.partition, message.lsn, message.base_ts, message.topic, message.row, message.frame
-    )
+    return e.Retained(message.partition, message.lsn, message.base_ts, message.topic, message.row, message.frame)

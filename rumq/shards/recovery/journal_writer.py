@@ -1,7 +1,8 @@
-"""The session journal: the entries of a turn become a record of the internal stream. docs/session-journal.md.
+"""The session journal: the entries of a turn become a record of the internal stream. docs/reference/session-journal.md.
 
 The journal is a partition like any other: group commit, faults and recovery are the log's. Checkpoints bound how much a
 restart replays, snapshots how much is kept."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -9,17 +10,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from commitlog import Partition
-from commitlog.partition_types import PartitionReader
-from commitlog.retention import SegmentRemoval
+from commitlog.log.partition_types import PartitionReader
 from commitlog.row_layout import ROW
+from commitlog.write.retention import SegmentRemoval
 from router.shard import Shard
+from rumq.loop.ports import Clock, Lifecycle
 from rumq.session.journal import entries as e
 from rumq.session.journal.reader_positions import cursors_of
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
 from rumq.shards.recovery.checkpoint import CheckpointBuilder
 from rumq.shards.recovery.journal_snapshot import SnapshotWriter
-from rumq.shards.turn.ports import Clock, Lifecycle
 
 TOPIC = b"_state"
 CHECKPOINT_SECONDS = 1.0

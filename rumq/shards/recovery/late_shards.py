@@ -2,7 +2,7 @@
 
 What their logs would have said comes later: how far their partitions go, and which QoS 2 messages of sessions here they
 have. Until then this shard stands where its last run stood, as if a link had been lost: the last checkpoint of the
-journal says where. docs/replication.md, "A leader that begins while a shard is missing"."""
+journal says where. docs/explanation/replication.md, "A leader that begins while a shard is missing"."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from router.shard import Shard
+from rumq.loop.ports import Clock, EventSink
 from rumq.session.journal.replayed_state import ReplayedState
 from rumq.session.state.session import Session
-from rumq.shards.bus.peer import Peer
 from rumq.shards.bus.remote_partition import RemoteFeeds, RemotePartition
+from rumq.shards.peers.peer import Peer
 from rumq.shards.recovery.fit_to_log import end_seen
 from rumq.shards.recovery.restore import Restorer
 from rumq.shards.recovery.undecided import Undecided
-from rumq.shards.turn.ports import Clock, EventSink
 
 
 class LateShards:

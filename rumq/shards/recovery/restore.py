@@ -1,7 +1,7 @@
 """Restore sessions, shared subscriptions, retained messages and standing orders at a start, from the journal and the
 log behind it.
 
-Runs before the first client. docs/session-journal.md."""
+Runs before the first client. docs/reference/session-journal.md."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 from commitlog import Gap, Partition, Store
 from commitlog.chunk import FLAG_RETAIN
 from router.effects import Effect
+from router.matching.retained import Retained
+from router.readers.subscription import Subscription
 from router.recovery import Recovery
-from router.retained import Retained
 from router.shard import Shard
-from router.subscription import Subscription
+from rumq.loop.ports import Clock, Lifecycle
 from rumq.mqtt.decode import decode
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.packets import Publish
@@ -26,10 +27,9 @@ from rumq.session.journal.replayed_session import ReplayedSession
 from rumq.session.journal.replayed_state import ReplayedShare, ReplayedState
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session, Shape
-from rumq.shards.bus.query_server import log_tags
+from rumq.shards.peers.query_server import log_tags
 from rumq.shards.recovery.journal_reader import add_tags
 from rumq.shards.recovery.journal_writer import JournalWriter
-from rumq.shards.turn.ports import Clock, Lifecycle
 
 
 class Restorer:
@@ -47,9 +47,7 @@ class Restorer:
         self.journal, self._clock, self._lifecycle, self._limits = journal, clock, lifecycle, limits
         self.open_ended: list[list[int]] = []
 
-    def restore(
-        self, state: ReplayedState, carry_out: Callable[[Effect], None], *, is_for_later: bool = False
-    ) -> bool:
+    def restore(self, state: ReplayedState, carry_out: Callable[[Effect], None], *, is_for_later: bool = False) -> bool:
         """Restore everything that an earlier run left; returns whether a subscription asks for publishers' names.
 
         state: as `replay` gave it, fitted to the log, with what other shards' partitions add
@@ -89,9 +87,7 @@ class Restorer:
         """The last snapshot, then the log from there on."""
         view = self._router.retained
         for topic, message in state.retained.items():
-            view.put(
-                Retained(topic, message.partition, message.lsn, message.base_ts, message.row, message.frame)
-            )
+            view.put(Retained(topic, message.partition, message.lsn, message.base_ts, message.row, message.frame))
         changes = view.changes
         for partition in self._store.own:
             from_lsn = state.retained_from[partition.index]

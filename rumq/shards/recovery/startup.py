@@ -10,9 +10,9 @@ from collections.abc import Callable
 from commitlog import Store
 from router.effects import Effect
 from rumq.session.journal.replayed_state import ReplayedState
-from rumq.shards.bus.interest import Interest
-from rumq.shards.bus.peers import Peers
-from rumq.shards.bus.query_client import QueryClient
+from rumq.shards.peers.interest import Interest
+from rumq.shards.peers.peers import Peers
+from rumq.shards.peers.query_client import QueryClient
 from rumq.shards.recovery.fit_to_log import fit_to_partitions
 from rumq.shards.recovery.journal_reader import add_tags, replay
 from rumq.shards.recovery.late_shards import LateShards
@@ -31,9 +31,7 @@ class Startup:
         self._state = ReplayedState()
         self._ends = {p.index: p.next_lsn for p in store.partitions if not p.is_mirrored}
         self._has_met = self._has_restored = False
-        self._unanswered: set[int] = (
-            set()
-        )  # shards that have not said yet what their logs have of our sessions
+        self._unanswered: set[int] = set()  # shards that have not said yet what their logs have of our sessions
 
     def read_journal(self, tell: Callable[..., None]) -> None:
         """First of all, before other shards are linked. tell: reports gaps of the journal. raises: OSError"""

@@ -19,12 +19,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Protocol
 
+from rumq.loop.ports import EventSink, Timers
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.reasons import Reason
 from rumq.session.journal.recorder import UNKNOWN_TAG, JournalRecorder, tag_of
 from rumq.session.journal.replayed_session import ReplayedSession
 from rumq.session.state.session import Session
-from rumq.shards.turn.ports import EventSink, Timers
 
 WAITING_SECONDS = 10.0  # then its client is sent away
 

@@ -1,16 +1,16 @@
 """What a leader notes of its own copies: a disk that comes back without it is found by these notes.
 
-docs/replication.md, R11. Written on a thread, for it waits for a disk."""
+docs/explanation/replication.md, R11. Written on a thread, for it waits for a disk."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from rumq.cluster.replication.leader_core import LeaderCore
-from rumq.cluster.replication.standby_core import NOTE_SECONDS
-from rumq.shards.replication.feeder import FEEDS
-from rumq.shards.replication.term_row import Copied
-from rumq.shards.turn.ports import ReadPool
+from rumq.cluster.replication.standby.standby_core import NOTE_SECONDS
+from rumq.loop.ports import ReadPool
+from rumq.shards.replication.feeding.copies import Copied
+from rumq.shards.replication.feeding.feeder import FEEDS
 
 Holdings = dict[str, tuple[int, str]]
 Note = Callable[[dict[str, int], Holdings], None]

@@ -1,4 +1,5 @@
 """One connection to a follower's process, which the pump serves like a client's: messages go out, answers come in."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Protocol
 
 from rumq.cluster.links.frames import FrameReader, Raw, encode
 from rumq.cluster.replication.messages import ReplicaMessage
-from rumq.shards.replication.piece_frames import Frames
+from rumq.shards.replication.feeding.piece_frames import Frames
 
 OUTBOX_BYTES_MAX = 8 << 20  # beyond it a follower is fed from disk
 ANSWER_BYTES_MAX = 16 << 20  # of a frame of a follower: the list of its segments is the longest

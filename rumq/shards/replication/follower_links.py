@@ -1,4 +1,5 @@
 """Links to the followers: dialled, and dialled again with a back-off when one has ended. The view has addresses."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Greeting, Refused
 from rumq.cluster.replication.messages import ReplicaMessage
+from rumq.loop.backoff import Backoff
+from rumq.loop.fault_guard import is_told
+from rumq.loop.ports import Clock, EventSink, Timers
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.shards.processes.backoff import Backoff
 from rumq.shards.replication.follower_link import OUTBOX_BYTES_MAX, ReplicaLink, Transport
-from rumq.shards.turn.fault_guard import is_told
-from rumq.shards.turn.ports import Clock, EventSink, Timers
 
 BACKOFF_SECONDS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 STEADY_SECONDS = 2.0

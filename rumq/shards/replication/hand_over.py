@@ -77,9 +77,7 @@ class HandOver:
         is_frozen = now >= self._freeze_at and self._was_late
         if is_frozen:
             self._commit.freeze(True)
-        self._was_late = (
-            now >= self._freeze_at
-        )  # there was a turn since, in which what was there has been taken
+        self._was_late = now >= self._freeze_at  # there was a turn since, in which what was there has been taken
         is_quiet = self._commit.is_settled() if is_frozen else self._commit.is_written()
         if not self._has_asked and is_quiet and self._has_all(self.to):
             self._commit.freeze(True)

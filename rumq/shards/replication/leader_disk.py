@@ -1,4 +1,4 @@
-"""Whether the disk of a leader is good enough to lead: R10. docs/replication.md
+"""Whether the disk of a leader is good enough to lead: R10. docs/explanation/replication.md
 
 A leader whose disk is full, fails or is slow has one of its followers lead instead, whose disk is well. Where no
 follower is well it stays: it refuses publishers as a broker alone does, and what is committed can be read."""
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from commitlog.partition import Partition
+from commitlog.log.partition import Partition
 from rumq.cluster.replication.leader_core import LeaderCore
-from rumq.shards.turn.ports import EventSink
+from rumq.loop.ports import EventSink
 
 SLOW_SECONDS = 2.0
 SLOW_GROUPS = 2  # of one partition in a row: one may be a pause of the whole machine
@@ -76,7 +76,7 @@ def maybe_problem(partitions: Sequence[Partition], groups: Groups, space: Space)
 
 
 class Leading(Protocol):
-    """`rumq.shards.replication.replication`."""
+    """`rumq.shards.replication.succession`."""
 
     core: LeaderCore
 

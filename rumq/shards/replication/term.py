@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rumq.cluster.control.records import ShardRecord, View
-from rumq.shards.processes.supervisor import DEPOSED
+from rumq.supervision.supervisor import DEPOSED
 
 
 def leave() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from commitlog import Partition
-from commitlog.retention import SegmentRemoval
+from commitlog.write.retention import SegmentRemoval
+from rumq.loop.ports import ReadPool
 from rumq.shards.retention.export_positions import ExportPositions
-from rumq.shards.turn.ports import ReadPool
 
 
 class Journal(Protocol):
@@ -20,7 +20,7 @@ class Journal(Protocol):
 
 
 class SessionNeeds(Protocol):
-    """Of all shards: `rumq.shards.bus.peers`."""
+    """Of all shards: `rumq.shards.peers.peers`."""
 
     def wanted_lsn(self, index: int, here: int | None) -> int | None: ...
     def tell_needs(self, wanted_lsn: Callable[[int], int | None]) -> None: ...

@@ -1,12 +1,13 @@
-"""The clock that retention goes by, reported when it cannot be trusted. docs/log-format.md, "Retention and clocks".
+"""The clock that retention goes by, reported when it cannot be trusted.
 
-The rules are those of `commitlog.clock_guard`."""
+docs/reference/log-format.md, "Retention and clocks".
+The rules are those of `commitlog.disk.clock_guard`."""
 
 from __future__ import annotations
 
 from commitlog import Store
-from commitlog.clock_guard import ClockGuard
-from rumq.shards.turn.ports import Clock, EventSink, ReadPool
+from commitlog.disk.clock_guard import ClockGuard
+from rumq.loop.ports import Clock, EventSink, ReadPool
 
 
 class ClockMonitor:

@@ -1,7 +1,8 @@
 """Disk space of the log: how full the disk is, when it will be full, and which segments go so that it never is.
 
-Which segments go, and how much is kept free, are rules of `commitlog.space`; here they meet what sessions, exports and
-other shards need. docs/operating.md, "Disk usage"."""
+Which segments go, and how much is kept free, are rules of `space`; here they meet what sessions, exports and
+other shards need. docs/guides/operating.md, "Disk usage"."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -10,19 +11,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from commitlog import Partition, Store
-from commitlog.retention import SegmentRemoval
-from commitlog.space import FillRate, Sealed, Space, free_wanted, missing, oldest_first
+from commitlog.disk.space import FillRate, Sealed, VolumeSpace, free_wanted, missing, oldest_first
+from commitlog.write.retention import SegmentRemoval
+from rumq.loop.ports import Clock, EventSink
 from rumq.shards.bus import messages as m
 from rumq.shards.retention.bounds import RetentionBounds
-from rumq.shards.turn.ports import Clock, EventSink
+from rumq.shards.retention.space_events import SpaceEvents
 
 COUNT_SECONDS = 10.0  # the bytes of all segments are added up so often, and at each look while segments go
 NEAR = 1.25  # times the free room that is wanted: what other shards need is told from there on
 HEARD_SECONDS = 2.0  # the others have told by then what they need
-EPISODE_SECONDS = 86_400.0  # without a segment that went: it is over
 OLDEST_TOLD = 64
 ROLL_PART = 8  # of the size at which a segment is full: with less in it, it is not ended early
-TELL_AHEAD_SECONDS = (86_400.0, 3600.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class DiskStatistics:
 
 
 class SpacePeers(Protocol):
-    """Segments of other shards, on the same disk: `rumq.shards.bus.peers`."""
+    """Segments of other shards, on the same disk: `rumq.shards.peers.peers`."""
 
     def trimmable(self) -> list[m.Trimmable]:
         """As each other shard said last."""
@@ -55,7 +55,7 @@ class Probe(Protocol):
 
     `rumq.shards.write_path.free_space`"""
 
-    latest: Space | None
+    latest: VolumeSpace | None
 
     @property
     def free_bytes_min(self) -> int: ...
@@ -82,28 +82,23 @@ class SpaceSettings:
 
 
 class DiskSpace:
-    """Of one shard. look: in a turn"""
+    """Of one shard. look: in a turn; told: the operator, and what went for room"""
 
     def __init__(
         self, store: Store, bounds: RetentionBounds, peers: SpacePeers, probe: Probe, remover: Remover,
         clock: Clock, events: EventSink, settings: SpaceSettings,
     ) -> None:  # fmt: skip
         self._store, self._bounds, self._peers = store, bounds, peers
-        self._probe, self._remover, self._clock, self._events = probe, remover, clock, events
+        self._probe, self._remover, self._clock = probe, remover, clock
+        self.told = SpaceEvents(clock, events)
         self.settings = settings
         remover.on_removed.append(self.removed)
-        self.space: Space | None = None  # of the last look
+        self.space: VolumeSpace | None = None  # of the last look
         self.log_bytes = 0  # of all shards
-        self.segments = self.records = self.bytes = 0  # that went for room, here, since the start
         self._rate = FillRate()
         self._removed_bytes = 0  # by any retention since the last look
         self._next_count = 0.0
         self._near_since: float | None = None
-        self._episode: tuple[float, int, int, int] | None = (
-            None  # last one that went; and the totals at its begin
-        )
-        self._told_wanted = False
-        self._told_ahead = len(TELL_AHEAD_SECONDS) * [False]
 
     @property
     def reserve(self) -> int:
@@ -134,7 +129,11 @@ class DiskSpace:
             self._count(False)
         removed_bytes, self._removed_bytes = self._removed_bytes, 0
         self._rate.take(self.space.free_bytes, removed_bytes, self._clock.monotonic)
-        self._look_ahead()
+        if self.settings.is_first:
+            self.told.look_ahead(
+                self.seconds_to_full(), free_bytes=self.space.free_bytes,
+                bytes_per_second=self._rate.bytes_per_second, yields=self.yields,
+            )  # fmt: skip
         if not self.yields:
             return
         if self.space.free_bytes > self.wanted * NEAR:
@@ -144,21 +143,13 @@ class DiskSpace:
             self._count(True)
         if self.space.free_bytes < self.wanted and not self._is_removing():
             self._make_room()
-        episode = self._episode
-        if episode is not None and self._clock.monotonic - episode[0] > EPISODE_SECONDS:
-            self._episode, self._told_wanted = None, False
-            self._events.tell(
-                "disk.eased", free_bytes=self.space.free_bytes, segments=self.segments - episode[1],
-                records=self.records - episode[2], bytes=self.bytes - episode[3],
-            )  # fmt: skip
+        self.told.maybe_eased(self.space.free_bytes)
 
     def removed(self, removal: SegmentRemoval, records: int, size: int, why: str) -> None:
         """Segments have been removed, for whatever reason."""
         self._removed_bytes += size
         if why == "space":
-            self.segments += len(removal.paths)
-            self.records += records
-            self.bytes += size
+            self.told.count(len(removal.paths), records, size)
 
     def seconds_to_full(self) -> float | None:
         """When, at the rate of the last minutes, the oldest segments go or publishers are refused; None: never."""
@@ -176,7 +167,7 @@ class DiskSpace:
             bytes_per_second=self._rate.bytes_per_second,
             seconds_to_full=self.seconds_to_full(),
             yields=self.yields,
-            removed_records=self.records,
+            removed_records=self.told.records,
         )
 
     # Room
@@ -197,9 +188,7 @@ class DiskSpace:
     def _lines(self, spare_wanted: bool) -> tuple[list[Partition], list[list[Sealed]]]:
         """The partitions that yield, and of each the segments that may go. spare_wanted: what nobody waits for"""
         partitions = [partition for partition in self._store.own if partition.spec.yields]
-        return partitions, [
-            partition.sealed(self._below(partition, spare_wanted)) for partition in partitions
-        ]
+        return partitions, [partition.sealed(self._below(partition, spare_wanted)) for partition in partitions]
 
     def _below(self, partition: Partition, spare_wanted: bool) -> int | None:
         bounds = [self._bounds.retained(partition.index)]
@@ -229,7 +218,9 @@ class DiskSpace:
         for partition, count in zip(partitions, counts, strict=True):
             removal = partition.take_oldest(count)
             if removal is not None:
-                self._tell_low(takes_wanted)
+                self.told.low(
+                    takes_wanted, free_bytes=space.free_bytes, free_wanted=self.wanted, log_bytes=self.log_bytes
+                )
                 self._remover.carry_out(partition, removal, "space")
         if needed > there_is:
             self._roll_one(partitions, takes_wanted)
@@ -248,40 +239,3 @@ class DiskSpace:
                 rolls.append((active.first_ts, partition.index))
         if rolls:
             self._remover.roll(min(rolls)[1])
-
-    # Telling
-
-    def _tell_low(self, takes_wanted: bool) -> None:
-        space = self.space
-        assert space is not None
-        now = self._clock.monotonic
-        is_new = self._episode is None
-        begun = self._episode[1:] if self._episode is not None else (self.segments, self.records, self.bytes)
-        self._episode = (now, *begun)
-        if is_new or (takes_wanted and not self._told_wanted):
-            self._told_wanted = takes_wanted
-            why = "the oldest segments of all streams go"
-            if takes_wanted:
-                why += ", also what lasting sessions or the export have not had"
-            self._events.tell(
-                "disk.low", free_bytes=space.free_bytes, free_wanted=self.wanted, log_bytes=self.log_bytes, why=why
-            )  # fmt: skip
-
-    def _look_ahead(self) -> None:
-        """Tell a day and an hour before, once each, until it looks better again."""
-        if not self.settings.is_first or self._episode is not None:
-            return
-        seconds = self.seconds_to_full()
-        for number, ahead in enumerate(TELL_AHEAD_SECONDS):
-            if seconds is None or seconds > 2 * ahead:
-                self._told_ahead[number] = False
-        due = [number for number, ahead in enumerate(TELL_AHEAD_SECONDS) if (seconds or 0.0) <= ahead]
-        if seconds is None or seconds <= 0 or not due or self._told_ahead[due[-1]]:
-            return
-        for number in due:
-            self._told_ahead[number] = True
-        assert self.space is not None
-        self._events.tell(
-            "disk.filling", free_bytes=self.space.free_bytes, bytes_per_second=round(self._rate.bytes_per_second),
-            seconds=round(seconds), then="the oldest segments go" if self.yields else "publishers are refused",
-        )  # fmt: skip

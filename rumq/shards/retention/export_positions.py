@@ -8,9 +8,9 @@ from collections.abc import Collection
 from functools import partial
 from typing import Protocol
 
-from commitlog.export_marker import exported_lsn
-from commitlog.files import Files
-from rumq.shards.turn.ports import ReadPool
+from commitlog.disk.export_marker import exported_lsn
+from commitlog.disk.files import Files
+from rumq.loop.ports import ReadPool
 
 
 class StreamPartition(Protocol):

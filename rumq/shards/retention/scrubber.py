@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from commitlog import Files, Partition
-from commitlog.partition_view import PartitionView
-from commitlog.segments import SegmentFile
-from commitlog.verify import Finding, verify_segment
-from rumq.shards.turn.ports import EventSink, ReadPool, Timers
+from commitlog.index.segments import SegmentFile
+from commitlog.read.partition_view import PartitionView
+from commitlog.read.verify import Finding, verify_segment
+from rumq.loop.ports import EventSink, ReadPool, Timers
 
 IDLE_SECONDS = 60.0  # after a round
 
@@ -74,9 +74,7 @@ class Scrubber:
         self.passes += 1
         return None
 
-    def _report(
-        self, partition: Partition, path: str, findings: list[Finding], fault: BaseException | None
-    ) -> None:
+    def _report(self, partition: Partition, path: str, findings: list[Finding], fault: BaseException | None) -> None:
         """Report what was not reported in an earlier pass."""
         where = {"stream": partition.stream, "partition": partition.number}
         if fault is not None and (path, str(fault)) not in self._reported:

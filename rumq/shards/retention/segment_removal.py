@@ -9,10 +9,10 @@ from collections.abc import Callable
 from functools import partial
 
 from commitlog import Partition, Store
-from commitlog.retention import SegmentRemoval
+from commitlog.write.retention import SegmentRemoval
+from rumq.loop.ports import Call, Clock, EventSink, ReadPool
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.clock_monitor import ClockMonitor
-from rumq.shards.turn.ports import Call, Clock, EventSink, ReadPool
 
 ROLL_SECONDS = 10.0  # a segment that could not be ended is tried again
 Removed = Callable[[SegmentRemoval, int, int, str], None]
@@ -60,9 +60,7 @@ class SegmentRemover:
 
     def _remove(self, partition: Partition, removal: SegmentRemoval, why: str) -> None:
         records = removal.first_lsn - partition.first_lsn
-        size = sum(
-            segment.disk_bytes for segment in partition.segments.files if segment.path in removal.paths
-        )
+        size = sum(segment.disk_bytes for segment in partition.segments.files if segment.path in removal.paths)
 
         def done(_: None, fault: BaseException | None) -> None:
             partition.removed(removal)

@@ -1,5 +1,6 @@
-"""The statistics of all shards as topics and their texts: mosquitto(8), "Broker Status", and our own. docs/sys.md.
+"""The statistics of all shards as topics and their texts: mosquitto(8), "Broker Status", and our own.
 
+docs/reference/sys.md.
 Tallies and times are passed in."""
 
 from __future__ import annotations
@@ -56,9 +57,7 @@ class BrokerStats:
             counts = added(counts, tally.counts)
         standings = [tally.standing for tally in self._tallies.values()]
         told = {f"{BROKER}/version": self._version, f"{BROKER}/uptime": f"{int(uptime_seconds)} seconds"}
-        told |= {
-            f"{BROKER}/{topic}": str(number) for topic, number in self._broker(counts, standings).items()
-        }
+        told |= {f"{BROKER}/{topic}": str(number) for topic, number in self._broker(counts, standings).items()}
         told |= {f"{BROKER}/{topic}": text for topic, text in self._loads(counts, uptime_seconds).items()}
         for shard, tally in sorted(self._tallies.items()):
             told |= {f"{OWN}/{topic}": str(number) for topic, number in of_shard(shard, tally).items()}
@@ -99,8 +98,7 @@ class BrokerStats:
             self._averages.update(rates, uptime_seconds - self._last)
         self._last = uptime_seconds
         return {
-            f"load/{topic}/{window}": f"{average:.2f}"
-            for (topic, window), average in self._averages.items().items()
+            f"load/{topic}/{window}": f"{average:.2f}" for (topic, window), average in self._averages.items().items()
         }
 
 

@@ -8,11 +8,11 @@ import heapq
 from typing import NamedTuple
 
 from commitlog import Partition
-from router.feed import Feed
-from router.reader import Reader
+from router.matching.feed import Feed
+from router.readers.reader import Reader
+from rumq.loop.ports import Clock, EventSink, Timers
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
-from rumq.shards.turn.ports import Clock, EventSink, Timers
 
 INTERVAL_SECONDS = 10.0
 SESSIONS_A_TURN = 128
@@ -41,9 +41,7 @@ class ConsumerLag:
     seconds_max: age of the oldest record that one has not read, of those whose partitions are here,
     sessions_behind: with any lag, farthest: (records, client id) of the FARTHEST that are farthest behind"""
 
-    def __init__(
-        self, registry: Registry, feeds: list[Feed], clock: Clock, timers: Timers, events: EventSink
-    ) -> None:
+    def __init__(self, registry: Registry, feeds: list[Feed], clock: Clock, timers: Timers, events: EventSink) -> None:
         self._registry, self._feeds = registry, feeds
         self._clock, self._timers, self._events = clock, timers, events
         self.lag_records_max = self.lag_seconds_max = 0

@@ -10,12 +10,12 @@ from typing import Protocol
 
 from commitlog import Store
 from router.shard import Shard
+from rumq.loop.ports import Timers
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus import messages as m
-from rumq.shards.turn.ports import Timers
 
 SESSIONS_A_TURN = 128
 
@@ -122,8 +122,6 @@ class Counters:
             retained=len(self.shard.router.retained),
             topics=sum(len(p.topic_names) for p in own),
             log_bytes=sum(p.segments.bytes for p in own),
-            partitions=[
-                m.PartitionTally(p.stream, p.number, p.first_lsn, p.next_lsn, p.committed_lsn) for p in own
-            ],
+            partitions=[m.PartitionTally(p.stream, p.number, p.first_lsn, p.next_lsn, p.committed_lsn) for p in own],
         )
         return m.Tally(self.shard.index, self.shard.incarnation, counts, standing)

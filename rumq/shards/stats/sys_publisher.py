@@ -1,5 +1,6 @@
-"""The $SYS topics, published every few seconds by shard 0; the other shards send it their numbers. docs/sys.md.
+"""The $SYS topics, published every few seconds by shard 0; the other shards send it their numbers.
 
+docs/reference/sys.md.
 They are in a partition without files (docs/decisions/0011-status-is-not-logged.md), which is read like any other."""
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from commitlog.chunk import FLAG_RETAIN
-from commitlog.partition_types import PartitionReader, PartitionWriter
+from commitlog.log.partition_types import PartitionReader, PartitionWriter
 from commitlog.row_layout import ROW, ROW_RETAIN
 from router import commands as c
+from rumq.loop.ports import Clock, CommandQueue, Timers
 from rumq.shards.bus import messages as m
 from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.stats.broker_stats import OWN, BrokerStats
 from rumq.shards.stats.counters import Counters
-from rumq.shards.turn.ports import Clock, CommandQueue, Timers
 
 
 class OtherShard(Protocol):
@@ -25,7 +26,7 @@ class OtherShard(Protocol):
 
 
 class OtherShards(Protocol):
-    """`rumq.shards.bus.peers`"""
+    """`rumq.shards.peers.peers`"""
 
     @property
     def others(self) -> Mapping[int, OtherShard]: ...

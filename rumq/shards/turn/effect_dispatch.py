@@ -1,4 +1,5 @@
 """The router's effects, each to the part that carries it out: a table from the kind of effect to a call."""
+# compiled: warm
 
 from __future__ import annotations
 

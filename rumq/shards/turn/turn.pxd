@@ -1,8 +1,9 @@
 import cython
 
 from commitlog.chunk cimport Chunk
-from router.commands cimport Appended
 from router.shard cimport Shard as Router
+from rumq.loop.queues cimport ReadyLinks, StepQueue
+from rumq.loop.scheduler cimport ShardClock, TimerQueue
 from rumq.mqtt.kernels.batch cimport Batch
 from rumq.mqtt.kernels.trace_context cimport Sampler
 from rumq.session.connection.pending_acks cimport AckTracker
@@ -10,31 +11,57 @@ from rumq.session.state.histogram cimport Histogram
 from rumq.session.state.shard_totals cimport ShardTotals
 from rumq.shards.delivery.retained_delivery cimport RetainedDelivery
 from rumq.shards.turn.effect_dispatch cimport EffectDispatch
-from rumq.shards.turn.queues cimport ReadyLinks, StepQueue
-from rumq.shards.turn.scheduler cimport ShardClock, TimerQueue
+
+
+cdef class BatchAppender:
+    cdef public list _batches, _senders
+    cdef public dict _own
+    cdef public StepQueue _commands
+    cdef public ShardClock _clock
+    cdef public ShardTotals _totals
+    cdef public Sampler sampler
+    cdef public bint is_plain
+    cdef public object _tracer
+
+    cpdef end_turn(self)
+    @cython.locals(batch=Batch, sampler=Sampler, chunk=Chunk, index=Py_ssize_t)
+    cpdef settle(self)
+
+
+cdef class Steps:
+    cdef public StepQueue _commands
+    cdef public ReadyLinks _ready
+    cdef public BatchAppender _appender
+    cdef public Router _router
+    cdef public AckTracker _acks
+    cdef public TimerQueue _timers
+    cdef public EffectDispatch effects
+    cdef public object _events, _peers
+
+    @cython.locals(appender=BatchAppender, router=Router, commands=StepQueue, _=Py_ssize_t)
+    cpdef step(self)
+
+
+cdef class Stages:
+    cdef public double seconds, due_at
+    cdef public bint are_waiting
+    cdef public tuple _stages, _deadlines
+
+    cpdef bint are_due(self, double now, bint is_plain)
+    cpdef run(self)
 
 
 cdef class Turn:
-    cdef public dict _own
-    cdef public list _senders, batches
     cdef public ShardClock clock
-    cdef public TimerQueue timers
-    cdef public StepQueue commands
-    cdef public ReadyLinks ready
-    cdef public EffectDispatch effects
+    cdef public TimerQueue _timers
+    cdef public StepQueue _commands
+    cdef public ReadyLinks _ready
+    cdef public BatchAppender appender
+    cdef public Steps steps
+    cdef public Stages stages
     cdef public RetainedDelivery _retained
     cdef public Router _router
-    cdef public tuple _stages, _deadlines
-    cdef public bint _is_plain, _stages_wait, _was_quiet
-    cdef public double stage_seconds, _began, _stages_due, _wake_at
+    cdef public bint _was_quiet
+    cdef public double _began, _wake_at
     cdef public Histogram durations
-    cdef public ShardTotals _totals
-    cdef public AckTracker _acks
-    cdef public Sampler sampler
-    cdef public object _alone, _peers, _tracer, events
-
-    @cython.locals(batch=Batch, sampler=Sampler, chunk=Chunk, index=Py_ssize_t)
-    cpdef settle(self)
-    @cython.locals(router=Router, commands=StepQueue, _=Py_ssize_t)
-    cpdef step(self)
-    cpdef _run_stages(self)
+    cdef public object _events, _peers

@@ -1,19 +1,23 @@
 """One turn of a shard: take what connections sent, step the router, carry out its effects, hand groups to the disk.
 
 The pump begins and ends each turn. A step is settled records, then commands, then effects; effects may put commands, so
-a turn repeats steps until nothing is left, within `STEPS_A_TURN`."""
+a turn repeats steps until nothing is left, within `STEPS_A_TURN`. Stages end the turn."""
+# compiled: hot
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from time import monotonic
 from typing import Any, Protocol
 
-from commitlog.partition_types import PartitionWriter
-from commitlog.store import Store
+from commitlog.log.partition_types import PartitionWriter
+from commitlog.log.store import Store
 from router.commands import Appended, GoOn
 from router.shard import Shard as Router
-from rumq.mqtt.kernels.batch import Batch
+from rumq.loop.fault_guard import ShardEvents
+from rumq.loop.queues import ReadyLinks, StepQueue
+from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.mqtt.kernels.trace_context import Sampler
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.state.histogram import Histogram
@@ -21,12 +25,66 @@ from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
 from rumq.shards.turn.effect_dispatch import EffectDispatch
-from rumq.shards.turn.fault_guard import ShardEvents
-from rumq.shards.turn.queues import ReadyLinks, StepQueue
-from rumq.shards.turn.scheduler import ShardClock, TimerQueue
+from rumq.shards.turn.step_input import StepInput
 from rumq.tracing.tracer import Tracer
 
 STEPS_A_TURN = 64  # an effect's command, that command's effect and so on: at most so deep in one turn
+
+
+class BatchAppender:
+    """Appends what clients have published in a step to the partitions here, or hands it to the shards that own them.
+
+    is_plain: in this turn nothing has happened but that records were appended here and delivered with QoS 0
+
+    sampler: chooses the messages that are traced; None: none are"""
+
+    def __init__(
+        self, step_input: StepInput, clock: ShardClock, store: Store, totals: ShardTotals, tracer: Tracer
+    ) -> None:
+        self._batches, self._commands = step_input.batches, step_input.commands
+        self._own = {p.index: p for p in store.partitions if isinstance(p, PartitionWriter)}
+        self._senders = [p.outgoing if isinstance(p, RemotePartition) else None for p in store.partitions]
+        self._clock, self._totals, self._tracer = clock, totals, tracer
+        self.sampler: Sampler | None = None
+        self.is_plain = False
+
+    def trace(self, sample_every: int, per_second_max: int) -> None:
+        """Trace one message in so many, and those that ask for it; 0: none."""
+        self.sampler = self._tracer.set(sample_every, per_second_max)
+
+    def end_turn(self) -> None:
+        """Finish the traces that wait for the end of a turn."""
+        if self.sampler is not None and self.sampler.waits:
+            self._tracer.end_turn()
+
+    def settle(self) -> None:
+        """Append what was published so far, and tell the router of it before the commands that come now."""
+        if self._commands.items:
+            self.is_plain = False
+        sampler = self.sampler
+        for index, batch in enumerate(self._batches):
+            if batch.count:
+                sender = self._senders[index]
+                self._totals.published_bytes += batch.frames_len
+                rows, frames, count, flags, tags = batch.take()
+                stamped = None
+                if sampler is not None and sampler.wants(rows, frames, count, flags, self._clock.monotonic):
+                    stamped = self._tracer.publishes(index, rows, frames, count, flags, self._clock.now_us)
+                    if stamped is not None:
+                        frames, flags = stamped.frames, stamped.flags
+                if sender is None:
+                    chunk = self._own[index].append(rows, frames, count, flags, self._clock.now_us, tags)
+                    if stamped is not None:
+                        chunk.traces = self._tracer.appended(chunk.base_lsn, stamped.traces)
+                    self._commands.put(Appended(index, chunk))
+                else:
+                    self.is_plain = False
+                    self._totals.handed_over += count
+                    if stamped is None:
+                        sender.append(rows, frames, count, flags, tags)
+                    else:
+                        wire = self._tracer.handed_over(stamped.traces)
+                        sender.append(rows, frames, count, flags, tags, wire)
 
 
 class PeerStage(Protocol):
@@ -39,171 +97,32 @@ class PeerStage(Protocol):
         """Tell what they wait for."""
 
 
-class Turn:
-    """batches: what clients have published in this step, by partition; commands: for the next step; ready: links whose
-    readers go on in the next step
-
-    stage_seconds: how long stages may wait after turns that only delivered messages of QoS 0, which nobody waits for"""
+class Steps:
+    """The router's steps. effects: what carries out what the router asks for"""
 
     def __init__(
-        self, clock: ShardClock, timers: TimerQueue, events: ShardEvents, store: Store, router: Router,
-        totals: ShardTotals, tracer: Tracer,
+        self, step_input: StepInput, appender: BatchAppender, router: Router, timers: TimerQueue,
+        events: ShardEvents, acks: AckTracker,
     ) -> None:  # fmt: skip
-        self.clock, self.timers, self.events = clock, timers, events
-        self._router, self._totals, self._alone = router, totals, events.alone
-        self._own = {p.index: p for p in store.partitions if isinstance(p, PartitionWriter)}
-        self._senders = [p.outgoing if isinstance(p, RemotePartition) else None for p in store.partitions]
-        self.commands = StepQueue()
-        self.ready = ReadyLinks()
-        self.batches = [Batch() for _ in store.partitions]
+        self._commands, self._ready = step_input.commands, step_input.ready
+        self._appender, self._router, self._acks = appender, router, acks
+        self._timers, self._events = timers, events
         self.effects = EffectDispatch()
-        self._stages: tuple[Callable[[], None], ...] = ()
-        self._deadlines: tuple[Callable[[], float], ...] = ()
-        self._acks: AckTracker
-        self._retained: RetainedDelivery
         self._peers: PeerStage | None = None
-        self.stage_seconds = 0.0
-        self._stages_due = 0.0
-        self._is_plain = self._stages_wait = False
-        self._was_quiet = False
-        self._wake_at = 0.0  # when a turn is due, if nothing comes
-        self._began = 0.0
-        self.durations = Histogram()  # from the begin to the end of turns in which something came
-        self.sampler: Sampler | None = None
-        self._tracer = tracer
 
-    def connect(
-        self, acks: AckTracker, retained: RetainedDelivery, stages: tuple[Callable[[], None], ...],
-        deadlines: tuple[Callable[[], float], ...], peers: PeerStage | None,
-    ) -> None:  # fmt: skip
-        """Once, before the first turn. stages: what ends a turn, in order; they confine what goes wrong in them
-
-        deadlines: when a stage wants a turn, monotonic seconds; peers: None with one shard"""
-        self._acks, self._retained, self._stages, self._peers = acks, retained, stages, peers
-        self._deadlines = deadlines
-
-    def trace(self, sample_every: int, per_second_max: int) -> None:
-        """Trace one message in so many, and those that ask for it; 0: none."""
-        self.sampler = self._tracer.set(sample_every, per_second_max)
-
-    # Called by the pump
-
-    def begin_turn(self) -> None:
-        self._began = monotonic()
-        self.clock.tick()
-        self._retained.begin_turn(self.clock.now_us)
-        if self._router.begin_turn():
-            self.commands.put(GoOn())
-        self.timers.run_next_turn(self._alone)
-        self.ready.begin_turn()
-
-    def end_quiet_turn(self) -> None:
-        """Nothing came but PINGREQs: as if nobody had woken the turn, nothing is due before the next deadline."""
-        self._was_quiet = (
-            self.clock.monotonic < self._wake_at and not self.commands.items and not self.ready.now
-        )
-        if not self._was_quiet:
-            self.end_turn()
-
-    def end_turn(self) -> None:
-        self._was_quiet = False
-        self._is_plain = True
-        self.step()
-        now = self.clock.monotonic
-        self._stages_wait = self._is_plain and now < self._stages_due
-        if not self._stages_wait:
-            self._stages_due = now + self.stage_seconds
-            if self._router.groups.ended:
-                self._router.subscribing.grouping.remove_some_filters()
-                if self._peers is not None:
-                    self._peers.changes()
-            self._run_stages()
-            if self.commands.items:
-                # A group that was written at once is committed: who waits for that does not wait for another turn.
-                self.step()
-                self._run_stages()
-        if self._peers is not None:
-            self._peers.end_turn()
-        if self.sampler is not None and self.sampler.waits:
-            self._tracer.end_turn()
-        self.durations.observe(monotonic() - self._began)
-
-    def _run_stages(self) -> None:
-        for end_turn in self._stages:
-            end_turn()
-
-    def drained(self, connection: Any) -> None:
-        self.ready.add(connection.link)
-
-    def crashed(self, connection: Any) -> None:
-        self.events.crashed(connection)
-
-    def failed(self, task: str) -> None:
-        self.events.failed(task)
-
-    def seconds_to_next_deadline(self) -> float:
-        """How long the pump may wait; by the time of the turn that has just ended."""
-        if not self._was_quiet or self.ready.now:
-            self._wake_at = self._next_deadline()
-        wait = self._wake_at - self.clock.monotonic
-        return wait if wait > 0.0 else 0.0
-
-    def _next_deadline(self) -> float:
-        """When a turn is due, whether anything comes or not: monotonic seconds, 0 for at once."""
-        router = self._router
-        if self.ready.now or self.commands.items or self.ready.next_turn or self.timers.has_next_turn:
-            return 0.0
-        if router.groups.ended or router.delivery.has_deferred():
-            return 0.0
-        if self._stages_wait:
-            return self._stages_due
-        deadline = self.timers.next_deadline()
-        for next_deadline in self._deadlines:
-            other = next_deadline()
-            if deadline is None or other < deadline:
-                deadline = other
-        assert deadline is not None
-        return deadline
-
-    # Steps
-
-    def settle(self) -> None:
-        """Append what was published so far, and tell the router of it before the commands that come now."""
-        if self.commands.items:
-            self._is_plain = False
-        sampler = self.sampler
-        for index, batch in enumerate(self.batches):
-            if batch.count:
-                sender = self._senders[index]
-                self._totals.published_bytes += batch.frames_len
-                rows, frames, count, flags, tags = batch.take()
-                stamped = None
-                if sampler is not None and sampler.wants(rows, frames, count, flags, self.clock.monotonic):
-                    stamped = self._tracer.publishes(index, rows, frames, count, flags, self.clock.now_us)
-                    if stamped is not None:
-                        frames, flags = stamped.frames, stamped.flags
-                if sender is None:
-                    chunk = self._own[index].append(rows, frames, count, flags, self.clock.now_us, tags)
-                    if stamped is not None:
-                        chunk.traces = self._tracer.appended(chunk.base_lsn, stamped.traces)
-                    self.commands.put(Appended(index, chunk))
-                else:
-                    self._is_plain = False
-                    self._totals.handed_over += count
-                    if stamped is None:
-                        sender.append(rows, frames, count, flags, tags)
-                    else:
-                        wire = self._tracer.handed_over(stamped.traces)
-                        sender.append(rows, frames, count, flags, tags, wire)
+    def connect(self, peers: PeerStage | None) -> None:
+        """Once, before the first turn. peers: None with one shard"""
+        self._peers = peers
 
     def step(self) -> None:
         """Step the router until nothing is left to do."""
-        self.settle()
-        router, commands, effects = self._router, self.commands, self.effects
+        appender = self._appender
+        appender.settle()
+        router, commands, effects = self._router, self._commands, self.effects
         peers = self._peers
         for _ in range(STEPS_A_TURN):
-            if self.ready.now:
-                self._is_plain = False
+            if self._ready.now:
+                appender.is_plain = False
                 self._go_on()
             if not commands.items:
                 break
@@ -213,19 +132,147 @@ class Turn:
                 if not commands.items and router.delivery.has_unconfirmed:
                     for effect in router.step([]):
                         effects.carry_out(effect)
-                if router.groups.changed_filters:
+                if router.groups.local_filters.changed:
                     peers.changes()
-            self.timers.run_after_step(self._alone)
-            self.settle()
+            self._timers.run_after_step(self._events.alone)
+            appender.settle()
         if self._acks.end_step():
-            self._is_plain = False
-            if commands.items or self.ready.now:
+            appender.is_plain = False
+            if commands.items or self._ready.now:
                 self.step()
 
     def _go_on(self) -> None:
         """Have the readers of links go on that have room or credit again."""
-        for link in self.ready.take():
+        for link in self._ready.take():
             try:
                 link.drained()
             except Exception:
-                self.events.crashed(link.transport)
+                self._events.crashed(link.transport)
+
+
+class Stages:
+    """What ends a turn, in order: housekeeping, the journal, group commit and so on, and when it is due.
+
+    seconds: how long they may wait after turns that only delivered messages of QoS 0, which nobody waits for
+
+    due_at: monotonic seconds; are_waiting: they were left out of the last turn"""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.due_at = 0.0
+        self.are_waiting = False
+        self._stages: tuple[Callable[[], None], ...] = ()
+        self._deadlines: tuple[Callable[[], float], ...] = ()
+
+    def connect(self, stages: tuple[Callable[[], None], ...], deadlines: tuple[Callable[[], float], ...]) -> None:
+        """Once, before the first turn. stages: they confine what goes wrong in them
+
+        deadlines: when a stage wants a turn, monotonic seconds"""
+        self._stages, self._deadlines = stages, deadlines
+
+    def are_due(self, now: float, is_plain: bool) -> bool:
+        """Whether they are to run in this turn. is_plain: as of `BatchAppender`"""
+        self.are_waiting = is_plain and now < self.due_at
+        if not self.are_waiting:
+            self.due_at = now + self.seconds
+        return not self.are_waiting
+
+    def run(self) -> None:
+        for end_turn in self._stages:
+            end_turn()
+
+    def earliest(self, deadline: float) -> float:
+        """The first of a deadline and theirs."""
+        for next_deadline in self._deadlines:
+            other = next_deadline()
+            if other < deadline:
+                deadline = other
+        return deadline
+
+
+class Turn:
+    """steps, stages, appender: its parts"""
+
+    def __init__(
+        self, clock: ShardClock, timers: TimerQueue, events: ShardEvents, router: Router, step_input: StepInput,
+        appender: BatchAppender, steps: Steps, stages: Stages,
+    ) -> None:  # fmt: skip
+        self.clock, self._timers, self._events, self._router = clock, timers, events, router
+        self._commands: StepQueue = step_input.commands
+        self._ready: ReadyLinks = step_input.ready
+        self.appender, self.steps, self.stages = appender, steps, stages
+        self._retained: RetainedDelivery
+        self._peers: PeerStage | None = None
+        self._was_quiet = False
+        self._wake_at = 0.0  # when a turn is due, if nothing comes
+        self._began = 0.0
+        self.durations = Histogram()  # from the begin to the end of turns in which something came
+
+    def connect(self, retained: RetainedDelivery, peers: PeerStage | None) -> None:
+        """Once, before the first turn. peers: None with one shard"""
+        self._retained, self._peers = retained, peers
+        self.steps.connect(peers)
+
+    # Called by the pump
+
+    def begin_turn(self) -> None:
+        self._began = monotonic()
+        self.clock.tick()
+        self._retained.begin_turn(self.clock.now_us)
+        if self._router.begin_turn():
+            self._commands.put(GoOn())
+        self._timers.run_next_turn(self._events.alone)
+        self._ready.begin_turn()
+
+    def end_quiet_turn(self) -> None:
+        """Nothing came but PINGREQs: as if nobody had woken the turn, nothing is due before the next deadline."""
+        self._was_quiet = self.clock.monotonic < self._wake_at and not self._commands.items and not self._ready.now
+        if not self._was_quiet:
+            self.end_turn()
+
+    def end_turn(self) -> None:
+        self._was_quiet = False
+        self.appender.is_plain = True
+        self.steps.step()
+        if self.stages.are_due(self.clock.monotonic, self.appender.is_plain):
+            if self._router.groups.ended:
+                self._router.subscribing.grouping.remove_some_filters()
+                if self._peers is not None:
+                    self._peers.changes()
+            self.stages.run()
+            if self._commands.items:
+                # A group that was written at once is committed: who waits for that does not wait for another turn.
+                self.steps.step()
+                self.stages.run()
+        if self._peers is not None:
+            self._peers.end_turn()
+        self.appender.end_turn()
+        self.durations.observe(monotonic() - self._began)
+
+    def drained(self, connection: Any) -> None:
+        self._ready.add(connection.link)
+
+    def crashed(self, connection: Any) -> None:
+        self._events.crashed(connection)
+
+    def failed(self, task: str) -> None:
+        self._events.failed(task)
+
+    def seconds_to_next_deadline(self) -> float:
+        """How long the pump may wait; by the time of the turn that has just ended."""
+        if not self._was_quiet or self._ready.now:
+            self._wake_at = self._next_deadline()
+        wait = self._wake_at - self.clock.monotonic
+        return wait if wait > 0.0 else 0.0
+
+    def _next_deadline(self) -> float:
+        """When a turn is due, whether anything comes or not: monotonic seconds, 0 for at once."""
+        router, ready, timers = self._router, self._ready, self._timers
+        if ready.now or self._commands.items or ready.next_turn or timers.has_next_turn:
+            return 0.0
+        if router.groups.ended or router.delivery.has_deferred():
+            return 0.0
+        if self.stages.are_waiting:
+            return self.stages.due_at
+        deadline = timers.next_deadline()
+        return self.stages.earliest(inf if deadline is None else deadline)

@@ -2,16 +2,17 @@
 partition; everyone pauses at `pending_bytes_max`.
 
 The records of others would be written, acknowledged and shown behind a bulk sender's. Knows no socket."""
+# compiled: hot
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from commitlog.store import Store
-from router.feed import Feed
+from commitlog.log.store import Store
+from router.matching.feed import Feed
+from rumq.loop.ports import EventSink
 from rumq.session.connection.pending_acks import AckTracker
-from rumq.shards.turn.ports import EventSink
 from rumq.shards.write_path.group_commit import GroupCommit
 
 CROWDED_BYTES = 2 << 20  # a few ms of a disk

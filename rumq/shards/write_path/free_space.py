@@ -1,13 +1,14 @@
 """Free space of the disk: measured on a thread once a second, and earlier when a quarter of the reserve may have been
 written since."""
+# compiled: warm
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from commitlog.space import Space
-from commitlog.store import Store
-from rumq.shards.turn.ports import Clock, ReadPool
+from commitlog.disk.space import VolumeSpace
+from commitlog.log.store import Store
+from rumq.loop.ports import Clock, ReadPool
 from rumq.shards.write_path.write_admission import WriteAdmission
 
 MEASURE_SECONDS = 1.0
@@ -22,15 +23,13 @@ class Written(Protocol):
 class FreeSpaceProbe:
     """latest: the last measurement; None until there is one, and again once its reader has reset it"""
 
-    def __init__(
-        self, store: Store, pool: ReadPool, admission: WriteAdmission, clock: Clock, written: Written
-    ) -> None:
+    def __init__(self, store: Store, pool: ReadPool, admission: WriteAdmission, clock: Clock, written: Written) -> None:
         self._store, self._pool, self._admission, self._clock = store, pool, admission, clock
         self._written = written
         self._next = 0.0
         self._written_before = 0
         self._is_measuring = False
-        self.latest: Space | None = None
+        self.latest: VolumeSpace | None = None
 
     @property
     def free_bytes_min(self) -> int:
@@ -47,12 +46,12 @@ class FreeSpaceProbe:
             self._is_measuring = True
             self._pool.submit(self._measure, self._measured)
 
-    def _measure(self) -> Space:
+    def _measure(self) -> VolumeSpace:
         """On a thread. raises: OSError"""
         self.latest = self._store.space()
         return self.latest
 
-    def _measured(self, space: Space | None, fault: BaseException | None) -> None:
+    def _measured(self, space: VolumeSpace | None, fault: BaseException | None) -> None:
         self._is_measuring = False
         if isinstance(fault, OSError):
             self._admission.unreachable(fault)

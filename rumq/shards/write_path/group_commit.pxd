@@ -1,7 +1,7 @@
-from commitlog.write_group cimport WriteGroup
+from commitlog.write.write_group cimport WriteGroup
 from rumq.session.connection.pending_acks cimport AckTracker
 from rumq.session.state.histogram cimport Histogram
-from rumq.shards.turn.queues cimport StepQueue
+from rumq.loop.queues cimport StepQueue
 
 
 cdef class GroupCommit:

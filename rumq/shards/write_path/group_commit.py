@@ -2,6 +2,7 @@
 
 While one group is written the next one gathers. The only timer: QoS 0 records, for which no client waits, may linger to
 form larger groups."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ from math import inf
 from time import monotonic
 from typing import NamedTuple
 
-from commitlog.partition import Partition
-from commitlog.segment_writer import Flush
-from commitlog.store import Store
-from commitlog.write_group import WriteGroup
+from commitlog.log.partition import Partition
+from commitlog.log.store import Store
+from commitlog.write.segment_writer import Flush
+from commitlog.write.write_group import WriteGroup
 from router.commands import CommandQueue, Committed
+from rumq.loop.ports import Clock, EventSink
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.state.histogram import Histogram
-from rumq.shards.turn.ports import Clock, EventSink
 from rumq.shards.write_path.worker_threads import Broken, DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
 
@@ -61,9 +62,7 @@ class GroupCommit:
         self.is_draining = False  # the broker stops: everything is due, nothing lingers
         self.is_frozen = False  # in a cluster, another node is about to lead: nothing more is written
         self.submitted_bytes = 0  # handed to the writer, so far
-        self.writes = (
-            Histogram()
-        )  # of groups, from the hand-over to the writer until the loop knows of the end
+        self.writes = Histogram()  # of groups, from the hand-over to the writer until the loop knows of the end
         self._submitted = [0.0] * count
         self.slow_groups: list[int] = [0] * count  # in a row, by partition
 
@@ -134,18 +133,12 @@ class GroupCommit:
         self._run(index, partition, group)
 
     def _flush(self, index: int, partition: Partition, group: WriteGroup, flush: Flush) -> None:
-        self._workers.writer.flush(
-            flush, lambda _, fault: self._flushed(index, partition, group, fault), index
-        )
+        self._workers.writer.flush(flush, lambda _, fault: self._flushed(index, partition, group, fault), index)
 
     def _run(self, index: int, partition: Partition, group: WriteGroup) -> None:
-        self._workers.writer.submit(
-            group.run, lambda _, fault: self._written(index, partition, group, fault), index
-        )
+        self._workers.writer.submit(group.run, lambda _, fault: self._written(index, partition, group, fault), index)
 
-    def _flushed(
-        self, index: int, partition: Partition, group: WriteGroup, fault: BaseException | None
-    ) -> None:
+    def _flushed(self, index: int, partition: Partition, group: WriteGroup, fault: BaseException | None) -> None:
         if isinstance(fault, Exception):
             group.failed(fault)
             self._run(index, partition, group)  # goes on in another segment
@@ -160,9 +153,7 @@ class GroupCommit:
         except BaseException as fault:
             raise Broken(f"what became of a group of the log is unknown: {fault!r}") from fault
 
-    def _written(
-        self, index: int, partition: Partition, group: WriteGroup, fault: BaseException | None
-    ) -> None:
+    def _written(self, index: int, partition: Partition, group: WriteGroup, fault: BaseException | None) -> None:
         self._in_flight[index] = False
         if fault is not None:
             raise Broken(f"what became of a group of the log is unknown: {fault!r}") from fault
@@ -177,9 +168,7 @@ class GroupCommit:
             self._admission.offline(index, number, str(partition.offline))
             return
         if failure is not None:
-            self._events.tell(
-                "log.failed", stream=partition.stream, partition=partition.number, why=str(failure)
-            )
+            self._events.tell("log.failed", stream=partition.stream, partition=partition.number, why=str(failure))
         if group.chunks:
             self._admission.online(index)
             self._mark_due[index] = self._clock.monotonic + MARK_SECONDS
@@ -263,9 +252,7 @@ class GroupCommit:
     def idle(self) -> bool:
         """Whether all is written that can be: for a partition whose disk refuses it a stop does not wait."""
         return not any(self._in_flight) and not any(
-            p.pending_bytes
-            and index not in self._given_up
-            and not self._admission.is_offline_elsewhere(index)
+            p.pending_bytes and index not in self._given_up and not self._admission.is_offline_elsewhere(index)
             for index, p in enumerate(self._partitions)
         )
 

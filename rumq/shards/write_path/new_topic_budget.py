@@ -3,19 +3,19 @@ filters: who makes much of it waits, not who publishes behind it.
 
 A new topic is matched before its first message enters the log, so messages of others pass meanwhile. What that costs,
 in visits of the filter index, is charged to the user, or to the address of a client without one; beyond the rate,
-clients with new topics are not read for a time. docs/security.md, "Quotas"."""
+clients with new topics are not read for a time. docs/guides/security.md, "Quotas"."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from router.groups import Groups
-from router.topic_matching import UNDER_WAY_MAX
+from router.matching.groups import Groups
+from router.matching.topic_matching import UNDER_WAY_MAX
+from rumq.loop.ports import Clock
 from rumq.session.connection.broker_port import ClientInfo
 from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.token_buckets import TokenBuckets
 from rumq.session.state.persistent_sessions import holder_of
-from rumq.shards.turn.ports import Clock
 
 FREE_VISITS = 64  # of a topic that is matched at once: what filters cost that were not made to be expensive
 QUEUED_SECONDS = 0.01  # at least: a topic waits so long while another one of its holder is matched

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from commitlog.store import Store
+from commitlog.log.store import Store
 from rumq.mqtt.kernels.batch import Batch
-from rumq.session.connection.broker_port import ClientInfo, PublishRefusal
-from rumq.session.connection.transport import ConnectionHandler
+from rumq.session.connection.broker_port import ClientInfo, PublishRefusal, UndecidedMessages
+from rumq.session.ports.transport import ConnectionHandler
 from rumq.shards.write_path.backpressure import Backpressure
 from rumq.shards.write_path.new_topic_budget import NewTopicBudget
 from rumq.shards.write_path.retained_quota import RetainedQuota
@@ -14,14 +14,14 @@ from rumq.shards.write_path.write_admission import WriteAdmission
 
 
 class PublishGate:
-    """The publishing part of `BrokerPort`."""
+    """The `PublishPort` of a shard. undecided: where a QoS 2 message waits that a missing shard may have"""
 
     def __init__(
         self, store: Store, batches: list[Batch], topics: TopicRegistry, admission: WriteAdmission,
-        retained_quota: RetainedQuota, backpressure: Backpressure, budget: NewTopicBudget,
+        retained_quota: RetainedQuota, backpressure: Backpressure, budget: NewTopicBudget, undecided: UndecidedMessages,
     ) -> None:  # fmt: skip
         self.match_topic, self.change_filters = budget.match, budget.change_filters
-        self._partitions, self._batches = store.partitions, batches
+        self._partitions, self.batches, self.undecided = store.partitions, batches, undecided
         self._admission, self._retained_quota = admission, retained_quota
         self.topics = topics.known
         self.add_topic, self._refuse_topic = topics.add, topics.refuse
@@ -37,6 +37,6 @@ class PublishGate:
     def refuse_publish(
         self, handler: ConnectionHandler, partition: int, *, is_unanswerable: bool
     ) -> PublishRefusal | None:
-        if self._batches[partition].refusing:
+        if self.batches[partition].refusing:
             return self._admission.refuse(handler, partition, is_unanswerable=is_unanswerable)
         return self._retained_quota.refuse()

@@ -2,17 +2,18 @@
 
 Retained messages are in memory, under names that any publisher can invent. An empty retained message is always
 accepted: it frees memory. Knows no socket."""
+# compiled: warm
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from commitlog.store import Store
-from router.retained import RetainedView
+from commitlog.log.store import Store
+from router.matching.retained import RetainedView
+from rumq.loop.ports import EventSink
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
-from rumq.shards.turn.ports import EventSink
 
 FREED = 0.95  # of what is allowed, so that one message more or less does not change it each time
 

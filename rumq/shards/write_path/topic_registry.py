@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 
-from commitlog.partition_types import PartitionReader
-from commitlog.store import Store
+from commitlog.log.partition_types import PartitionReader
+from commitlog.log.store import Store
+from rumq.loop.ports import EventSink
 from rumq.mqtt.kernels.topics import TopicTable
-from rumq.shards.turn.ports import EventSink
 
 
 class TopicRegistry:

@@ -14,8 +14,8 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from commitlog.kernels.flush_thread import FlushThread
-from commitlog.segment_writer import Flush
-from rumq.shards.turn.ports import ReadPool
+from commitlog.write.segment_writer import Flush
+from rumq.loop.ports import ReadPool
 
 T = TypeVar("T")
 Done = Callable[[Any, BaseException | None], None]
@@ -84,9 +84,7 @@ class Worker:
             self._rests_until = end + REST_SECONDS
         return True
 
-    def submit(
-        self, job: Callable[[], T], done: Callable[[T, BaseException | None], None], lane: int = 0
-    ) -> None:
+    def submit(self, job: Callable[[], T], done: Callable[[T, BaseException | None], None], lane: int = 0) -> None:
         """Run `job` on the lane's thread; `done(result, fault)` is called by `finish`, on the loop."""
         self.pending += 1
         if self._one_lane:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from commitlog.os_errors import FULL, while_running
-from commitlog.partition_types import PartitionReader
-from commitlog.store import Store
+from commitlog.disk.os_errors import FULL, while_running
+from commitlog.log.partition_types import PartitionReader
+from commitlog.log.store import Store
+from rumq.loop.ports import EventSink
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
-from rumq.session.connection.transport import ConnectionHandler
-from rumq.shards.turn.ports import EventSink
+from rumq.session.ports.transport import ConnectionHandler
 
 FREED = 1.25  # as many times the least must be free before records are taken again
 
@@ -45,9 +45,7 @@ class WriteAdmission:
         self.is_unreachable = False
         self._refused = 0
         self.refused = 0  # messages, so far
-        self._elsewhere: dict[
-            int, tuple[bool, str]
-        ] = {}  # partitions of other shards: (for want of room, why)
+        self._elsewhere: dict[int, tuple[bool, str]] = {}  # partitions of other shards: (for want of room, why)
         self._unanswered: dict[ConnectionHandler, int] = {}  # -> the partition that did not take its message
 
     def offline(self, index: int, number: int | None, why: str) -> None:
@@ -117,9 +115,7 @@ class WriteAdmission:
                 found[index] = (self._offline[index] in FULL, "offline")
         return found
 
-    def refuse(
-        self, handler: ConnectionHandler, index: int, *, is_unanswerable: bool
-    ) -> PublishRefusal | None:
+    def refuse(self, handler: ConnectionHandler, index: int, *, is_unanswerable: bool) -> PublishRefusal | None:
         """Count a message for a partition that takes none: it is not stored, and nobody gets it.
 
         None: it gets no answer, and its client is dismissed once the partition takes messages again"""
@@ -128,9 +124,7 @@ class WriteAdmission:
         if is_unanswerable:
             self._unanswered[handler] = index
             return None
-        is_full = (
-            self.is_full or self._offline.get(index) in FULL or self._elsewhere.get(index, (False, ""))[0]
-        )
+        is_full = self.is_full or self._offline.get(index) in FULL or self._elsewhere.get(index, (False, ""))[0]
         if is_full:
             return PublishRefusal(Reason.QUOTA_EXCEEDED, "the broker's disk is full")
         return PublishRefusal(Reason.IMPLEMENTATION_SPECIFIC_ERROR, "the broker's disk fails")

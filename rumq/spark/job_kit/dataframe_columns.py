@@ -1,6 +1,6 @@
 """Columns from topics and JSON payloads, and messages from columns, for batch and streaming DataFrames.
 
-docs/spark.md, "Jobs"."""
+docs/guides/spark.md, "Jobs"."""
 
 from __future__ import annotations
 
@@ -106,8 +106,7 @@ def with_json(df: DataFrame, schema: str, bad: str | None = None) -> DataFrame:
     )
     fit = fit.withColumn("_rumq_why", why)
     columns = {
-        field.name: f.when(f.col("_rumq_why").isNull(), f.col("_rumq_json")["_"][0][field.name])
-        for field in fields
+        field.name: f.when(f.col("_rumq_why").isNull(), f.col("_rumq_json")["_"][0][field.name]) for field in fields
     }
     if bad is not None:
         columns[bad] = f.col("_rumq_why")

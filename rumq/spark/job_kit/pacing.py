@@ -46,9 +46,7 @@ async def pace(
 
     for message in messages:
         begun = now() if begun is None else begun
-        if together and (
-            message.seconds - together[0].seconds > TOGETHER_SECONDS or len(together) >= TOGETHER_MAX
-        ):
+        if together and (message.seconds - together[0].seconds > TOGETHER_SECONDS or len(together) >= TOGETHER_MAX):
             await send()
             together = []
         together.append(message)

@@ -55,9 +55,7 @@ def anomaly(
         return (n, mean, squares), pd.concat([frame[[*by, time, value]], scored], axis=1)
 
     out = f"{types(rows, *by, time, value)}, mean double, sd double, z double, far boolean"
-    return step_by_group(
-        rows, by, order, step, begin=(0, 0.0, 0.0), state="n bigint, mean double, m2 double", out=out
-    )
+    return step_by_group(rows, by, order, step, begin=(0, 0.0, 0.0), state="n bigint, mean double, m2 double", out=out)
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -46,9 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--by", action="append", metavar="COLUMN", help="repeatable [topic]")
     parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker received it]")
     parser.add_argument("--window", default="1 minute", metavar="LENGTH", help="[1 minute]")
-    parser.add_argument(
-        "--late", default="10 minutes", metavar="LENGTH", help="how late rows may arrive [10 minutes]"
-    )
+    parser.add_argument("--late", default="10 minutes", metavar="LENGTH", help="how late rows may arrive [10 minutes]")
 
 
 def check(args: Namespace) -> None:

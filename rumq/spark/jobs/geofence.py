@@ -55,9 +55,7 @@ def geofence(
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--fences", required=True, metavar="FILE", help="GeoJSON: polygons, points with radius_m"
-    )
+    parser.add_argument("--fences", required=True, metavar="FILE", help="GeoJSON: polygons, points with radius_m")
     parser.add_argument("--by", action="append", metavar="COLUMN", help="repeatable [client_id]")
     parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker received it]")
     parser.add_argument("--lon", default="lon", metavar="COLUMN", help="degrees [lon]")

@@ -12,9 +12,9 @@ import trio
 from pyspark.sql import DataFrame
 
 from rumq.client import Outgoing
+from rumq.sink.broker_check import connected
 from rumq.spark.job_kit.dataframe_columns import as_messages, check_columns
 from rumq.spark.job_kit.pacing import Due, Paced, pace
-from rumq.spark.sink.broker_check import connected
 from rumq.table.errors import BadOption
 
 OF_A_PUBLISH = {"correlation_data": "correlation_data", "content_type": "content_type", "message_expiry":
@@ -57,9 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def check(args: Namespace) -> None:
     """raises: BadOption"""
     if args.checkpoint or args.once or args.every:
-        raise BadOption(
-            "checkpoint", args.checkpoint or "", "none: a replay has an end, --until, and begins anew"
-        )
+        raise BadOption("checkpoint", args.checkpoint or "", "none: a replay has an end, --until, and begins anew")
     if not (args.speed >= 0):
         raise BadOption("speed", str(args.speed), "how many times faster, or 0 for all at once")
     if args.sink_options is None:
@@ -73,9 +71,7 @@ def run(df: DataFrame, args: Namespace) -> str:
 
     async def publish_all() -> Paced:
         async with connected(args.sink_options) as client:
-            return await pace(
-                replay(frame, args.speed), client.publish_batch, trio.current_time, trio.sleep_until
-            )
+            return await pace(replay(frame, args.speed), client.publish_batch, trio.current_time, trio.sleep_until)
 
     done = trio.run(publish_all)
     late = f", the latest {done.late_s:.1f} s late" if done.late_s >= 0.1 else ""

@@ -29,18 +29,16 @@ def sessions(
     check_columns(df, time, *by)
     rows = df.withColumn("_at", f.col(time)).withWatermark("_at", late)
     found = rows.groupBy(f.session_window("_at", gap).alias("_session"), *by)
-    return found.agg(
-        f.min("_at").alias("start"), f.max("_at").alias("end"), f.count("*").alias("count")
-    ).drop("_session")
+    return found.agg(f.min("_at").alias("start"), f.max("_at").alias("end"), f.count("*").alias("count")).drop(
+        "_session"
+    )
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--by", action="append", metavar="COLUMN", help="repeatable [client_id]")
     parser.add_argument("--time", default="ts", metavar="COLUMN", help="[ts, when the broker received it]")
     parser.add_argument("--gap", default="5 minutes", metavar="LENGTH", help="[5 minutes]")
-    parser.add_argument(
-        "--late", default="10 minutes", metavar="LENGTH", help="how late rows may arrive [10 minutes]"
-    )
+    parser.add_argument("--late", default="10 minutes", metavar="LENGTH", help="how late rows may arrive [10 minutes]")
 
 
 def check(args: Namespace) -> None:

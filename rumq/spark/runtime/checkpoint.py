@@ -40,9 +40,7 @@ def checkpoint_progress(checkpoint: str) -> CheckpointProgress:
     both = sorted(set(begun) & set(done))
     if not both:
         raise BadCheckpoint(checkpoint, "no batch is done yet")
-    found = [
-        lsns for line in lines_of(root / "offsets" / str(both[-1])) if (lsns := maybe_lsns(line)) is not None
-    ]
+    found = [lsns for line in lines_of(root / "offsets" / str(both[-1])) if (lsns := maybe_lsns(line)) is not None]
     if not found:
         raise BadCheckpoint(checkpoint, "its query does not read format rumq")
     return CheckpointProgress(both[-1], found, max(begun) > both[-1])

@@ -1,5 +1,6 @@
-"""How many tasks a cluster runs at once: what its settings promise, or what has registered. docs/spark-cluster.md.
+"""How many tasks a cluster runs at once: what its settings promise, or what has registered.
 
+docs/guides/spark-cluster.md.
 The time is an argument: `wait` sleeps."""
 
 from __future__ import annotations

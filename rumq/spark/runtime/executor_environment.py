@@ -1,4 +1,4 @@
-"""The environment that executors of a cluster run: an archive that Spark brings to them. docs/spark-cluster.md.
+"""The environment that executors of a cluster run: an archive that Spark brings to them. docs/guides/spark-cluster.md.
 
 One name of a program serves both sides, because Spark starts the planner of a Python source on the driver by the name
 that it starts workers by: the driver finds it in its own environment, an executor in the unpacked archive."""
@@ -23,7 +23,7 @@ def executor_settings(archive: str, master: str) -> dict[str, str]:
         allowed = "it with a cluster's master: here workers run this Python"
         raise BadOption("environment", archive, allowed)
     if "://" not in archive and not os.path.isfile(archive):
-        allowed = "an archive that exists, as `venv-pack -o FILE` makes one (docs/spark-cluster.md)"
+        allowed = "an archive that exists, as `venv-pack -o FILE` makes one (docs/guides/spark-cluster.md)"
         raise BadOption("environment", archive, allowed)
     program, folder = own_program()
     os.environ["PYSPARK_PYTHON"] = program

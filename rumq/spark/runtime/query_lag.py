@@ -1,6 +1,6 @@
 """The lag of streaming queries behind the log, reported after each batch: as a retained message, or to a callback.
 
-docs/spark.md, "Lag". A query neither waits for a report nor fails because of one."""
+docs/guides/spark.md, "Lag". A query neither waits for a report nor fails because of one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from rumq.client import Outgoing
 from rumq.errors import ClientError
-from rumq.spark.sink.broker_check import connected
-from rumq.spark.sink.sink_options import parse_sink_options
+from rumq.sink.broker_check import connected
+from rumq.sink.sink_options import parse_sink_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,4 +1,4 @@
-"""Register format "rumq" with a Spark session, whose workers must be able to import it. docs/spark.md."""
+"""Register format "rumq" with a Spark session, whose workers must be able to import it. docs/guides/spark.md."""
 
 from __future__ import annotations
 
@@ -84,9 +84,7 @@ def check_executors(context: SparkContext) -> None:
         why = CANNOT_RUN.search(str(fault))
         if why is None:
             raise
-        raise WrongWorker(
-            f"{context.pythonExec}, no Python on an executor ({why[0]})", python_version()
-        ) from None
+        raise WrongWorker(f"{context.pythonExec}, no Python on an executor ({why[0]})", python_version()) from None
     mine = VERSIONS.findall(python_version())
     if wrong := sorted(each for each in found if VERSIONS.findall(each) != mine):
         raise WrongWorker(wrong[0], python_version())

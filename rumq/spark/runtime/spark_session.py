@@ -1,4 +1,6 @@
-"""A Spark session with measured settings for Python sources. docs/spark.md, "Settings"; docs/spark-cluster.md."""
+"""A Spark session with measured settings for Python sources.
+
+docs/guides/spark.md, "Settings"; docs/guides/spark-cluster.md."""
 
 from __future__ import annotations
 

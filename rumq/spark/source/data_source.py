@@ -1,4 +1,4 @@
-"""Format "rumq" of Spark: the log in parallel by lsn range, as Arrow batches. docs/spark.md.
+"""Format "rumq" of Spark: the log in parallel by lsn range, as Arrow batches. docs/guides/spark.md.
 
 Spark calls the planning methods in a process of the driver, and `read` in a worker."""
 
@@ -13,14 +13,14 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
 from rumq.records.log_partitions import readable_partitions
-from rumq.spark.sink.sink_options import parse_sink_options
+from rumq.sink.sink_options import parse_sink_options
 from rumq.spark.source.filter_pushdown import push
 from rumq.spark.source.full_read import full_read_notice
 from rumq.spark.source.ranges import Range, RangeReader, ranges
 from rumq.spark.source.schema import schema_of
 from rumq.table.errors import BadOption
 from rumq.table.options import Options, parse
-from rumq.table.plan import Span, spans
+from rumq.table.plan import LsnSpan, spans
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -52,14 +52,14 @@ class RumqDataSource(DataSource):
         return RumqStreamReader(self._parsed(streaming=True), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from rumq.spark.sink.row_writer import RumqWriter
+        from rumq.spark.source.row_writer import RumqWriter
 
         if overwrite:
             raise BadOption("mode", "overwrite", "append: records of a log are permanent")
         return RumqWriter(parse_sink_options(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        from rumq.spark.sink.row_writer import RumqStreamWriter
+        from rumq.spark.source.row_writer import RumqStreamWriter
 
         return RumqStreamWriter(parse_sink_options(self.options), schema)
 
@@ -93,7 +93,7 @@ class RumqReader(RangeReader, DataSourceReader):
 
     def __init__(self, options: Options, schema: StructType) -> None:
         super().__init__(options, schema)
-        self._spans: list[Span] | None = None
+        self._spans: list[LsnSpan] | None = None
 
     @property
     def pushFilters(self) -> FilterPushdown:

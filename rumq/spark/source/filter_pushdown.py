@@ -1,6 +1,6 @@
 """Convert Spark's filters to `PushedFilters`, which the source applies to every row; Spark applies the others.
 
-docs/spark.md, "Read"."""
+docs/guides/spark.md, "Read"."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""Whether a query reads the whole log though its author may not think so. docs/spark.md, "Read"."""
+"""Whether a query reads the whole log though its author may not think so. docs/guides/spark.md, "Read"."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rumq.table.plan import NO_FILTERS, Span
+from rumq.table.plan import NO_FILTERS, LsnSpan
 from rumq.table.pushed_filters import PushedFilters
 
 RECORDS_MIN = 1_000_000  # fewer are read in about a second
 
 
-def full_read_notice(spans: Sequence[Span], pushed: PushedFilters, subscribe: Sequence[str]) -> str:
+def full_read_notice(spans: Sequence[LsnSpan], pushed: PushedFilters, subscribe: Sequence[str]) -> str:
     """What to tell the author of a query; empty if something narrows it, or there is little to read.
 
     subscribe: the filters of the option. Spark gives no OR to a Python source, so this may be one."""

@@ -1,5 +1,5 @@
 """`rumq.spark.read`: log and lake as one table. Spark's own Parquet reader reads the lake, with pruning; format "rumq"
-reads the rest. docs/spark.md, "History".
+reads the rest. docs/guides/spark.md, "History".
 
 `read` decides once which record comes from where."""
 
@@ -19,14 +19,14 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 
 from rumq.lake.folder import Folder, absolute
 from rumq.lake.lake_reader import files_within, lost_within, may_have
-from rumq.lake.manifest import File
+from rumq.lake.manifest import LakeFile
 from rumq.records.log_source import Bound, bound, joined
 from rumq.spark.source.schema import columns_of, schema_of
 from rumq.spark.source.topic_predicates import mqtt_filter_to_predicate
 from rumq.table.errors import DataLoss
 from rumq.table.options import Options, parse
 from rumq.table.partition_ranges import NO_LAKE, PartitionRange, partition_ranges
-from rumq.table.plan import Span, ending, starting
+from rumq.table.plan import LsnSpan, ending, starting
 from rumq.table.topic_ranges import topic_ranges
 
 GLOB = re.compile(r"([\\{}\[\]*?])")
@@ -38,8 +38,8 @@ class RecordSources(NamedTuple):
     log: for format "rumq", each with at most one span per partition"""
 
     whole: list[str]
-    clipped: list[tuple[str, Span]]
-    log: list[list[Span]]
+    clipped: list[tuple[str, LsnSpan]]
+    log: list[list[LsnSpan]]
 
 
 def read(
@@ -89,32 +89,32 @@ def record_sources(options: Options, found: list[PartitionRange]) -> RecordSourc
         exported = partition.exported
         low, high = max(start, exported.first_lsn), min(end, exported.next_lsn)
         if partition.lake is None or low >= high:
-            split.log[0].append(Span(name, start, end))
+            split.log[0].append(LsnSpan(name, start, end))
             continue
         for lost in lost_within(exported, low, high):
             if options.fail_on_data_loss:
                 raise DataLoss(name, lost.base_lsn, lost.next_lsn, lost.why)
-        split.log[0].append(Span(name, start, low))
-        split.log[1].append(Span(name, high, end))
+        split.log[0].append(LsnSpan(name, start, low))
+        split.log[1].append(LsnSpan(name, high, end))
         for file in files_within(exported, low, high):
             if may_have(file, ranges):
                 path = spark_path(partition.lake.folder, file)
                 if low <= file.base_lsn and file.next_lsn <= high:
                     split.whole.append(path)
                 else:
-                    split.clipped.append((path, Span(name, low, high)))
+                    split.clipped.append((path, LsnSpan(name, low, high)))
     some = [[span for span in spans if span.start < span.end] for spans in split.log]
     return split._replace(log=[spans for spans in some if spans])
 
 
-def spark_path(folder: Folder, file: File) -> str:
+def spark_path(folder: Folder, file: LakeFile) -> str:
     """The path for Spark, with glob characters escaped and Hadoop's name of the scheme."""
     if folder.system is None:
         return "file:" + GLOB.sub(r"\\\1", os.path.abspath(folder.path(file.path)))
     return GLOB.sub(r"\\\1", re.sub("^s3://", "s3a://", folder.name(file.path)))
 
 
-def within(span: Span) -> Column:
+def within(span: LsnSpan) -> Column:
     lsn = f.col("lsn")
     return (f.col("partition") == span.partition) & (lsn >= span.start) & (lsn < span.end)
 
@@ -133,9 +133,7 @@ def native(
     if (ranges := topic_ranges(options.filters)) is not None:
         # Spark pushes none of several filters down to Parquet if one has a regular expression.
         topic = f.col("topic")
-        frame = frame.where(
-            reduce(lambda a, b: a | b, ((topic >= low) & (topic < high) for low, high in ranges))
-        )
+        frame = frame.where(reduce(lambda a, b: a | b, ((topic >= low) & (topic < high) for low, high in ranges)))
     if options.filters:
         frame = frame.where(reduce(lambda a, b: a | b, map(mqtt_filter_to_predicate, options.filters)))
     if more is not None:
@@ -151,11 +149,9 @@ def as_in_log(field: StructField) -> Column:
     return column
 
 
-def from_log(spark: SparkSession, spans: list[Span], schema: StructType, given: dict[str, str]) -> DataFrame:
+def from_log(spark: SparkSession, spans: list[LsnSpan], schema: StructType, given: dict[str, str]) -> DataFrame:
     """Records read by format "rumq", from log or lake, wherever they are at that time."""
-    options = {
-        name: given[name] for name in ("path", "subscribe", "lake", "failOnDataLoss") if given.get(name)
-    }
+    options = {name: given[name] for name in ("path", "subscribe", "lake", "failOnDataLoss") if given.get(name)}
     return (
         spark.read.format("rumq")
         .schema(schema)

@@ -1,6 +1,6 @@
 """Partition ranges: each is one Spark task, of a batch or of a stream.
 
-The driver plans them, workers read them. docs/spark.md, "Read"."""
+The driver plans them, workers read them. docs/guides/spark.md, "Read"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rumq.spark.source.worker_setup import set_up_worker
 from rumq.table.errors import WrongWorker
 from rumq.table.options import Options
 from rumq.table.partition_ranges import lakes_by_partition
-from rumq.table.plan import Span, cut
+from rumq.table.plan import LsnSpan, cut
 from rumq.table.pushed_filters import PushedFilters
 from rumq.version import VERSION
 
@@ -43,14 +43,13 @@ class Range(InputPartition):
     driver: str
 
 
-def ranges(found: list[Span], options: Options) -> list[Range]:
+def ranges(found: list[LsnSpan], options: Options) -> list[Range]:
     """At least one task, because Spark turns an empty list into a None task."""
     cores = options.cores or len(os.sched_getaffinity(0))
     tasks = cut(found, options.partitions_min, options.records_max, cores)
     of = lakes_by_partition(options) if tasks and options.flight_location is None else {}
     return [
-        Range(*task, of.get(task.partition, ""), VERSION, python_version())
-        for task in tasks or [Span("", 0, 0)]
+        Range(*task, of.get(task.partition, ""), VERSION, python_version()) for task in tasks or [LsnSpan("", 0, 0)]
     ]
 
 
@@ -71,8 +70,6 @@ class RangeReader:
         if partition.start >= partition.end:
             return
         set_up_worker()
-        span = Span(partition.partition, partition.start, partition.end)
+        span = LsnSpan(partition.partition, partition.start, partition.end)
         schema = to_arrow_schema(self._schema, timezone="UTC")
-        yield from range_batches(
-            self._options, span, partition.lake, self._columns, schema, self._pushed_filters
-        )
+        yield from range_batches(self._options, span, partition.lake, self._columns, schema, self._pushed_filters)

@@ -1,5 +1,6 @@
-"""Format "rumq" of Spark, streaming: a query's offsets are one lsn per partition, in its checkpoint. docs/spark.md.
+"""Format "rumq" of Spark, streaming: a query's offsets are one lsn per partition, in its checkpoint.
 
+docs/guides/spark.md.
 The driver keeps one reader per query; workers use copies. Spark reports commits one batch late, and the end of a query
 not always: nothing here depends on either."""
 
@@ -24,7 +25,7 @@ from rumq.spark.source.ranges import RangeReader, ranges
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import Options
 from rumq.table.partition_ranges import ReadablePartition
-from rumq.table.plan import Span, starting
+from rumq.table.plan import LsnSpan, starting
 
 OFFSETS_VERSION = 1  # of the form below, which is permanent in checkpoints
 Lsns = dict[str, int]
@@ -121,9 +122,7 @@ class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvail
         starts, ends = as_lsns(start), as_lsns(end)
         if end != self._last_offsets:  # of a batch that an earlier run of the query began
             check_same_log(self._options, readable_partitions(self._options), ends, as_segments(end))
-        return list(
-            ranges([Span(name, starts.get(name, 0), lsn) for name, lsn in ends.items()], self._options)
-        )
+        return list(ranges([LsnSpan(name, starts.get(name, 0), lsn) for name, lsn in ends.items()], self._options))
 
     def reportLatestOffset(self) -> Offsets:
         """The end of the log, for progress reports."""
@@ -142,8 +141,7 @@ def proportional(starts: Lsns, heads: Lsns, lags: Lsns, records_max: int) -> Lsn
     if total <= records_max:
         return heads
     return {
-        name: starts.get(name, 0) + (max(1, lag * records_max // total) if lag else 0)
-        for name, lag in lags.items()
+        name: starts.get(name, 0) + (max(1, lag * records_max // total) if lag else 0) for name, lag in lags.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""Chunks of the log as Arrow columns, without Python per message. docs/log-format.md, "Row" and "Frame"."""
+"""Chunks of the log as Arrow columns, without Python per message. docs/reference/log-format.md, "Row" and "Frame"."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Block:
         return self.frames[at + 3 : at + 3 + size].tobytes().decode()
 
 
-class TopicNames:
+class RangeTopics:
     """The topics of a partition by their id, from the frames; each is matched with the filter once."""
 
     def __init__(self, wants: Callable[[str], bool] | None) -> None:
@@ -90,9 +90,7 @@ class TopicNames:
 class Columns:
     """The columns of a block. publishers: number -> client id, for those that use it."""
 
-    def __init__(
-        self, block: Block, partition: str, topics: TopicNames, publishers: Mapping[int, bytes]
-    ) -> None:
+    def __init__(self, block: Block, partition: str, topics: RangeTopics, publishers: Mapping[int, bytes]) -> None:
         self._block, self._rows = block, block.rows
         self._partition, self._topics, self._publishers = partition, topics, publishers
 

@@ -1,4 +1,4 @@
-"""Rows of the lake as the columns of format "rumq", equal to those of the log. docs/lake.md, "Columns"."""
+"""Rows of the lake as the columns of format "rumq", equal to those of the log. docs/guides/lake.md, "Columns"."""
 
 from __future__ import annotations
 

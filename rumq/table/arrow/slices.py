@@ -17,9 +17,7 @@ def slices(buffer: Bytes, starts: Positions, ends: Positions) -> pa.Array:
     # One array over the buffer alternates spans and the gaps between them; every second item is a span.
     offsets = np.empty(2 * len(starts), np.int32)
     offsets[0::2], offsets[1::2] = starts, ends
-    both = pa.Array.from_buffers(
-        pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(buffer)]
-    )
+    both = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(buffer)])
     return both.take(pa.array(np.arange(0, len(offsets), 2, dtype=np.int32)))
 
 

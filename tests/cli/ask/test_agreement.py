@@ -75,29 +75,19 @@ def test_what_is_asked_is_really_there(gateway: Gateway) -> None:
     topics = json.loads(ask(gateway, "topics", "--json", over="rest").out)["topics"]
     assert sorted(row["topic"] for row in topics) == sorted(TOPICS)
     assert {
-        row["shard"]
-        for row in json.loads(ask(gateway, "partitions", "--json", over="socket").out)["partitions"]
+        row["shard"] for row in json.loads(ask(gateway, "partitions", "--json", over="socket").out)["partitions"]
     } == {0, 1}
     table = ask(gateway, "topics", "--topic", "mill/#", over="rest").out.splitlines()
-    assert (
-        table[0].split() == ["topic", "stream", "partition", "records", "records/s"] and "mill/1" in table[1]
-    )
+    assert table[0].split() == ["topic", "stream", "partition", "records", "records/s"] and "mill/1" in table[1]
 
 
 def test_an_action_is_done_over_either_and_says_to_how_many(gateway: Gateway) -> None:
     for over in ("socket", "rest"):
-        done = ask(
-            gateway, "ban", "--kind", "client", "--name", "eve", "--seconds", "60", "--json", over=over
-        )
-        assert (done.status, json.loads(done.out)["done"]) == (0, 1), (
-            "without a terminal there is no question"
-        )
+        done = ask(gateway, "ban", "--kind", "client", "--name", "eve", "--seconds", "60", "--json", over=over)
+        assert (done.status, json.loads(done.out)["done"]) == (0, 1), "without a terminal there is no question"
         assert json.loads(ask(gateway, "bans", "--json", over=over).out)["bans"][0]["name"] == "eve"
         assert (
-            json.loads(ask(gateway, "unban", "--kind", "client", "--name", "eve", "--json", over=over).out)[
-                "done"
-            ]
-            == 1
+            json.loads(ask(gateway, "unban", "--kind", "client", "--name", "eve", "--json", over=over).out)["done"] == 1
         )
 
 
@@ -162,9 +152,7 @@ def test_watching_events_prints_only_new_ones(gateway: Gateway) -> None:
     with subprocess.Popen(command(*words), stdout=subprocess.PIPE, env=ENVIRONMENT, text=True) as asking:
         assert asking.stdout is not None
         seen = {row["cursor"] for row in json.loads(asking.stdout.readline())["events"]}
-        assert (
-            rumqd("pub", "-p", str(gateway.broker.address.port), "a", "-m", "b", "-i", "newcomer").status == 0
-        )
+        assert rumqd("pub", "-p", str(gateway.broker.address.port), "a", "-m", "b", "-i", "newcomer").status == 0
         fresh = json.loads(asking.stdout.readline())["events"]
         assert fresh[0]["fields"]["client_id"] == "newcomer" and not seen & {row["cursor"] for row in fresh}
         asking.terminate()

@@ -29,9 +29,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> st
     return found.err if status else found.out
 
 
-def test_a_context_is_added_listed_used_shown_and_removed(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_context_is_added_listed_used_shown_and_removed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / "token").write_text(SECRET)
     (home / "ca.pem").touch()
     said(capsys, "add", "plant", "--url", "https://b:8080/", "--token-file", "token", "--cafile", "ca.pem")

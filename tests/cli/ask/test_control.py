@@ -58,16 +58,14 @@ def subscribed(port: str) -> Iterator[subprocess.Popen[str]]:
 def test_nine_operations_answer(gateway: Gateway, over: str) -> None:
     port = str(gateway.broker.address.port)
     with subscribed(port) as subscriber:
-        gateway.broker.heard(
-            lambda event: event["event"] == "client.connected" and event["client_id"] == "pump-7"
-        )
+        gateway.broker.heard(lambda event: event["event"] == "client.connected" and event["client_id"] == "pump-7")
         assert rumqd("pub", "-p", port, "plant/7/temp", "-m", "21.5", "-q", "1", "-r").status == 0
         assert subscriber.stdout is not None and json.loads(subscriber.stdout.readline())["payload"] == "21.5"
 
         assert ask(gateway, over, "ping") == {"missing": [], "shards": 2}
-        assert [
-            row["client_id"] for row in ask(gateway, over, "clients", "--client", "pump-*")["clients"]
-        ] == ["pump-7"]
+        assert [row["client_id"] for row in ask(gateway, over, "clients", "--client", "pump-*")["clients"]] == [
+            "pump-7"
+        ]
         assert [row["topic"] for row in ask(gateway, over, "topics")["topics"]] == ["plant/7/temp"]
         detail = ask(gateway, over, "client", "--client", "pump-7")
         assert detail["found"] and detail["subscriptions"][0]["filter"] == "plant/#"
@@ -92,9 +90,7 @@ def test_nine_operations_answer(gateway: Gateway, over: str) -> None:
     assert gateway.broker.process.wait(SECONDS_MAX) == 0, "graceful: as SIGTERM"
 
 
-def test_a_shutdown_that_is_not_graceful_is_a_kill_and_keeps_what_was_acknowledged(
-    gateway: Gateway, over: str
-) -> None:
+def test_a_shutdown_that_is_not_graceful_is_a_kill_and_keeps_what_was_acknowledged(gateway: Gateway, over: str) -> None:
     port = str(gateway.broker.address.port)
     assert rumqd("pub", "-p", port, "plant/7", "-m", "21.5", "-q", "1").status == 0
     assert ask(gateway, over, "shutdown", "--no-graceful")["done"] == 1
@@ -113,9 +109,7 @@ def test_the_commands_of_a_day_are_a_script(gateway: Gateway, over: str) -> None
     assert [json.loads(line)["payload"] for line in replay.out.splitlines()] == ["0", "1", "2"]
     for words in (("clients",), ("topics",), ("status",)):
         assert ask(gateway, over, *words)
-    assert "there is no client 'desk'" in refused(gateway, over, "client", "--client", "desk").err, (
-        "it has ended"
-    )
+    assert "there is no client 'desk'" in refused(gateway, over, "client", "--client", "desk").err, "it has ended"
     assert ask(gateway, over, "drain")["done"] == 0, "nobody is here"
     late = rumqd("pub", "-p", port, "plant/7", "-m", "3", "-q", "1")
     assert late.status == 1 and all(row["draining"] for row in ask(gateway, over, "shards")["shards"])
@@ -130,9 +124,7 @@ def test_on_a_terminal_what_destroys_something_is_asked_for_first(gateway: Gatew
     for typed, status in (("no", 1), ("", 1), ("yes", 0)):
         shown = Terminal("ask", "drop", "--client", "pump-7", *where(gateway, over), width=200)
         try:
-            shown.expect(
-                r"drop client pump-7 of .*: its subscriptions and what it has not .*\. Type yes to go on: "
-            )
+            shown.expect(r"drop client pump-7 of .*: its subscriptions and what it has not .*\. Type yes to go on: ")
             shown.key(typed + "\n")
             shown.expect(r"dropped +1" if typed == "yes" else "nothing was done")
             assert shown.end() == status

@@ -13,7 +13,7 @@ from rumq.cli.ask.questions import OF_THE_GATEWAY, lines, question_of
 from rumq.cli.ask.request_flags import request_of
 from rumq.cli.main import main
 from rumq.cli.parsers import LazyParser, sub_parsers
-from rumq.gateway.endpoints import ENDPOINTS
+from rumq.gateway.contract.endpoints import ENDPOINTS
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -52,7 +52,7 @@ def test_everything_can_be_asked() -> None:
         (("ban", "--kind", "user", "--name", "eve", "--seconds", "1.5"), q.Ban(kind="user", name="eve", seconds=1.5)),
         (("reset", "--client", "c", "--start=-1h"), q.Reset(client="c", start="-1h")),
     ],
-)  # fmt: skip
+)
 def test_what_is_typed_becomes_the_request(words: tuple[str, ...], request_: q.Request) -> None:
     assert asked(*words) == request_
 
@@ -71,7 +71,7 @@ def test_what_is_typed_becomes_the_request(words: tuple[str, ...], request_: q.R
         (("nothing",), "invalid choice"),
         ((), "the following arguments are required: QUESTION"),
     ],
-)  # fmt: skip
+)
 def test_what_no_broker_would_take_is_refused_with_status_2(
     words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

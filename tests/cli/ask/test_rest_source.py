@@ -62,8 +62,7 @@ def test_an_action_is_posted() -> None:
 
 def test_a_page_of_more_rows_than_an_answer_has_is_asked_in_pieces() -> None:
     rows = [
-        {"topic": str(n), "stream": "main", "partition": 0, "records": 1, "records_per_second": 0.0}
-        for n in range(450)
+        {"topic": str(n), "stream": "main", "partition": 0, "records": 1, "records_per_second": 0.0} for n in range(450)
     ]
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -174,9 +173,7 @@ def test_a_certificate_that_nobody_trusts_or_of_another_host_is_an_error(tmp_pat
         context.wrap_socket(accepted, server_side=True).recv(1)
 
     with listening(serve) as port:
-        assert "its certificate is not accepted (unable to get local issuer" in really(
-            f"https://127.0.0.1:{port}"
-        )
+        assert "its certificate is not accepted (unable to get local issuer" in really(f"https://127.0.0.1:{port}")
     with listening(serve) as port:
         said = really(f"https://127.0.0.1:{port}", str(tmp_path / "ca.pem"))
     assert "its certificate is not accepted (" in said and "--cafile" in said and "127.0.0.1" in said

@@ -24,9 +24,7 @@ def test_rows_are_a_table() -> None:
 
 def test_rows_left_out_are_told_and_none_are_none() -> None:
     assert [*text_of(a.Topics(topics=[], left_out=0))] == ["topics: none"]
-    assert [*text_of(a.Topics(topics=[topic("a", 1)], left_out=1200))][
-        -1
-    ] == "and 1,200 more: --limit, --offset"
+    assert [*text_of(a.Topics(topics=[topic("a", 1)], left_out=1200))][-1] == "and 1,200 more: --limit, --offset"
 
 
 def test_shards_of_a_cluster_that_do_not_answer_are_told() -> None:
@@ -41,9 +39,7 @@ def test_figures_are_names_and_values_and_lists_of_rows_follow() -> None:
         found=True, expires_seconds=61.0, subscriptions=[r.SubscriptionRow(filter="a/#", kind="live", qos=1)]
     )
     lines = [*text_of(detail)]
-    assert lines[0].split() == ["found", "yes"] and any(
-        line.split() == ["expires", "1m", "1s"] for line in lines
-    )
+    assert lines[0].split() == ["found", "yes"] and any(line.split() == ["expires", "1m", "1s"] for line in lines)
     assert lines[lines.index("subscriptions:") + 1].startswith("filter  kind  qos")
     assert "in_flight: none" in lines
 

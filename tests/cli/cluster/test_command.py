@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from rumq.admin.cluster_rows import TermRow
-from rumq.cluster.agent.messages import (
+from rumq.cluster.agent.node_identity import node_identity
+from rumq.cluster.control.agent_messages import (
     SOCKET_NAME,
     AgentMessage,
     AskStatus,
@@ -24,11 +25,10 @@ from rumq.cluster.agent.messages import (
     Report,
     Status,
 )
-from rumq.cluster.agent.node_identity import node_identity
 from rumq.cluster.control.control_plane import Health, MemberHealth
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from rumq.cluster.links.frames import FrameReader, encoded
-from rumq.cluster.links.unix_address import Address
+from rumq.net.sockets.unix_address import Address
 from tests.cli.conftest import Ended, rumqd
 
 
@@ -42,9 +42,7 @@ def node(name: str, **fields: Any) -> NodeRecord:
 
 def shard(leader: str, *replicas: str, **fields: Any) -> Versioned:
     ids = [f"{name}#{name * 4}" for name in replicas]
-    return Versioned(
-        ShardRecord(epoch=4, leader=f"{leader}#{leader * 4}", claim="c", replicas=ids, **fields), 7
-    )
+    return Versioned(ShardRecord(epoch=4, leader=f"{leader}#{leader * 4}", claim="c", replicas=ids, **fields), 7)
 
 
 def status_of(nodes: str, *shards: Versioned, is_current: bool = True, **fields: Any) -> Status:
@@ -54,9 +52,7 @@ def status_of(nodes: str, *shards: Versioned, is_current: bool = True, **fields:
         cluster="c1d2", node=node(names[0]).id, replicas=3, nodes=[node(name) for name in names], shards=list(shards),
         is_current=is_current,
     )  # fmt: skip
-    health = Health(
-        kind="etcd", members=[MemberHealth(endpoint="http://e:2379", version="3.5.28", is_leader=True)]
-    )
+    health = Health(kind="etcd", members=[MemberHealth(endpoint="http://e:2379", version="3.5.28", is_leader=True)])
     plain = Status(0, view, [Report(0, "leader", 4, {"behind": {"b#bbbb": 3}})], [], health, 0.0, 9)
     return msgspec.structs.replace(plain, **fields)
 
@@ -104,9 +100,7 @@ class Agent:
         return None
 
     def orders(self) -> list[tuple[str, int, str, list[str]]]:
-        return [
-            (each.what, each.shard, each.to, each.members) for each in self.heard if isinstance(each, Order)
-        ]
+        return [(each.what, each.shard, each.to, each.members) for each in self.heard if isinstance(each, Order)]
 
 
 Ask = Callable[..., Ended]
@@ -150,9 +144,7 @@ def test_without_an_agent_it_says_how_to_start_one(cluster: Ask) -> None:
     assert ended.status == 1 and "rumqd run --data" in ended.err and "Traceback" not in ended.err
 
 
-def test_status_shows_nodes_shards_and_the_control_plane(
-    agent: Callable[[Status], Agent], cluster: Ask
-) -> None:
+def test_status_shows_nodes_shards_and_the_control_plane(agent: Callable[[Status], Agent], cluster: Ask) -> None:
     server = agent(WHOLE)
     ended = cluster("status")
     assert ended.status == 0, ended.err
@@ -183,7 +175,7 @@ def test_status_as_json_has_the_records(agent: Callable[[Status], Agent], cluste
         ),
         (msgspec.structs.replace(WHOLE, view=None), ["has not answered since this node started"]),
     ],
-)  # fmt: skip
+)
 def test_status_says_what_is_wrong_and_the_way_out(
     agent: Callable[[Status], Agent], cluster: Ask, status: Status, words: list[str]
 ) -> None:
@@ -240,9 +232,7 @@ def test_an_order_that_the_leader_refuses_says_why(agent: Callable[[Status], Age
     assert ended.status == 1 and "not handed over" in ended.err and "b is 3 GB behind" in ended.err
 
 
-def test_an_order_that_came_true_without_an_answer_is_done(
-    agent: Callable[[Status], Agent], cluster: Ask
-) -> None:
+def test_an_order_that_came_true_without_an_answer_is_done(agent: Callable[[Status], Agent], cluster: Ask) -> None:
     """The leader hands over and ends: its answer is lost, the record tells."""
     server = agent(WHOLE)
     server.why, server.then = "the process of shard 0 ended", status_of("a b c", shard("b", "a", "b", "c"))
@@ -250,37 +240,27 @@ def test_an_order_that_came_true_without_an_answer_is_done(
     assert ended.status == 0 and "shard 0 is led by b#bbbb" in ended.out, ended.err
 
 
-def test_nothing_is_ordered_while_the_control_plane_is_away(
-    agent: Callable[[Status], Agent], cluster: Ask
-) -> None:
+def test_nothing_is_ordered_while_the_control_plane_is_away(agent: Callable[[Status], Agent], cluster: Ask) -> None:
     server = agent(status_of("a b c", shard("a", "a", "b", "c"), is_current=False))
     ended = cluster("rebalance")
     assert ended.status == 1 and "nothing can be changed" in ended.err and server.orders() == []
 
 
-def test_add_puts_a_copy_of_the_named_shards_on_a_node(
-    agent: Callable[[Status], Agent], cluster: Ask
-) -> None:
+def test_add_puts_a_copy_of_the_named_shards_on_a_node(agent: Callable[[Status], Agent], cluster: Ask) -> None:
     server = agent(status_of("a b c", shard("a", "a", "b"), shard("b", "b", "c"), shard("a", "a", "b")))
     assert cluster("add", "c", "--shard", "0", "--shard", "1").status == 0
     assert server.orders() == [("members", 0, "", ["a#aaaa", "b#bbbb", "c#cccc"])], "shard 1 is there already"
 
 
-def test_remove_gives_each_copy_to_a_node_that_has_none(
-    agent: Callable[[Status], Agent], cluster: Ask
-) -> None:
+def test_remove_gives_each_copy_to_a_node_that_has_none(agent: Callable[[Status], Agent], cluster: Ask) -> None:
     server = agent(status_of("a b d", shard("a", "a", "b", "c"), shard("b", "a", "b")))
     assert cluster("remove", "c").status == 0
     assert server.orders() == [("members", 0, "", ["a#aaaa", "b#bbbb", "d#dddd"])]
     [first] = [each for each in server.heard if isinstance(each, Leave | Order)][:1]
-    assert first == Leave(first.request, True, "c#cccc"), (
-        "before its copies go: it gets none of the next one's"
-    )
+    assert first == Leave(first.request, True, "c#cccc"), "before its copies go: it gets none of the next one's"
 
 
-def test_a_node_that_was_removed_gets_no_copy_until_it_is_added(
-    agent: Callable[[Status], Agent], cluster: Ask
-) -> None:
+def test_a_node_that_was_removed_gets_no_copy_until_it_is_added(agent: Callable[[Status], Agent], cluster: Ask) -> None:
     def removed(*shards: Versioned) -> Status:
         status = status_of("a b c d e", *shards)
         assert status.view is not None
@@ -297,21 +277,15 @@ def test_a_node_that_was_removed_gets_no_copy_until_it_is_added(
     assert [each.leaves for each in server.heard if isinstance(each, Leave)] == [False]
 
 
-def test_the_last_copies_that_can_acknowledge_are_not_removed(
-    agent: Callable[[Status], Agent], cluster: Ask
-) -> None:
+def test_the_last_copies_that_can_acknowledge_are_not_removed(agent: Callable[[Status], Agent], cluster: Ask) -> None:
     server = agent(status_of("a b", shard("a", "a", "b")))
     ended = cluster("remove", "b")
     assert ended.status == 1 and "would have 1 of 3 copies" in ended.err
     assert server.orders() == [] and not [each for each in server.heard if isinstance(each, Leave)]
 
 
-def test_drain_says_so_and_hands_over_what_the_node_leads(
-    agent: Callable[[Status], Agent], cluster: Ask
-) -> None:
-    server = agent(
-        status_of("a b c", shard("a", "a", "b", "c"), shard("b", "b", "c", "a"), shard("a", "a", "b", "c"))
-    )
+def test_drain_says_so_and_hands_over_what_the_node_leads(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+    server = agent(status_of("a b c", shard("a", "a", "b", "c"), shard("b", "b", "c", "a"), shard("a", "a", "b", "c")))
     assert cluster("drain").status == 0
     assert [each.leaves for each in server.heard if isinstance(each, Leave)] == [True]
     assert server.orders() == [("hand-over", 0, "c#cccc", []), ("hand-over", 2, "b#bbbb", [])], "evenly"
@@ -335,11 +309,7 @@ def test_force_leader_needs_the_name_and_leaves_a_mark(
     server = agent(LOST)
     node_identity(data, "demo", "a", has_log=True)
     refused = cluster("force-leader", "0", stdin=b"yes\n")
-    assert (
-        refused.status == 1
-        and "nothing was changed" in refused.err
-        and "Acknowledged messages" in refused.out
-    )
+    assert refused.status == 1 and "nothing was changed" in refused.err and "Acknowledged messages" in refused.out
     assert not (data / "_cluster/forced.jsonl").exists()
     assert cluster("force-leader", "0", stdin=b"demo\n").status == 0
     [claim] = [each for each in server.heard if isinstance(each, Claim)]
@@ -359,9 +329,7 @@ def test_force_leader_is_refused_where_a_majority_lives(
     assert not [each for each in server.heard if isinstance(each, Claim)]
 
 
-def test_force_leader_that_is_overtaken_says_so(
-    agent: Callable[[Status], Agent], cluster: Ask, data: Path
-) -> None:
+def test_force_leader_that_is_overtaken_says_so(agent: Callable[[Status], Agent], cluster: Ask, data: Path) -> None:
     agent(LOST).won = False
     node_identity(data, "demo", "a", has_log=True)
     ended = cluster("force-leader", "0", stdin=b"demo\n")

@@ -1,4 +1,4 @@
-"""docs/cluster.md: its settings are valid, and its commands are commands."""
+"""docs/guides/cluster.md: its settings are valid, and its commands are commands."""
 
 import re
 import shlex
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rumq.cli.node.node_certificates import check_node_certificates
+from rumq.process.certificates.node_certificates import check_node_certificates
 from rumq.settings.load import load_settings
 from tests.cli.conftest import rumqd
 
-PAGE = (Path(__file__).parents[3] / "docs" / "cluster.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "cluster.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.M | re.S)
 LINES = [line for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
 COMMANDS = [line for line in LINES if line.startswith("rumqd cluster")]
@@ -32,9 +32,7 @@ def test_the_settings_make_a_node(tmp_path: Path) -> None:
 
 
 def test_the_files_for_tls_are_those_that_the_command_makes(tmp_path: Path) -> None:
-    [words] = [
-        shlex.split(line)[1:] for line in LINES if line.startswith("rumqd certs node") and "--node n1" in line
-    ]
+    [words] = [shlex.split(line)[1:] for line in LINES if line.startswith("rumqd certs node") and "--node n1" in line]
     words[words.index("node-certs")] = str(tmp_path / "nodes")
     assert rumqd(*words).status == 0
     path = tmp_path / "config.toml"
@@ -53,7 +51,7 @@ def test_an_order_is_one_that_a_node_could_be_given(command: str, tmp_path: Path
 
 
 def test_every_event_of_the_page_is_an_event() -> None:
-    events = (Path(__file__).parents[3] / "docs" / "events.md").read_text()
+    events = (Path(__file__).parents[3] / "docs" / "reference" / "events.md").read_text()
     named = set(re.findall(r"`(cluster\.[a-z]+_?[a-z_]*)`", PAGE))
     settings = {name for name in named if f"`{name}`" not in events}
     assert settings <= {f"cluster.{key}" for key in load_settings().settings.cluster.__struct_fields__}

@@ -10,7 +10,7 @@ import pytest
 from rumq.cli.cluster.agent_dialog import OrderFailed
 from rumq.cli.cluster.force_leader import FORCED, MARKS_NAME, check_force, force_leader
 from rumq.cli.cluster.orders import NotPossible
-from rumq.cluster.agent.messages import Claim, Claimed, Report, Status
+from rumq.cluster.control.agent_messages import Claim, Claimed, Report, Status
 from rumq.cluster.control.control_plane import Health
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from tests.cluster.node.world import node_record
@@ -26,9 +26,7 @@ def record(*replicas: str, **fields: Any) -> ShardRecord:
 def view_of(shard: ShardRecord, *alive: str, **fields: Any) -> View:
     """alive: nodes; this one is one of them"""
     nodes: list[NodeRecord] = [node_record(each) for each in (HERE, *alive)]
-    plain = View(
-        cluster="c1d2", node=HERE, replicas=3, nodes=nodes, shards=[Versioned(shard, 17)], is_current=True
-    )
+    plain = View(cluster="c1d2", node=HERE, replicas=3, nodes=nodes, shards=[Versioned(shard, 17)], is_current=True)
     return msgspec.structs.replace(plain, **fields)
 
 
@@ -84,9 +82,7 @@ def test_this_nodes_copy_becomes_the_only_one_and_the_mark_is_there_before(
     [claim] = dialog.claims
     assert (claim.shard, claim.revision) == (0, 17)
     name = claim.record.claim
-    assert claim.record == ShardRecord(
-        epoch=5, leader="", claim=name, replicas=[HERE], term=name, config=1, forced=5
-    )
+    assert claim.record == ShardRecord(epoch=5, leader="", claim=name, replicas=[HERE], term=name, config=1, forced=5)
     assert claim.record.claim.startswith(FORCED) and len(claim.record.claim) == len(FORCED) + 16
     [mark] = marks(tmp_path)
     assert dialog.marks == [1], "before anything was changed"
@@ -186,9 +182,7 @@ def test_a_shard_without_a_leader_may_be_forced_though_all_live(tmp_path: Path) 
         (Claimed(1, won=False, known=False, now=None), "the control plane did not answer"),
     ],
 )
-def test_a_claim_that_was_not_won_is_told_and_its_mark_stays(
-    tmp_path: Path, answer: Claimed, why: str
-) -> None:
+def test_a_claim_that_was_not_won_is_told_and_its_mark_stays(tmp_path: Path, answer: Claimed, why: str) -> None:
     dialog = Dialog(tmp_path, view_of(LOST), answer)
     with pytest.raises(OrderFailed, match=why):
         force(dialog, tmp_path)

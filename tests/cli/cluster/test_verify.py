@@ -31,9 +31,7 @@ class Site:
         self.sleeps: list[float] = []
         self.meanwhile: Callable[[], None] = lambda: None
         record = ShardRecord(epoch=1, leader="n1#a", claim="c", replicas=list(NODES))
-        self.view = View(
-            cluster="c", node="n1#a", replicas=3, nodes=[], shards=[Versioned(record, 1)], is_current=True
-        )
+        self.view = View(cluster="c", node="n1#a", replicas=3, nodes=[], shards=[Versioned(record, 1)], is_current=True)
 
     def ask(self, node: str, shard: int, question: CopyQuestion) -> CopyAnswer:
         self.asked.append(node)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.shards.stats import admin_socket
+from rumq.admin.socket import admin_socket
 from tests.broker_process import Address, Rumqd
 from tests.conformance.peer import Peer
 from tests.conformance.websocket import WebSocket

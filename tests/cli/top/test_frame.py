@@ -32,9 +32,7 @@ def test_a_frame_fills_80_by_24_and_no_more() -> None:
     lines = screen()
     assert len(lines) == 24 and all(len(line) <= 80 for line in lines)
     assert lines[0] == "rumq 1.2.3  up 1h 2m  2 shards  fake  well"
-    assert (
-        "1,000/s" in lines[1] and "97.7 KiB/s" in lines[1] and lines[1].split("ack")[0].rstrip().endswith("█")
-    )
+    assert "1,000/s" in lines[1] and "97.7 KiB/s" in lines[1] and lines[1].split("ack")[0].rstrip().endswith("█")
     assert lines[3].startswith("clients 4  sessions 6  behind 2,468  lost 10")
     assert lines[4].startswith("disk 40.0 GiB free (40 %), oldest segments go in 12h 0m  log 5.0 GiB")
     assert lines[6].startswith("1 clients 2 topics") and "by rate" in lines[6]

@@ -56,9 +56,7 @@ def test_a_filter_is_typed_and_a_part_of_a_name_is_enough() -> None:
     assert not state.has_quit and state.typing == "p7"
     assert pressed(state, "enter") == [True]
     assert state.request(9) == ("clients", q.Clients(client="*p7*", sort="rate", limit=9))
-    assert pressed(state, "/", "x", "esc") == [False] * 3 and state.filter == "p7", (
-        "Esc gives up what was typed"
-    )
+    assert pressed(state, "/", "x", "esc") == [False] * 3 and state.filter == "p7", "Esc gives up what was typed"
     assert pressed(state, "esc") == [True] and state.filter == ""
     pressed(state, "/", *"pump-?", "enter")
     assert state.request(9)[1] == q.Clients(client="pump-?", sort="rate", limit=9)
@@ -113,10 +111,7 @@ def test_pause_help_interval_and_quit() -> None:
 
 def test_flags_begin_a_state() -> None:
     state = State.begun("topics", "rate", "plant/#", None, 2.0)
-    assert (
-        state.request(5) == ("topics", q.Topics(topic="plant/#", sort="rate", limit=5))
-        and state.interval == 2.0
-    )
+    assert state.request(5) == ("topics", q.Topics(topic="plant/#", sort="rate", limit=5)) and state.interval == 2.0
     with pytest.raises(ConfigError, match="--sort: size: expected one of rate, lag"):
         State.begun("clients", "size", "", None, 1.0)
     with pytest.raises(ConfigError, match="shards have one order"):

@@ -32,9 +32,7 @@ def figures(
         "undelivered": {"expired": 4, "retention": 1},
         "histograms": {"publish_ack": {"counts": buckets, "seconds": 0.0}}, "partitions": [], "lagging": [],
     }  # fmt: skip
-    others: dict[str, object] = {
-        field.name: {} for field in msgspec.structs.fields(ShardFigures) if field.required
-    }
+    others: dict[str, object] = {field.name: {} for field in msgspec.structs.fields(ShardFigures) if field.required}
     return msgspec.convert(others | given, ShardFigures)
 
 
@@ -78,9 +76,7 @@ class FakeSource:
         if self.fails:
             raise AskFailed(self.fails)
         if question.name == "metrics":
-            return a.Metrics(
-                shards=[figures(0, published=self.published), figures(1, published=self.published)]
-            )
+            return a.Metrics(shards=[figures(0, published=self.published), figures(1, published=self.published)])
         if isinstance(request, q.Clients):
             rows = CLIENTS[request.offset : request.offset + request.limit]
             return a.Clients(clients=rows, left_out=len(CLIENTS) - len(rows))

@@ -4,8 +4,8 @@ import pytest
 
 from rumq.admin.cluster_rows import ShardState, TermRow
 from rumq.cluster.admin.cluster_answer import Names, cluster_answer
-from rumq.cluster.agent.leader_changes import LeaderChanges
 from rumq.cluster.control.records import Versioned
+from rumq.cluster.orders.leader_changes import LeaderChanges
 from tests.cluster.admin.world import node, record, status_of, term, view_of
 
 NODES = [node("a"), node("b"), node("c", leaves=True)]
@@ -50,9 +50,7 @@ def test_nodes_shards_orders_and_the_control_plane_are_told() -> None:
         (1, "fill", ["d"]), (1, "members", ["a", "b"]),
     ]  # fmt: skip
     assert found.control is not None and (found.control.renew_seconds, found.control.requests) == (0.02, 7)
-    assert [(each.endpoint, each.answers, each.leads) for each in found.control.members] == [
-        ("e1", True, True)
-    ]
+    assert [(each.endpoint, each.answers, each.leads) for each in found.control.members] == [("e1", True, True)]
 
 
 def test_a_node_that_has_not_met_its_cluster_says_so() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.admin.cluster_faults import ENDS_MAX, faults
-from rumq.cluster.agent.messages import Here, Report
+from rumq.cluster.control.agent_messages import Here, Report
 from rumq.cluster.control.control_plane import NOT_THERE, Health, MemberHealth
 from rumq.cluster.control.records import Versioned
 from tests.cluster.admin.world import HEALTH, node, record, status_of, term, view_of
@@ -56,7 +56,7 @@ def test_endpoints_of_several_etcds_are_told() -> None:
         ],
     )
     (told,) = of(WHOLE, SOUND, health=apart)
-    assert "e1 and e2 are not of one etcd" in told and "docs/cluster.md" in told
+    assert "e1 and e2 are not of one etcd" in told and "docs/guides/cluster.md" in told
 
 
 def test_a_node_that_is_back_with_another_disk_is_named_with_both() -> None:
@@ -97,10 +97,8 @@ def test_nothing_is_wrong_where_the_leader_says_that_all_copies_are_in_sync() ->
         (record("a", "a", "b", "c", old_replicas=["a", "b"]), [SOUND], ["its copies go from a#0 b#0 to a#0 b#0 c#0"]),
         (NOT_THERE, [], ["1 shards have not begun", "when 3 nodes live, and 3 do"]),
     ],
-)  # fmt: skip
-def test_what_the_record_or_the_leader_says_is_told(
-    shard: Versioned, said: list[TermRow], words: list[str]
-) -> None:
+)
+def test_what_the_record_or_the_leader_says_is_told(shard: Versioned, said: list[TermRow], words: list[str]) -> None:
     found = of(shard, *said)
     assert found and all(word in "\n".join(found) for word in words), found
 
@@ -126,9 +124,7 @@ def test_a_record_that_went_back_and_a_member_of_etcd_that_is_gone_are_told() ->
     (back,) = faults(status_of(view))
     assert "older record" in back and "force-leader" in back
     down = Health(kind="etcd", members=[*HEALTH.members, MemberHealth(endpoint="e2", why="refused")])
-    assert of(WHOLE, SOUND, health=down) == [
-        "e2 of the control plane does not answer (refused): start it again"
-    ]
+    assert of(WHOLE, SOUND, health=down) == ["e2 of the control plane does not answer (refused): start it again"]
 
 
 @pytest.mark.parametrize(
@@ -139,9 +135,7 @@ def test_a_record_that_went_back_and_a_member_of_etcd_that_is_gone_are_told() ->
         ({"reports": [Report(0, "standby", 4, {"opened": -1})]}, "may lack what it had acknowledged"),
     ],
 )
-def test_processes_of_this_node_that_crash_or_doubt_their_copy_are_told(
-    more: dict[str, Any], words: str
-) -> None:
+def test_processes_of_this_node_that_crash_or_doubt_their_copy_are_told(more: dict[str, Any], words: str) -> None:
     (found,) = of(WHOLE, SOUND, **more)
     assert words in found
 

@@ -14,15 +14,15 @@ import trio.testing
 from trio.testing import trio_test
 
 from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME, NodeAnswer, decoded
+from rumq.admin.socket import admin_socket
 from rumq.cluster.admin import node_admin
 from rumq.cluster.admin.node_admin import LINE_BYTES_MAX, NodeAdmin
-from rumq.cluster.agent.leader_changes import LeaderChanges
-from rumq.cluster.agent.messages import Status
+from rumq.cluster.control.agent_messages import Status
 from rumq.cluster.control.control_plane import Health
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import encoded, maybe_first
 from rumq.cluster.links.greeting import Greeting, Taken
-from rumq.shards.stats import admin_socket
+from rumq.cluster.orders.leader_changes import LeaderChanges
 from tests.cluster.admin.world import HEALTH, node, record, status_of, term, view_of
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
@@ -68,9 +68,7 @@ async def cluster(
             await nursery.start(partial(admin_socket.serve, str(data), here, "ask.sock"))
         port = 1
         if there is not None:
-            (listener,) = await nursery.start(
-                partial(trio.serve_tcp, partial(answer_node, there), 0, host="127.0.0.1")
-            )
+            (listener,) = await nursery.start(partial(trio.serve_tcp, partial(answer_node, there), 0, host="127.0.0.1"))
             port = listener.socket.getsockname()[1] - 2  # shard 1 is two above
         view = view_of([node("a"), node("b", port=port)], record("a", "a"), record("b", "b"), record("", "a"))
         agent = Agent(view)

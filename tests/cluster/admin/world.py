@@ -8,15 +8,13 @@ import trio
 import trio.testing
 
 from rumq.admin.cluster_rows import TermRow
-from rumq.cluster.agent.messages import Status
+from rumq.cluster.control.agent_messages import Status
 from rumq.cluster.control.control_plane import Health, MemberHealth
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from rumq.cluster.links.greeting import Answer
 
 ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
-HEALTH = Health(
-    kind="etcd", members=[MemberHealth(endpoint="e1", version="3.5", is_leader=True, seconds=0.01)]
-)
+HEALTH = Health(kind="etcd", members=[MemberHealth(endpoint="e1", version="3.5", is_leader=True, seconds=0.01)])
 
 
 def node(name: str, *, host: str = "127.0.0.1", port: int = 1, leaves: bool = False) -> NodeRecord:
@@ -28,9 +26,7 @@ def node(name: str, *, host: str = "127.0.0.1", port: int = 1, leaves: bool = Fa
     )  # fmt: skip
 
 
-def record(
-    leader: str, *replicas: str, epoch: int = 1, claim: str = "c", **more: list[str] | None
-) -> Versioned:
+def record(leader: str, *replicas: str, epoch: int = 1, claim: str = "c", **more: list[str] | None) -> Versioned:
     """Names without a disk get the disk 0."""
 
     def ids(names: list[str] | tuple[str, ...]) -> list[str]:

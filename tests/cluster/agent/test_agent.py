@@ -3,8 +3,8 @@
 import trio
 
 from rumq.admin.cluster_rows import TermRow
-from rumq.cluster.agent.agent_socket import AgentSocket
-from rumq.cluster.agent.messages import AskStatus, Claim, Claimed, Done, Leave, Seen, Status
+from rumq.cluster.connections.agent_socket import AgentSocket
+from rumq.cluster.control.agent_messages import AskStatus, Claim, Claimed, Done, Leave, Seen, Status
 from rumq.cluster.control.records import ShardRecord, Versioned
 from tests.cluster.admin.world import term
 from tests.cluster.agent.world import Node, World, in_world, received, settle
@@ -43,9 +43,7 @@ async def test_a_claim_is_answered_and_seen_everywhere(world: World) -> None:
     first, second, _ = await world.three()
     watcher = second.link("edge", -1)
     await received(watcher)
-    [seen, claimed] = sorted(
-        await claimed_by(first, "mine"), key=lambda each: type(each).__name__, reverse=True
-    )
+    [seen, claimed] = sorted(await claimed_by(first, "mine"), key=lambda each: type(each).__name__, reverse=True)
     assert isinstance(claimed, Claimed) and claimed.won and claimed.known
     assert claimed.now is not None and claimed.now.record.leader == first.identity.id
     assert isinstance(seen, Seen) and seen.view.shards[0] == claimed.now
@@ -74,9 +72,7 @@ async def test_without_the_control_plane_the_last_view_stays_and_says_so(world: 
     await trio.sleep(10)
     view = await first.view()
     assert not view.is_current
-    assert view.shards == before.shards and [each.id for each in view.nodes] == [
-        each.id for each in before.nodes
-    ]
+    assert view.shards == before.shards and [each.id for each in view.nodes] == [each.id for each in before.nodes]
     assert len(world.named("cluster.etcd_lost")) == 1
     assert [each.name for each in world.store.snapshot().nodes] == ["n2", "n3"]  # its lease has expired
 
@@ -246,9 +242,7 @@ async def test_a_node_that_is_removed_leaves_in_every_view_until_it_is_taken_bac
     assert (await first.view()).removed == [third.identity.id]
     await third.stop()
     third = await world.node("n3")
-    assert [each.name for each in (await first.view()).nodes if each.leaves] == ["n3"], (
-        "a restart forgets nothing"
-    )
+    assert [each.name for each in (await first.view()).nodes if each.leaves] == ["n3"], "a restart forgets nothing"
     assert await leaving(Leave(2, False, third.identity.id), link) == []
     assert await leaving(Leave(3, True, third.identity.id), link) == ["n3"]
     own = third.link("operator", -1)

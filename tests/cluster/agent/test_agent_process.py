@@ -13,8 +13,8 @@ import pytest
 import trio
 
 from rumq.cluster.agent.agent_process import REFUSED, STOPPED
-from rumq.cluster.agent.agent_socket import AgentSocket
-from rumq.cluster.agent.messages import SOCKET_NAME, AgentMessage, AskStatus, Seen, Status
+from rumq.cluster.connections.agent_socket import AgentSocket
+from rumq.cluster.control.agent_messages import SOCKET_NAME, AgentMessage, AskStatus, Seen, Status
 from rumq.cluster.control.etcd import Etcd
 from rumq.cluster.control.etcd_control import EtcdControl
 from rumq.cluster.control.records import NodeRecord, View
@@ -26,7 +26,7 @@ PROGRAM = """
 import json, sys
 from rumq.cluster.agent.agent_process import serve_agent
 from rumq.cluster.agent.agent_settings import AgentSettings
-from rumq.events import setup_events
+from rumq.events.output import setup_events
 setup_events("json")
 sys.exit(serve_agent(AgentSettings(**json.loads(sys.argv[1])), ready=lambda: print("ready", flush=True)))
 """
@@ -38,9 +38,7 @@ def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdCluster]:
         yield cluster
 
 
-def agent(
-    data: Path, name: str, cluster: str, endpoints: list[str], **more: object
-) -> "subprocess.Popen[str]":
+def agent(data: Path, name: str, cluster: str, endpoints: list[str], **more: object) -> "subprocess.Popen[str]":
     settings = {
         "data": str(data), "cluster": cluster, "node": name, "shards": 3, "replicas": 3, "host": name, "port": 7883,
         "mqtt": [], "version": "1", "endpoints": endpoints, **more,

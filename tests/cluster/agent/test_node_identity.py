@@ -16,9 +16,7 @@ def test_a_disk_keeps_its_id_and_another_disk_has_another(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("cluster", "node", "key"), [("other", "n1", "name"), ("demo", "n2", "node")])
-def test_a_directory_of_another_node_or_cluster_is_refused(
-    tmp_path: Path, cluster: str, node: str, key: str
-) -> None:
+def test_a_directory_of_another_node_or_cluster_is_refused(tmp_path: Path, cluster: str, node: str, key: str) -> None:
     node_identity(tmp_path, "demo", "n1", has_log=False)
     with pytest.raises(Refused) as caught:
         node_identity(tmp_path, cluster, node, has_log=False)

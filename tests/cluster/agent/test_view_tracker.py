@@ -15,8 +15,8 @@ from rumq.cluster.agent.view_tracker import (
     SeenEpochs,
     ViewTracker,
 )
-from rumq.cluster.connections.leaders import maybe_leader
 from rumq.cluster.control.control_plane import Snapshot
+from rumq.cluster.control.leaders import maybe_leader
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, Versioned, View
 from tests.cluster.agent.world import node_record
 

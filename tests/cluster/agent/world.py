@@ -12,11 +12,11 @@ import trio.testing
 
 from rumq.cluster.agent.agent import Agent
 from rumq.cluster.agent.agent_settings import AgentSettings
-from rumq.cluster.agent.agent_socket import AgentSocket
-from rumq.cluster.agent.messages import SOCKET_NAME, AgentMessage, Seen
 from rumq.cluster.agent.node_identity import node_identity
-from rumq.cluster.control.memory_control import MemoryControl, MemoryStore
+from rumq.cluster.connections.agent_socket import AgentSocket
+from rumq.cluster.control.agent_messages import SOCKET_NAME, AgentMessage, Seen
 from rumq.cluster.control.records import NodeRecord, View
+from tests.cluster.control.memory_control import MemoryControl, MemoryStore
 
 WALL_US = 1_800_000_000_000_000
 

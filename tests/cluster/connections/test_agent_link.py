@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from rumq.cluster.agent.messages import AgentMessage, Done, Here, Seen
 from rumq.cluster.connections.agent_link import AgentLink, here_of
+from rumq.cluster.control.agent_messages import AgentMessage, Done, Here, Seen
 from rumq.cluster.control.records import View
 from rumq.cluster.links.frames import FrameReader, encoded
-from rumq.cluster.links.unix_address import Address
+from rumq.net.sockets.unix_address import Address
 from tests.net.site import Site
 
 HERE = Here("edge", -1, 4711)

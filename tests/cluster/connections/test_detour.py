@@ -3,15 +3,14 @@
 The way itself: tests/shards/links/test_relay_callers.py."""
 
 from rumq.cluster.connections.detour import detours
-from rumq.cluster.connections.leaders import maybe_leader
+from rumq.cluster.control.leaders import maybe_leader
 from rumq.cluster.control.records import ShardRecord, Versioned, View
 from tests.shards.links.world import node
 
 
 def view(*leaders: str) -> View:
     records = [
-        Versioned(ShardRecord(epoch=1, leader=each, claim="", replicas=["n1", "n2", "n3", "n4"]), 1)
-        for each in leaders
+        Versioned(ShardRecord(epoch=1, leader=each, claim="", replicas=["n1", "n2", "n3", "n4"]), 1) for each in leaders
     ]
     nodes = [node(name, 7000) for name in ("n1", "n2", "n3", "n4")]
     return View(cluster="c", node="n1", replicas=3, nodes=nodes, shards=records, is_current=True)

@@ -22,9 +22,7 @@ def test_the_answer_of_a_leader_that_ends_gets_through_tls(authorities: Authorit
     """As `rumqd cluster move` at another node: the order's answer is written, and the process ends."""
     site, listening = Site(), local()
     file = authorities.node("plant", "n1", "n2")
-    tls = NodeTls(
-        authorities.path(file), authorities.path(file, "key"), authorities.path("ca"), NodeNames("plant")
-    )
+    tls = NodeTls(authorities.path(file), authorities.path(file, "key"), authorities.path("ca"), NodeNames("plant"))
     far = socket.socket(socket.AF_UNIX)
     far.connect(listening.getsockname())
     near, _ = listening.accept()

@@ -16,9 +16,7 @@ def view(*nodes: NodeRecord) -> View:
 
 
 def test_it_is_another_node_that_stays() -> None:
-    seen = view(
-        known("n1", mqtt="a:1"), known("n2", leaves=True, mqtt="b:1"), known("n3", mqtt="c:1"), known("n4")
-    )
+    seen = view(known("n1", mqtt="a:1"), known("n2", leaves=True, mqtt="b:1"), known("n3", mqtt="c:1"), known("n4"))
     assert {maybe_reference(seen, "n1#1", f"c{number}") for number in range(9)} == {"c:1"}
 
 

@@ -16,9 +16,7 @@ def test_it_is_made_with_its_directory_and_replaced(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600 and list(path.parent.iterdir()) == [path]
 
 
-def test_the_old_one_stays_until_the_new_one_is_synced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_old_one_stays_until_the_new_one_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file.json"
     replace_durably(path, b"old")
 

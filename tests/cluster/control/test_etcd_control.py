@@ -68,11 +68,7 @@ def test_of_many_changes_of_one_revision_one_wins(one: EtcdCluster) -> None:
             for number in range(8):
                 nursery.start_soon(claim, number)
         [won] = [each for each in answers if each.won]
-        assert (
-            {each.now for each in answers} == {won.now}
-            if False
-            else all(each.now == won.now for each in answers)
-        )
+        assert {each.now for each in answers} == {won.now} if False else all(each.now == won.now for each in answers)
         assert won.now is not None
         again = await planes[0].replace(0, won.now.revision, record("next", 1))
         assert again.won and again.now is not None and again.now.revision > won.now.revision
@@ -147,9 +143,7 @@ def test_a_name_belongs_to_one_living_node(one: EtcdCluster) -> None:
         await plane.announce(node_record("n1"))
         with pytest.raises(NameTaken, match=r"n1#00 at n1:7883.*n1#11 at n1:7883"):
             await other.announce(node_record("n1", id="n1#11", incarnation="b"))
-        await again.announce(
-            node_record("n1", incarnation="b")
-        )  # the same disk at the same address: a later run
+        await again.announce(node_record("n1", incarnation="b"))  # the same disk at the same address: a later run
         with pytest.raises(NameTaken):
             await plane.announce(node_record("n1"))
 
@@ -332,9 +326,7 @@ def test_tls_is_checked_on_both_sides(tmp_path: Path) -> None:
     etcd = EtcdCluster(tmp_path / "etcd", 1, *flags, scheme="https")
 
     async def main() -> None:
-        plane = control(
-            etcd.endpoints, "tls", TlsFiles(str(names["ca"]), str(names["cert"]), str(names["key"]))
-        )
+        plane = control(etcd.endpoints, "tls", TlsFiles(str(names["ca"]), str(names["cert"]), str(names["key"])))
         won = None
         while won is None:
             try:

@@ -75,9 +75,7 @@ def test_requests_one_after_another_share_a_connection() -> None:
     async def main() -> None:
         client = HttpClient()
         async with serving(plain(b"one"), plain(b"two", "503 Busy"), plain(b"")) as server:
-            assert await client.request(server.url + "/a", b"{}", {"Authorization": "word"}) == Answer(
-                200, b"one"
-            )
+            assert await client.request(server.url + "/a", b"{}", {"Authorization": "word"}) == Answer(200, b"one")
             assert await client.request(server.url + "/b", None, {}) == Answer(503, b"two")
             assert server.connections == 1
             assert server.requests[0].startswith(b"POST /a HTTP/1.1\r\n") and b"word" in server.requests[0]

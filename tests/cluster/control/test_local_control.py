@@ -31,9 +31,7 @@ def test_what_was_answered_is_there_after_a_restart(tmp_path: Path) -> None:
         assert done.won and done.now is not None
         again = LocalControl(tmp_path)
         assert (
-            await again.cluster_record(
-                ClusterRecord(id="b", shards=1, replicas=1, feature_level=1, created_us=0)
-            )
+            await again.cluster_record(ClusterRecord(id="b", shards=1, replicas=1, feature_level=1, created_us=0))
             == CLUSTER
         )
         assert await again.shards() == [NOT_THERE, done.now]

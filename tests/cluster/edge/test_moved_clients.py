@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from rumq.cli.node.cluster_connections import relayed_clients
 from rumq.cluster.edge.travellers import WAITING_SECONDS
 from rumq.cluster.links.client_moves import MOVED
-from rumq.net.listener import open_sockets
-from rumq.net.transports import continue_handed_over
-from rumq.session.connection.listener_policy import OPEN
+from rumq.net.listening.listener import open_sockets
+from rumq.net.listening.transports import continue_handed_over
+from rumq.process.shard.cluster_connections import relayed_clients
+from rumq.session.flow_control.listener_policy import OPEN
 from rumq.session.moves.moved_client import capture, decode_moved, encode_moved
 from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected
 from rumq.shards.moves.arrivals import continue_moved
@@ -26,7 +26,7 @@ from tests.cluster.edge.test_remote_relay import peer as peer
 from tests.cluster.edge.world import CLUSTER, HERE, World, connect_of
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
-from tests.net.test_websocket import Peer
+from tests.net.websocket.test_websocket import Peer
 from tests.shards.moves.world import OUTBOX_BYTES_MAX, Process
 from tests.shards.moves.world import World as Log
 
@@ -64,7 +64,7 @@ class MovingLeader:
                 peer,
                 data,
                 OUTBOX_BYTES_MAX,
-                self.process.parts.broker.welcome,
+                self.process.parts.clients.broker.welcome,
             )
 
     @property
@@ -119,10 +119,7 @@ def leader(world: World) -> Iterator[MovingLeader]:
 def lead(world: World, leader: Any, *, moves: bool = True) -> None:
     """The edge sees this leader, on a node that goes on with clients."""
     view = world.view({0: leader})
-    nodes = [
-        msgspec.structs.replace(each, moves=moves, mqtt=[f"{each.id[:2]}.example:1883"])
-        for each in view.nodes
-    ]
+    nodes = [msgspec.structs.replace(each, moves=moves, mqtt=[f"{each.id[:2]}.example:1883"]) for each in view.nodes]
     world.edge.seen(msgspec.structs.replace(view, nodes=nodes))
 
 
@@ -188,7 +185,7 @@ def test_what_a_leader_had_not_read_of_a_relayed_client_goes_along(
     _, through = peer
     made = client(through)
     world.turn(20)
-    [session] = leader.process.parts.broker.registry.sessions.values()
+    [session] = leader.process.parts.clients.broker.registry.sessions.values()
     assert session.link is not None
     for round in range(3):
         session.link.transport.pause_reading()
@@ -199,10 +196,8 @@ def test_what_a_leader_had_not_read_of_a_relayed_client_goes_along(
         leader = leader.succeeded(world)
         world.turn(20)
         lead(world, leader)
-        assert [made.packet().packet_id for _ in range(20)] == [
-            number + 1 + 20 * round for number in range(20)
-        ]
-        [session] = leader.process.parts.broker.registry.sessions.values()
+        assert [made.packet().packet_id for _ in range(20)] == [number + 1 + 20 * round for number in range(20)]
+        [session] = leader.process.parts.clients.broker.registry.sessions.values()
         assert session.link is not None
 
 
@@ -258,9 +253,7 @@ def test_each_of_several_clients_goes_on_after_the_edge_has_seen_the_next_leader
         each.close()
 
 
-def test_a_relayed_client_goes_on_in_a_process_of_its_own_node(
-    world: World, leader: MovingLeader, peer: Any
-) -> None:
+def test_a_relayed_client_goes_on_in_a_process_of_its_own_node(world: World, leader: MovingLeader, peer: Any) -> None:
     _, through = peer
     made = client(through)
     world.turn(20)
@@ -281,9 +274,7 @@ def test_a_relayed_client_goes_on_in_a_process_of_its_own_node(
     assert len(world.edge.relays) == 0
 
 
-def test_a_client_of_a_leader_here_goes_on_at_another_node(
-    world: World, leader: MovingLeader, peer: Any
-) -> None:
+def test_a_client_of_a_leader_here_goes_on_at_another_node(world: World, leader: MovingLeader, peer: Any) -> None:
     """Its socket comes back, or the end of a pair whose other end has its layers."""
     _, through = peer
     lead(world, HERE)
@@ -311,9 +302,7 @@ def test_a_client_of_a_leader_here_goes_on_at_another_node(
     assert len(world.edge.travellers) == 0
 
 
-def test_a_leader_that_stays_goes_on_with_its_relayed_clients(
-    world: World, leader: MovingLeader, peer: Any
-) -> None:
+def test_a_leader_that_stays_goes_on_with_its_relayed_clients(world: World, leader: MovingLeader, peer: Any) -> None:
     _, through = peer
     made = client(through)
     world.turn(20)
@@ -324,9 +313,7 @@ def test_a_leader_that_stays_goes_on_with_its_relayed_clients(
     assert made.packet().kind is Kind.PINGRESP
 
 
-def test_who_finds_no_leader_in_time_is_told_where_else_to_go(
-    world: World, leader: MovingLeader, peer: Any
-) -> None:
+def test_who_finds_no_leader_in_time_is_told_where_else_to_go(world: World, leader: MovingLeader, peer: Any) -> None:
     _, through = peer
     made = client(through)
     world.turn(20)
@@ -353,9 +340,7 @@ def test_an_edge_that_stops_has_its_clients_told_where_else_to_go(
     assert dict(last.properties)[Prop.SERVER_REFERENCE] == "n3.example:1883"
 
 
-def test_a_leader_of_a_version_that_moves_nobody_gets_no_link_and_no_client(
-    world: World, leader: MovingLeader
-) -> None:
+def test_a_leader_of_a_version_that_moves_nobody_gets_no_link_and_no_client(world: World, leader: MovingLeader) -> None:
     lead(world, leader, moves=False)
     made = Mqtt(world, world.listen())  # type: ignore[arg-type]
     made.write(connect_of(0))
@@ -372,7 +357,7 @@ def test_what_a_move_carries_is_read_again(world: World, leader: MovingLeader) -
     made = Mqtt(world, world.listen())  # type: ignore[arg-type]
     made.write(connect_of(0, keep_alive=33))
     assert made.packet().kind is Kind.CONNACK
-    [session] = leader.process.parts.broker.registry.sessions.values()
+    [session] = leader.process.parts.clients.broker.registry.sessions.values()
     moved = capture(session.link, 0, 1, b"in", b"out")  # type: ignore[arg-type]
     assert decode_moved(encode_moved(moved)) == moved
     assert (moved.keep_alive, moved.unparsed, moved.unsent, moved.owner) == (

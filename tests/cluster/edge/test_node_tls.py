@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from rumq.cluster.connections.node_tls import NodeTls
-from rumq.net.transports import PLAIN
+from rumq.net.listening.transports import PLAIN
 from tests.cluster.edge.world import World, connect_of
 from tests.cluster.node_tls import pump_tls
 from tests.net.authorities import Authorities
 from tests.net.site import dialled
-from tests.net.test_websocket import Plain
+from tests.net.websocket.test_websocket import Plain
 from tests.shards.links.world import World as Links
 
 BIG = bytes(range(256)) * 4096
@@ -69,9 +69,7 @@ def test_the_end_of_either_side_is_the_others(world: World) -> None:
     world.until(lambda: not world.edge.pump.connections)
 
 
-def test_a_node_with_a_certificate_of_another_authority_is_no_node(
-    world: World, authorities: Authorities
-) -> None:
+def test_a_node_with_a_certificate_of_another_authority_is_no_node(world: World, authorities: Authorities) -> None:
     world.tls = pump_tls(authorities, authorities.node("c1", "n2", of_other=True), "other-ca")
     leader = world.leader(0)
     world.lead({0: leader})
@@ -94,7 +92,7 @@ def test_a_leader_that_is_another_node_gets_no_byte_of_a_client(
 ) -> None:
     told: list[dict[str, Any]] = []
     mine = pump_tls(authorities, tell=lambda name, **fields: told.append({"name": name, **fields}))
-    world.edge.relays._ways._tls = mine
+    world.edge.relays._ways._dialer._tls = mine
     world.tls = pump_tls(authorities, strangers(authorities, "n5")[who])
     leader = world.leader(0)
     world.lead({0: leader})
@@ -109,7 +107,7 @@ def test_a_leader_that_is_another_node_gets_no_byte_of_a_client(
 
 @pytest.mark.parametrize("who", range(3))
 def test_an_edge_that_is_another_node_relays_nobody(world: World, authorities: Authorities, who: int) -> None:
-    world.edge.relays._ways._tls = pump_tls(authorities, strangers(authorities, "n1")[who])
+    world.edge.relays._ways._dialer._tls = pump_tls(authorities, strangers(authorities, "n1")[who])
     leader = world.leader(0)
     world.lead({0: leader})
     client = Plain(world, world.listen(PLAIN))  # type: ignore[arg-type]
@@ -138,10 +136,10 @@ def test_certificates_of_the_version_before_are_taken_where_a_setting_says_so(
 ) -> None:
     """They have no names. One node is new, the other one old: in both directions, for the time of an upgrade."""
     accepts = pump_tls(authorities, unnamed=True)
-    world.edge.relays._ways._tls = accepts
+    world.edge.relays._ways._dialer._tls = accepts
     world.tls = pump_tls(authorities, "server", unnamed=True)
     relayed(world)[0].close()
-    world.edge.relays._ways._tls = pump_tls(authorities, "server2", unnamed=True)
+    world.edge.relays._ways._dialer._tls = pump_tls(authorities, "server2", unnamed=True)
     world.tls = accepts
     relayed(world)[0].close()
 
@@ -157,9 +155,7 @@ def test_links_of_the_bus_go_through_it(authorities: Authorities) -> None:
     second.made[0].write(BIG)
     world.until(lambda: first.got(1) == BIG and second.got(0) == BIG)
     assert not [
-        each
-        for each in second.site.pump.connections.values()
-        if not each.link.is_bus and each is not second.made[0]
+        each for each in second.site.pump.connections.values() if not each.link.is_bus and each is not second.made[0]
     ]
     new = world.leader(0, 2)
     world.see(new, second)

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from rumq.cluster.edge import placement
-from rumq.net.transports import PLAIN
+from rumq.net.listening.transports import PLAIN
 from tests.cluster.edge.world import HERE, NAMES, World, connect_of
 from tests.conformance import wire
-from tests.net.test_websocket import Plain
+from tests.net.websocket.test_websocket import Plain
 
 
 def client(world: World) -> Plain:
@@ -61,9 +61,7 @@ def test_a_client_waits_until_its_shard_has_a_leader(world: World) -> None:
     assert found[2] == connect_of(0) and len(world.edge.placement) == 0
 
 
-@pytest.mark.parametrize(
-    ("version", "answer"), [(4, bytes([0x20, 2, 0, 3])), (5, bytes([0x20, 3, 0, 0x88, 0]))]
-)
+@pytest.mark.parametrize(("version", "answer"), [(4, bytes([0x20, 2, 0, 3])), (5, bytes([0x20, 3, 0, 0x88, 0]))])
 def test_a_client_that_nobody_leads_is_refused_in_the_words_of_its_version(
     world: World, version: int, answer: bytes
 ) -> None:

@@ -8,19 +8,20 @@ import pytest
 
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.cli.node.cluster_connections import relayed_clients
 from rumq.mqtt.topics import matches
-from rumq.net.listener import open_sockets
-from rumq.net.transports import PLAIN, continue_handed_over
-from rumq.session.connection.listener_policy import OPEN
-from rumq.shards.assembly import Platform, ShardContext, build_shard
+from rumq.net.listening.listener import open_sockets
+from rumq.net.listening.transports import PLAIN, continue_handed_over
+from rumq.process.shard.cluster_connections import relayed_clients
+from rumq.session.flow_control.listener_policy import OPEN
+from rumq.shards.assembly.context import Platform, ShardContext
+from rumq.shards.assembly.shard import build_shard
 from rumq.shards.links.cluster_listener import ClusterListener, Expected
 from tests.cluster.edge.world import CLUSTER, World, connect_of
 from tests.commitlog.records import DEAD, NOW, numbers
 from tests.conformance import wire
 from tests.conformance.replies import decode, frame_size
 from tests.conformance.wire import Kind, Packet
-from tests.net.test_websocket import Plain
+from tests.net.websocket.test_websocket import Plain
 
 STATE = StreamSpec("_state", (), 1, "process", 1 << 20, 86_400)
 BIG = bytes(range(256)) * 4096
@@ -39,14 +40,14 @@ class RealLeader:
         )  # fmt: skip
         self.parts = build_shard(
             store, ShardContext(linger_seconds=0.0), Platform(lambda name, **fields: self.events.append((name, fields)))
-        )  # fmt: skip
-        self.parts.startup.read_journal(self.parts.events.tell)
-        self.parts.startup.advance()
+        )
+        self.parts.operation.startup.read_journal(self.parts.events.tell)
+        self.parts.operation.startup.advance()
         self.site = SimpleNamespace(pump=self.parts.pump)
         self.sock = open_sockets("127.0.0.1", 0, 100)[0]
 
         def take(kind: str, sock: Any, peer: str, data: bytes, listener: int) -> None:
-            continue_handed_over(self.parts.pump, kind, sock, peer, data, 1 << 20, self.parts.broker.welcome)
+            continue_handed_over(self.parts.pump, kind, sock, peer, data, 1 << 20, self.parts.clients.broker.welcome)
 
         self.listener = ClusterListener(
             self.sock, self.parts.pump, Expected(CLUSTER, 0, lambda: range(1, 2)),

@@ -11,19 +11,19 @@ import pytest
 from rumq.cluster.connections.detour import DIRECT_SECONDS
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.edge import path_watch
-from rumq.net.proxy_protocol import ProxyOptions
-from rumq.net.relay import RELAY_BYTES
-from rumq.net.tls import TlsServer
-from rumq.net.transports import PLAIN, Transports
-from rumq.net.websocket_handshake import WebSocketOptions
+from rumq.net.listening.proxy_protocol import ProxyOptions
+from rumq.net.listening.transports import PLAIN, Transports
+from rumq.net.tls.tls import TlsServer
+from rumq.net.transport.relay import RELAY_BYTES
+from rumq.net.websocket.websocket_handshake import WebSocketOptions
 from rumq.shards.links.relay_callers import RelayCallers
 from tests.cluster.edge.world import HERE, NAMES, Leader, Silent, World, connect_of
 from tests.net.authorities import Authorities
 from tests.net.conftest import Trusting
+from tests.net.kernels.test_frames import frame
+from tests.net.listening.test_proxy_protocol import HEADERS
 from tests.net.site import TlsClient
-from tests.net.test_frames import frame
-from tests.net.test_proxy_protocol import HEADERS
-from tests.net.test_websocket import Peer, Plain, request
+from tests.net.websocket.test_websocket import Peer, Plain, request
 from tests.shards.links.test_relay_callers import nowhere as nowhere
 
 BIG = bytes(range(256)) * 4096
@@ -50,9 +50,7 @@ class Through:
 
 
 @pytest.fixture(params=["tcp", "ws", "tls", "wss", "proxy"])
-def peer(
-    request: pytest.FixtureRequest, world: World, authorities: Authorities, trusting: Trusting
-) -> Iterator[Any]:
+def peer(request: pytest.FixtureRequest, world: World, authorities: Authorities, trusting: Trusting) -> Iterator[Any]:
     """(kind, a client of the edge)."""
     kind = str(request.param)
     options = WebSocketOptions() if "ws" in kind else None
@@ -372,6 +370,4 @@ def test_a_leader_beyond_a_cut_is_reached_by_way_of_another_ones_node(world: Wor
     for at in range(0, len(BIG), 1 << 16):
         through.write(BIG[at : at + (1 << 16)])
         assert through.read(1 << 16) == BIG[at : at + (1 << 16)]
-    assert world.edge.relays._ways.is_cut(str(whole.shards[0].record.leader)), (
-        "the next one goes that way at once"
-    )
+    assert world.edge.relays._ways.is_cut(str(whole.shards[0].record.leader)), "the next one goes that way at once"

@@ -7,19 +7,19 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from rumq.cluster.agent.messages import Here
 from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.control.agent_messages import Here
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
-from rumq.cluster.edge.assembly import build_edge
+from rumq.cluster.edge.assembly import EdgePlatform, build_edge
+from rumq.net.client_placement import home_of
 from rumq.net.connection import Connection
-from rumq.net.listener import Listener, open_sockets
-from rumq.net.transport_handshake import TransportHandshakes
-from rumq.net.transports import ConnectionSetup, Transports, continue_handed_over
-from rumq.session.connection.listener_policy import OPEN, ListenerPolicy
+from rumq.net.listening.listener import Listener, open_sockets
+from rumq.net.listening.transports import ConnectionSetup, Transports, continue_handed_over
+from rumq.net.sockets.fd_passing import FdPassing, make_shard_sockets
+from rumq.net.transport.transport_handshake import TransportHandshakes
 from rumq.session.flow_control.limits import Limits
+from rumq.session.flow_control.listener_policy import OPEN, ListenerPolicy
 from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected
-from rumq.shards.processes.client_placement import home_of
-from rumq.shards.processes.fd_passing import FdPassing, make_shard_sockets
 from tests.conformance import wire
 from tests.net.site import Echo, Site
 
@@ -91,7 +91,7 @@ class World:
         self.local = [FdPassing(self.doors, index, lambda seconds, call: None) for index in range(COUNT)]
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.edge = build_edge(
-            self.doors, policies, LIMITS, "", self.tell, read_clock=lambda: (0, self.now),
+            self.doors, policies, LIMITS, "", self.tell, platform=EdgePlatform(lambda: (0, self.now)),
             here=Here("edge", -1, 1), tls=tls,
         )  # fmt: skip
         self.policies = policies
@@ -125,9 +125,7 @@ class World:
                 name = f"n{5 + shard}#{who.node_port:08x}"
                 nodes.append(node(name, who.node_port))
             records.append(
-                Versioned(
-                    ShardRecord(epoch=self.epochs[shard], leader=name, claim="", replicas=[HERE, THERE]), 1
-                )
+                Versioned(ShardRecord(epoch=self.epochs[shard], leader=name, claim="", replicas=[HERE, THERE]), 1)
             )
         return View(cluster=CLUSTER, node=HERE, replicas=2, nodes=nodes, shards=records, is_current=True)
 

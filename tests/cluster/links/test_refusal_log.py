@@ -8,10 +8,7 @@ def test_a_window_has_a_bounded_number_of_events_and_then_the_count_of_the_rest(
     log = RefusalLog(lambda name, **fields: told.append((name, fields)))
     for at in range(TOLD_MAX + 7):
         log.refused("10.0.0.9:1", "why", 50.0 + at / 1000)
-    assert (
-        told
-        == [("connection.refused", {"peer": "10.0.0.9:1", "transport": "cluster", "why": "why"})] * TOLD_MAX
-    )
+    assert told == [("connection.refused", {"peer": "10.0.0.9:1", "transport": "cluster", "why": "why"})] * TOLD_MAX
     told.clear()
     log.look(50.0 + WINDOW_SECONDS - 0.1)
     assert not told

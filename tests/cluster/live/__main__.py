@@ -18,7 +18,7 @@ RUN_HARMS = 50  # of one cluster; the next ones get a new one
 EXAMPLES = """\
 examples:
   python -m tests.cluster.live --harms 20                              of all kinds that need no root
-  python -m tests.cluster.live --kind kill-node --harms 100 --picture docs/cluster-gaps.svg
+  python -m tests.cluster.live --kind kill-node --harms 100 --picture docs/figures/cluster-gaps.svg
   python -m tests.cluster.live --kind cut-off --kind cut-out --harms 20     in network namespaces: root
   python -m tests.cluster.live --draw gaps.json --picture gaps.svg
 

@@ -81,15 +81,11 @@ def check_copies(copies: Mapping[str, Copy], ledger: Ledger) -> list[str]:
         if len(values) > 1:
             faults.append(f"{place.partition} lsn {place.lsn} differs: {values}")
         elif len(names := next(iter(values.values()))) < len(copies):
-            faults.append(
-                f"{place.partition} lsn {place.lsn} is only at {' '.join(names)}: {next(iter(values))}"
-            )
+            faults.append(f"{place.partition} lsn {place.lsn} is only at {' '.join(names)}: {next(iter(values))}")
     for name, copy in copies.items():
         there = {found.payload for found in copy.values()}
         faults += [
-            f"acknowledged and not in the files of {name}: {e}"
-            for e in ledger.acknowledged
-            if e.payload not in there
+            f"acknowledged and not in the files of {name}: {e}" for e in ledger.acknowledged if e.payload not in there
         ]
     return faults
 
@@ -122,8 +118,7 @@ def check_replays(
     lsns = {(found, place.lsn) for copy in copies.values() for place, found in copy.items()}
     for name, seen in replays.items():
         faults += [
-            f"replay through {name}: {fault}"
-            for fault in ledger.check_log([found.payload for found, _ in seen])
+            f"replay through {name}: {fault}" for fault in ledger.check_log([found.payload for found, _ in seen])
         ]
         faults += [
             f"replay through {name}: {f} at lsn {lsn}, the files have it elsewhere"

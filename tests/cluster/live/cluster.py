@@ -53,9 +53,7 @@ class LiveCluster:
         """raises: NotStarted"""
         for folder in self._mounts:
             folder.mkdir(parents=True, exist_ok=True)
-            subprocess.run(
-                ["mount", "-t", "tmpfs", "-o", f"size={self._tmpfs_bytes}", "tmpfs", folder], check=True
-            )
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self._tmpfs_bytes}", "tmpfs", folder], check=True)
         self._keeper.start()
         self._ready.wait(START_SECONDS_MAX)
         if self._fault is not None or not self._ready.is_set():
@@ -175,9 +173,7 @@ def maybe_shard_pid(member: Member, shard: int) -> int | None:
     if not done.stdout:
         return None
     found = json.loads(done.stdout)["processes"]
-    return next(
-        (int(each["pid"]) for each in found if (each["role"], each["shard"]) == ("shard", shard)), None
-    )
+    return next((int(each["pid"]) for each in found if (each["role"], each["shard"]) == ("shard", shard)), None)
 
 
 def is_reachable(address: Address) -> bool:

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from examples.cluster import Member
-from rumq.shards.processes.client_placement import home_of
+from rumq.net.client_placement import home_of
 from tests.cluster.live.cluster import LiveCluster, address_of
 from tests.cluster.live.gaps import quantile
 from tests.cluster.live.network import Network

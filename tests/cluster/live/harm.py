@@ -64,11 +64,7 @@ def kill_node(scene: Scene) -> Harm:
 def kill_shard(scene: Scene) -> Harm:
     """kill -9 of the process that leads one shard."""
     victim = scene.leader()
-    led = [
-        n
-        for n, record in scene.live.shard_records().items()
-        if record["leader"].startswith(victim.name + "#")
-    ]
+    led = [n for n, record in scene.live.shard_records().items() if record["leader"].startswith(victim.name + "#")]
     shard = scene.random.choice(led) if led else 0
     pid = maybe_shard_pid(victim, shard)
     harm = scene.began("kill-shard", f"shard {shard} at {victim.name}, pid {pid}")

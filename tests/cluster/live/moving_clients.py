@@ -12,7 +12,7 @@ from typing import Any
 
 import paho.mqtt.client as paho
 
-from rumq.shards.processes.client_placement import home_of
+from rumq.net.client_placement import home_of
 from tests.conformance.peer import Address
 
 TOPIC = "moves"
@@ -142,7 +142,7 @@ class MosquittoSub:
         self._file = log.open("w")
         self.process = subprocess.Popen(
             [*words, "-q", str(qos), "-t", f"{TOPIC}/#", "-F", "GOT %t %p"], stdout=self._file, stderr=subprocess.STDOUT
-        )  # fmt: skip
+        )
         until = time.monotonic() + 20
         while "SUBACK" not in log.read_text():
             assert time.monotonic() < until, log.read_text()
@@ -174,9 +174,7 @@ class Crowd:
     def __init__(self, addresses: list[Address], shards: int, folder: Path) -> None:
         self.subscribers: list[Subscriber | MosquittoSub] = []
         self.publishers: list[Publisher] = []
-        kinds = itertools.cycle(
-            [(version, qos) for qos in (2, 1, 0) for version in (paho.MQTTv311, paho.MQTTv5)]
-        )
+        kinds = itertools.cycle([(version, qos) for qos in (2, 1, 0) for version in (paho.MQTTv311, paho.MQTTv5)])
         for (at, address), shard in itertools.product(enumerate(addresses), range(shards)):
             version, qos = next(kinds)
             name = name_of(f"s{at}-{qos}", shard, shards)
@@ -185,9 +183,7 @@ class Crowd:
             at = (shard + 1) % len(addresses)
             log = folder / f"mosquitto-{shard}.log"
             name = name_of("m", shard, shards)
-            self.subscribers.append(
-                MosquittoSub(name, addresses[at], ["311", "5"][shard % 2], 2 - shard % 2, log)
-            )
+            self.subscribers.append(MosquittoSub(name, addresses[at], ["311", "5"][shard % 2], 2 - shard % 2, log))
         for (at, address), shard in itertools.product(enumerate(addresses), range(shards)):
             version, qos = next(kinds)
             self.publishers.append(
@@ -201,9 +197,7 @@ class Crowd:
         until = time.monotonic() + seconds
         while time.monotonic() < until and self._losses():
             time.sleep(0.1)
-        found = [
-            f"{each.name}: {fault}" for each in (*self.subscribers, *self.publishers) for fault in each.faults
-        ]
+        found = [f"{each.name}: {fault}" for each in (*self.subscribers, *self.publishers) for fault in each.faults]
         found += self._losses() + self._disorder()
         found += [
             f"{each.name}: will {will}"
@@ -249,6 +243,4 @@ class Crowd:
 
 def name_of(prefix: str, shard: int, shards: int) -> str:
     """A client id whose home is this shard."""
-    return next(
-        name for number in itertools.count() if home_of(name := f"{prefix}-{number}", shards) == shard
-    )
+    return next(name for number in itertools.count() if home_of(name := f"{prefix}-{number}", shards) == shard)

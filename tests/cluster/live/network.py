@@ -78,9 +78,7 @@ class Network:
     def delay(self, pairs: Mapping[tuple[str, str], float]) -> None:
         """What one member sends to another arrives so many seconds later, until `remove`. Once for a network."""
         device, router = f"{self._prefix}d", self.space("r")
-        words = [
-            f"{self.address(one)},{self.address(other)},{seconds}" for (one, other), seconds in pairs.items()
-        ]
+        words = [f"{self.address(one)},{self.address(other)},{seconds}" for (one, other), seconds in pairs.items()]
         command = [
             "ip",
             "netns",

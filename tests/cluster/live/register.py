@@ -49,9 +49,7 @@ class History:
             if number >= newest:
                 return
             if number in self._acknowledged:
-                self.faults.append(
-                    f"stale read of {self.topic} at {where}: {number}, {newest} was acknowledged before"
-                )
+                self.faults.append(f"stale read of {self.topic} at {where}: {number}, {newest} was acknowledged before")
             else:
                 self.late += 1
 
@@ -65,9 +63,7 @@ class Register:
         self._at = number % len(doors.addresses)
         self._next = 1
         self._stopping = threading.Event()
-        self._threads = [
-            threading.Thread(target=call, daemon=True) for call in (self._write_on, self._read_on)
-        ]
+        self._threads = [threading.Thread(target=call, daemon=True) for call in (self._write_on, self._read_on)]
 
     def start(self) -> None:
         for each in self._threads:

@@ -17,7 +17,7 @@ from tests.cluster.live.checker import (
     check_replays,
     replay,
     settled_copies,
-)  # fmt: skip
+)
 from tests.cluster.live.cluster import LiveCluster
 from tests.cluster.live.gaps import Gap, gap_of
 from tests.cluster.live.harm import ETCD_AWAY_S, IN_NAMESPACES, ON_SMALL_DISKS, Harm, Scene

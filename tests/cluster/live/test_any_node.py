@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from examples.cluster import Member
-from rumq.shards.processes.client_placement import home_of
+from rumq.net.client_placement import home_of
 from tests.cli.conftest import rumqd
 from tests.cluster.live.cluster import LiveCluster, signal_all
 from tests.conformance.peer import Peer
@@ -104,9 +104,7 @@ def gateways(tmp_path_factory: pytest.TempPathFactory, authorities: Authorities)
     assert made.status == 0, made.err
     named = authorities.node("demo", "n1", "n2", "n3")
     files = {"certificate": authorities.path(named), "key": authorities.path(named, "key")}
-    tls = [
-        f"cluster.tls_{name}={path}" for name, path in (files | {"authority": authorities.path("ca")}).items()
-    ]
+    tls = [f"cluster.tls_{name}={path}" for name, path in (files | {"authority": authorities.path("ca")}).items()]
     settings = ("gateway.port=-1", "gateway.host=127.0.0.1", f"gateway.tokens_file={tokens}")
     live = LiveCluster(folder / "cluster", settings=[*settings, *tls])
     live.start()
@@ -118,8 +116,7 @@ def test_any_node_answers_and_acts_for_all_and_goes_on_when_one_dies(gateways: G
     live, count = gateways.live, gateways.live.cluster.shards
     nodes = live.nodes
     names = [
-        next(f"c{number}" for number in range(100) if home_of(f"c{number}", count) == shard)
-        for shard in range(count)
+        next(f"c{number}" for number in range(100) if home_of(f"c{number}", count) == shard) for shard in range(count)
     ]
     peers = [Peer(address, 4, deadline_s=30) for address in live.addresses]
     for peer, name in zip(peers, names, strict=True):

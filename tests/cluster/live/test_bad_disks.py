@@ -53,15 +53,11 @@ def publish(live: LiveCluster, numbers: range) -> None:
             peer.publish(f"t/{number % 7}", b"%d" % number, qos=1)
 
 
-def test_a_disk_that_was_restored_from_an_old_copy_is_noticed_and_repaired(
-    live: LiveCluster, tmp_path: Path
-) -> None:
+def test_a_disk_that_was_restored_from_an_old_copy_is_noticed_and_repaired(live: LiveCluster, tmp_path: Path) -> None:
     node, copy = live.nodes[0], tmp_path / "copy"
     publish(live, range(10))
     kill(live, node)
-    shutil.copytree(
-        node.data, copy, ignore=lambda _, names: [name for name in names if name.endswith(".sock")]
-    )
+    shutil.copytree(node.data, copy, ignore=lambda _, names: [name for name in names if name.endswith(".sock")])
     live.cluster.held.discard(node.name)
     time.sleep(RISE_SECONDS)
     publish(live, range(10, 30))
@@ -78,9 +74,7 @@ def test_a_disk_that_was_restored_from_an_old_copy_is_noticed_and_repaired(
     assert live.all_serve(5.0) == []
 
 
-def test_two_nodes_that_get_their_volumes_back_lead_again_with_everything(
-    live: LiveCluster, tmp_path: Path
-) -> None:
+def test_two_nodes_that_get_their_volumes_back_lead_again_with_everything(live: LiveCluster, tmp_path: Path) -> None:
     """They started without, and noted that: nobody led, nothing was cut. Now nothing has to be chosen."""
     publish(live, range(30))
     time.sleep(2.0)  # a note of what is held is a second old at most
@@ -111,9 +105,7 @@ def test_two_nodes_that_get_their_volumes_back_lead_again_with_everything(
         time.sleep(0.2)
     assert live.all_serve(5.0) == []
     for node in nodes:
-        assert (
-            times(node, "cluster.copy_whole") >= 2
-        )  # the shard that n1 leads was filled again at one of them
+        assert times(node, "cluster.copy_whole") >= 2  # the shard that n1 leads was filled again at one of them
     with Peer(live.addresses[2], deadline_s=20) as peer:
         peer.connect("reader")
         peer.subscribe("$log/earliest/t/#", qos=1)

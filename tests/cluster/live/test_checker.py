@@ -24,8 +24,7 @@ def ledger_of(*numbers: int) -> Ledger:
 
 def copy(*numbers: int, first_lsn: int = 10) -> Copy:
     return {
-        Place(PARTITION, first_lsn + at): Found("t/0", Entry("p", number).payload)
-        for at, number in enumerate(numbers)
+        Place(PARTITION, first_lsn + at): Found("t/0", Entry("p", number).payload) for at, number in enumerate(numbers)
     }
 
 
@@ -49,23 +48,19 @@ def test_an_acknowledged_message_that_one_copy_lacks_is_seen() -> None:
 def test_a_message_that_no_copy_has_is_lost() -> None:
     copies = {"n1": copy(0), "n2": copy(0)}
     assert acknowledged_nowhere(copies, ledger_of(0, 1)) == [Entry("p", 1)]
-    assert any(
-        "not in the log" in fault for fault in check_replays({"n1": replay(0)}, copies, ledger_of(0, 1))
-    )
+    assert any("not in the log" in fault for fault in check_replays({"n1": replay(0)}, copies, ledger_of(0, 1)))
 
 
 def test_one_lsn_with_two_values_is_seen() -> None:
     assert any(
-        "lsn 10 differs" in fault
-        for fault in check_copies({"n1": copy(0, 1), "n2": copy(1, 0)}, ledger_of(0, 1))
+        "lsn 10 differs" in fault for fault in check_copies({"n1": copy(0, 1), "n2": copy(1, 0)}, ledger_of(0, 1))
     )
 
 
 def test_a_replay_with_other_lsns_than_the_files_is_seen() -> None:
     copies = {"n1": copy(0, 1)}
     assert any(
-        "elsewhere" in fault
-        for fault in check_replays({"n1": replay(0, 1, first_lsn=11)}, copies, ledger_of(0, 1))
+        "elsewhere" in fault for fault in check_replays({"n1": replay(0, 1, first_lsn=11)}, copies, ledger_of(0, 1))
     )
 
 

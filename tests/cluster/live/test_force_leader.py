@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from examples.cluster import Cluster
-from rumq.shards.processes.client_placement import home_of
+from rumq.net.client_placement import home_of
 from tests.cli.conftest import Ended as Done
 from tests.cli.conftest import rumqd
 from tests.cluster.live.cluster import address_of, signal_all

@@ -16,8 +16,8 @@ from typing import Any
 import paho.mqtt.client as paho
 import pytest
 
-from commitlog.store import partition_of
-from rumq.shards.processes.client_placement import home_of
+from commitlog.log.store import partition_of
+from rumq.net.client_placement import home_of
 from tests.cluster.live.cluster import LiveCluster, etcd_range, maybe_shard_pid
 from tests.cluster.live.network import Network
 from tests.conformance import wire
@@ -39,9 +39,7 @@ pytestmark = [
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[LiveCluster]:
-    network = Network(
-        [f"n{number + 1}" for number in range(NODES)] + [f"etcd{number + 1}" for number in range(3)]
-    )
+    network = Network([f"n{number + 1}" for number in range(NODES)] + [f"etcd{number + 1}" for number in range(3)])
     network.make()
     cluster = LiveCluster(tmp_path, network=network)
     try:
@@ -208,11 +206,7 @@ def test_one_cut_link_between_leaders_stops_nobody_for_long(live: LiveCluster) -
     for node in range(NODES):
         for home, where in ((0, 1), (1, 0)):
             name = client_of(home, f"p{node}{where}-")
-            until(
-                lambda node=node, name=name, where=where: publish(
-                    live.addresses[node], name, topic_of(where), b"on"
-                )
-            )
+            until(lambda node=node, name=name, where=where: publish(live.addresses[node], name, topic_of(where), b"on"))
     assert time.monotonic() - began < SECONDS_MAX / 2
     assert [leader_of(live, 0), leader_of(live, 1)] == [one, other], "nobody had to move"
 
@@ -232,6 +226,4 @@ def test_a_leader_that_etcd_alone_cannot_see_is_found_by_the_others(live: LiveCl
 
 def is_alive(live: LiveCluster, name: str) -> bool:
     """Whether etcd has a record of the node."""
-    return any(
-        key.endswith(b"/" + name.encode()) for key, _ in etcd_range(live.cluster.etcds, b"/rumq/demo/node/")
-    )
+    return any(key.endswith(b"/" + name.encode()) for key, _ in etcd_range(live.cluster.etcds, b"/rumq/demo/node/"))

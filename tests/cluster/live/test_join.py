@@ -114,9 +114,7 @@ def test_a_broker_alone_becomes_the_first_of_three_nodes(tmp_path: Path, shards:
         copies = settled_copies({node.name: node.data for node in live.nodes}, 20.0)
         assert copies["n1"] == copies["n2"] == copies["n3"] and before <= set(copies["n2"].items())
         assert sum(found.payload == b"half" for found in copies["n2"].values()) == 1
-        partitions = {
-            node.name: sorted(path.name for path in node.data.glob("main/g1/p*")) for node in live.nodes
-        }
+        partitions = {node.name: sorted(path.name for path in node.data.glob("main/g1/p*")) for node in live.nodes}
         assert list(partitions.values()) == [[f"p{number}" for number in range(shards)]] * 3
         assert {(node.data / "SHARDS").read_text() for node in live.nodes} == {"3 1\n"}
         live.cluster.held.add("n1")

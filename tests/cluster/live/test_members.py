@@ -1,7 +1,7 @@
 """From a broker alone to three nodes, to five, and back to three, while clients publish.
 
 Nobody is refused and nothing is lost. Publishers of QoS 1 and 2, lasting sessions, a shared group, wills, and a new
-client at each node every now and then. The figures are printed (`-s`): docs/cluster.md."""
+client at each node every now and then. The figures are printed (`-s`): docs/guides/cluster.md."""
 
 import json
 import threading
@@ -198,9 +198,7 @@ def grow_and_shrink(members: Members) -> None:
     """3 to 5 and back, by moves and by additions; wills are tried after each change."""
     for number in (3, 4):
         members.nodes[number].start()
-    members.until(
-        lambda: len(json.loads(members.ask("status", "--json").out)["nodes"]) == 5, "five nodes do not meet"
-    )
+    members.until(lambda: len(json.loads(members.ask("status", "--json").out)["nodes"]) == 5, "five nodes do not meet")
     with members.measured("move a copy to n4, and the leader's own to n5"):
         members.order("move", "0", "--from", "n2", "--to", "n4")
         members.order("move", "1", "--from", "n1", "--to", "n5")
@@ -258,8 +256,7 @@ def test_one_node_becomes_three_and_five_and_three_under_load(tmp_path: Path) ->
         names = [node.name for node in cluster.nodes[:3]]
         copies = settled_copies({name: tmp_path / name for name in names}, 20.0)
         replays = {
-            name: replay(address, PUBLISHERS, 60)
-            for name, address in zip(names, members.addresses, strict=False)
+            name: replay(address, PUBLISHERS, 60) for name, address in zip(names, members.addresses, strict=False)
         }
         faults += check_copies(copies, members.ledger) + check_replays(replays, copies, members.ledger)
         for subscriber in workload.subscribers:

@@ -14,7 +14,7 @@ import pytest
 
 from commitlog.streams import partition_of
 from examples.cluster import Member
-from rumq.shards.processes.client_placement import home_of
+from rumq.net.client_placement import home_of
 from tests.cli.conftest import rumqd
 from tests.cluster.live.cluster import LiveCluster, signal_all
 from tests.conformance import wire

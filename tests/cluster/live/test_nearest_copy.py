@@ -22,7 +22,7 @@ from paho.mqtt.properties import Properties
 
 from bench.cluster.replays import sent_between
 from examples.cluster import Member
-from rumq.shards.processes.client_placement import home_of
+from rumq.net.client_placement import home_of
 from tests.cluster.live.cluster import LiveCluster, address_of, signal_all
 
 RECORDS, MORE = 20_000, 50
@@ -47,9 +47,7 @@ class Got(NamedTuple):
 class Replay:
     """A client that replays the topic. got: so far; reached: called with how many there are, on the client's thread"""
 
-    def __init__(
-        self, node: Member, client_id: str, reached: Callable[[int], None] = lambda count: None
-    ) -> None:
+    def __init__(self, node: Member, client_id: str, reached: Callable[[int], None] = lambda count: None) -> None:
         self.got: list[Got] = []
         self.is_lost = False
         self._reached = reached
@@ -151,9 +149,7 @@ def test_a_replay_is_equal_at_every_node_and_its_bytes_stay_at_the_node(world: W
     for node in world.live.nodes:
         host, port = address_of(node)
         command = ["mosquitto_sub", "-h", host, "-p", str(port), "-t", f"$log/earliest/{TOPIC}", "-q", "1"]
-        said = subprocess.run(
-            [*command, "-C", str(RECORDS)], capture_output=True, timeout=SECONDS_MAX, check=True
-        )
+        said = subprocess.run([*command, "-C", str(RECORDS)], capture_output=True, timeout=SECONDS_MAX, check=True)
         assert said.stdout.split() == payloads(RECORDS)
 
 

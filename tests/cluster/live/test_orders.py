@@ -15,7 +15,7 @@ import pytest
 
 from examples.cluster import Member
 from rumq.mqtt.reasons import Reason
-from rumq.shards.processes.client_placement import home_of
+from rumq.net.client_placement import home_of
 from tests.cli.conftest import rumqd
 from tests.cluster.live.cluster import LiveCluster, maybe_shard_pid, signal_all
 from tests.cluster.live.test_live import pytestmark as needs_etcd
@@ -105,7 +105,7 @@ def test_bans_traces_and_a_drain_stay_when_a_leader_is_killed_and_when_a_shard_i
     banned, traced = (
         [next(f"{prefix}{n}" for n in range(99) if home_of(f"{prefix}{n}", len(shards)) == shard) for shard in shards]
         for prefix in ("eve", "ann")
-    )  # fmt: skip
+    )
     for name in banned:
         order(live, "ban", "--kind", "client", "--name", name, "--seconds", "600", "--yes")
     for name in traced:

@@ -51,9 +51,7 @@ class Nodes:
         return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout
 
     def until(self, node: Member, status: str, why: str = "") -> None:
-        until_so(
-            lambda: (said := self.ready(node)).endswith(status) and why in said, lambda: self.ready(node)
-        )
+        until_so(lambda: (said := self.ready(node)).endswith(status) and why in said, lambda: self.ready(node))
 
 
 def until_so(is_so: Callable[[], bool], what: Callable[[], object]) -> None:

@@ -20,9 +20,7 @@ def test_copies_are_equal_until_a_byte_flips(tmp_path: Path) -> None:
     try:
         live.start()
         host, port = address_of(live.nodes[0])
-        sent = rumqd(
-            "pub", "-h", host, "-p", str(port), "-q", "1", "plant/7", "-m", "x" * 4000, "--repeat", "300"
-        )
+        sent = rumqd("pub", "-h", host, "-p", str(port), "-q", "1", "plant/7", "-m", "x" * 4000, "--repeat", "300")
         assert sent.status == 0, sent.err
         data = str(live.nodes[1].data)
         until = time.monotonic() + SECONDS_MAX

@@ -31,9 +31,7 @@ def etcd_restored(scene: Scene) -> Harm:
     wait_until(lambda: scene.live.cluster.etcd_leader() is not None)
     with dead(scene, [sleeper]):
         os.kill(victim.pid, signal.SIGKILL)
-        wait_until(
-            lambda: victim.name not in {name_of(record) for record in scene.live.shard_records().values()}
-        )
+        wait_until(lambda: victim.name not in {name_of(record) for record in scene.live.shard_records().values()})
         time.sleep(YOUNG_S)
         with dead(scene, etcds):
             for each in etcds:

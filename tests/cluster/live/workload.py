@@ -123,9 +123,7 @@ class Publisher(ClosedLoopPublisher):
 class Subscriber(AttachedSubscriber):
     """A persistent session on everything, until it has the last message of each topic."""
 
-    def __init__(
-        self, name: str, qos: int, ledger: Ledger, lazy: int, topics: int, doors: Doors, home: int
-    ) -> None:
+    def __init__(self, name: str, qos: int, ledger: Ledger, lazy: int, topics: int, doors: Doors, home: int) -> None:
         super().__init__(name, qos, ledger, lazy, topics)
         self.client = Client(doors, home)
 
@@ -205,9 +203,7 @@ class Workload:
             each.ends.set()
         for register in self.registers:
             register.stop()
-        return self._of_registers() + self._joined(
-            self._threads[len(self.subscribers) :], seconds, "publisher"
-        )
+        return self._of_registers() + self._joined(self._threads[len(self.subscribers) :], seconds, "publisher")
 
     def _of_registers(self) -> list[str]:
         """Stale reads, and registers that were never read: their checks would mean nothing."""

@@ -11,9 +11,7 @@ from tests.cluster.model.checker import DROPPED, SEARCHES, TRACES, Outcome, chec
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.model", description=__doc__)
-    parser.add_argument(
-        "flags", nargs="*", help="of the model, such as CHANGE TERMS=4 CRASHES=1: check only that"
-    )
+    parser.add_argument("flags", nargs="*", help="of the model, such as CHANGE TERMS=4 CRASHES=1: check only that")
     parser.add_argument("--traces", action="store_true", help="only those")
     parser.add_argument("--long", action="store_true", help="the long searches, too: an hour, 8 GB")
     args = parser.parse_args()
@@ -33,9 +31,7 @@ def main() -> int:
         found = outcome(flags, shortest=True)
         wrong += not found.is_broken
         told(flags, found)
-        (TRACES / f"{dropped.flag}.txt").write_text(
-            f"Without {dropped.rule}: {dropped.what}.\n\n{found.trace}"
-        )
+        (TRACES / f"{dropped.flag}.txt").write_text(f"Without {dropped.rule}: {dropped.what}.\n\n{found.trace}")
     return int(wrong > 0)
 
 

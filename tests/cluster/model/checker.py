@@ -15,7 +15,8 @@ SECONDS_MAX = 600
 
 
 class Dropped(NamedTuple):
-    """A rule of docs/replication.md that can be dropped. flag: of the model; others: bounds, and what happens"""
+    """A rule of docs/explanation/replication.md that can be dropped. flag: of the model; others: bounds, and what
+    happens"""
 
     flag: str
     rule: str
@@ -34,16 +35,10 @@ DROPPED = [
     Dropped("NO_R2_LOST", "R2", "a promise is lost in a crash"),
     Dropped("NO_R2_ID", "R2", "an epoch that was promised is promised to another claim", (*RESTORED, "ONLY_LOSS")),
     Dropped("NO_R2B", "R2", "the members are those of the record", ("CHANGE", "FIRST=2", *RESTORED)),
-    Dropped(
-        "NO_R2C", "R2", "a change is noted as opened before it is fenced", ("CHANGE", "TERMS=4", *RESTORED)
-    ),
-    Dropped(
-        "NO_R2C_COPIES", "R2", "followers open a change before it is fenced", ("CHANGE", "TERMS=4", *RESTORED)
-    ),
+    Dropped("NO_R2C", "R2", "a change is noted as opened before it is fenced", ("CHANGE", "TERMS=4", *RESTORED)),
+    Dropped("NO_R2C_COPIES", "R2", "followers open a change before it is fenced", ("CHANGE", "TERMS=4", *RESTORED)),
     Dropped("NO_R3", "R3", "the longest log wins, whatever epoch it has opened"),
-    Dropped(
-        "NO_R3_IDS", "R3", "two terms of one epoch are told apart by length", ("RESTORES=1", *UNNOTICED)
-    ),
+    Dropped("NO_R3_IDS", "R3", "two terms of one epoch are told apart by length", ("RESTORES=1", *UNNOTICED)),
     Dropped("NO_R3_MARK", "R3", "a log is adopted that ends below a mark", UNNOTICED),
     Dropped("NO_R4_COUNT", "R4", "copies count before they have opened the term"),
     Dropped("NO_R4_NOTE", "R4", "a copy notes the term before it has everything of before it"),
@@ -60,12 +55,14 @@ DROPPED = [
         "NO_R11_COMPLETE", "R11", "a copy is sound again without what it had acknowledged", (*NOTICED, "ONLY_LOSS")
     ),
     Dropped(
-        "NO_R11_ALL", "R11", "a copy that has forgotten promises follows whoever asks",
+        "NO_R11_ALL",
+        "R11",
+        "a copy that has forgotten promises follows whoever asks",
         ("RESTORES=1", *NOTICED, "ONLY_LOSS"),
     ),
     Dropped("NO_R11_FLOOR", "R11", "... also below the epoch of the record", NOTICED),
     Dropped("NO_R11_SERVE", "R11", "a log is adopted from a copy that has come to be doubted", NOTICED),
-]  # fmt: skip
+]
 
 
 class Search(NamedTuple):
@@ -100,7 +97,7 @@ SEARCHES = [
     Search("... and the record goes back", ("CHANGE", "RESTORES=1", "FIRST=2", *NOTICED), True),
     Search("a disk goes back unnoticed, and the record", ("RESTORES=1", "IMAGES=1", *UNNOTICED), True),
     Search("one disk unnoticed, one noticed", ("OLD=1", *UNNOTICED), True),
-]  # fmt: skip
+]
 
 
 class Outcome(NamedTuple):
@@ -145,9 +142,7 @@ def told(trace: str) -> str:
 
 
 def run(folder: Path, *command: str) -> str:
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
-    )
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
     output = done.stdout + done.stderr
     if command[0] == "gcc" or (command[0] == "spin" and "-a" in command):
         assert done.returncode == 0, output

@@ -1,4 +1,4 @@
-/* Replication of one partition, the rules of docs/replication.md. README.md beside it says how to run it.
+/* Replication of one partition, the rules of docs/explanation/replication.md. README.md beside it says how to run it.
 
 replica.pml has what is on disks and in terms; faults.pml how disks and the record of the control plane go back. Here is
 what replicas do. Drop a rule with -DNO_R1 ... ; -DCHANGE adds a fourth replica and one change of members, {0,1,2} to {2,3};

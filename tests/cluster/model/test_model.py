@@ -21,9 +21,7 @@ def test_nothing_that_is_committed_is_lost_or_changed(tmp_path: Path, search: Se
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(
-    "search", [each for each in SEARCHES if each.is_long], ids=lambda each: " ".join(each.flags)
-)
+@pytest.mark.parametrize("search", [each for each in SEARCHES if each.is_long], ids=lambda each: " ".join(each.flags))
 def test_nor_in_longer_histories(tmp_path: Path, search: Search) -> None:
     found = check(tmp_path, search.flags)
     assert not found.is_broken, found.trace

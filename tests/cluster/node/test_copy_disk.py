@@ -7,7 +7,8 @@ from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.node.copy_disk import REMEMBERED_SECONDS, CopyDisk
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
-from rumq.cluster.replication.standby_core import UNWELL_SECONDS, StandbyCore
+from rumq.cluster.replication.standby.disk_fitness import UNWELL_SECONDS
+from rumq.cluster.replication.standby.standby_core import StandbyCore
 
 NOTHING = memoryview(b"")
 

@@ -29,9 +29,7 @@ def said(line: bytes) -> CopyAnswer:
 
 
 @pytest.mark.parametrize("question", [b"", b"{", b"[]", b'{"partition": 1}', b'{"from": 2}'])
-def test_what_is_no_question_is_answered_with_what_is_wrong(
-    inquiries: CopyInquiries, question: bytes
-) -> None:
+def test_what_is_no_question_is_answered_with_what_is_wrong(inquiries: CopyInquiries, question: bytes) -> None:
     assert said(inquiries.ask(question).result(10)).error
 
 

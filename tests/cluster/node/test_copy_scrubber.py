@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from commitlog.segment import SEGMENT_HEADER_BYTES, opening, walk
+from commitlog.format.segment import SEGMENT_HEADER_BYTES, opening, walk
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.node.copy_scrubber import ASIDE, IDLE_SECONDS, CopyScrubber, Damage, put_aside
 from rumq.cluster.node.log_copies import NodeLogCopies
@@ -75,9 +75,7 @@ def test_damage_is_found_put_aside_and_sent_again(at: int) -> None:
 
 def served(source: NodeLogCopies, to: NodeLogCopies) -> list[tuple[Any, bytes]]:
     answers = source.serve(1, KEY, to.inventory(KEY))
-    return [
-        (message, b"".join(map(bytes, raw))) for message, raw in answers if hasattr(message, "name") or raw
-    ]
+    return [(message, b"".join(map(bytes, raw))) for message, raw in answers if hasattr(message, "name") or raw]
 
 
 def cut_behind(files: SimulatedFiles, copies: NodeLogCopies, number: int) -> None:
@@ -85,9 +83,7 @@ def cut_behind(files: SimulatedFiles, copies: NodeLogCopies, number: int) -> Non
     directory, segment = copies.finished()[number]
     path = f"{directory}/{segment.name}"
     handle = files.open(path)
-    chunks = list(
-        walk(files, handle, opening(files, handle, path).header.salt, SEGMENT_HEADER_BYTES, segment.stop)
-    )
+    chunks = list(walk(files, handle, opening(files, handle, path).header.salt, SEGMENT_HEADER_BYTES, segment.stop))
     files.close(handle)
     place, header = chunks[-1]
     later = [each.name for each in copies.inventory(KEY) if each.base_lsn >= segment.end_lsn]

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from rumq.cluster.links.frame_outbox import OUTBOX_BYTES, Supply
 from rumq.cluster.links.frames import encoded
-from rumq.cluster.node.frame_link import OUTBOX_BYTES, FrameLink, LinkTls, Supply
+from rumq.cluster.node.frame_link import FrameLink
+from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.replication import messages as m
 from tests.cluster.node.world import tcp_pair
 from tests.cluster.node_tls import link_tls
@@ -99,14 +101,14 @@ def test_a_supply_is_drawn_as_the_socket_takes_it(links: tuple[FrameLink, FrameL
         yield m.Fetched(1, "p"), ()
 
     near.send(m.Heard(1))  # is before it
-    near.supply = supply()
+    near.outbox.supply = supply()
     near.flush()
     if not near.is_connecting:
         near.flush()
     assert drawn <= OUTBOX_BYTES // len(BIG) + 8  # not all of it is in memory
     got = [each for each, _ in carried(near, far, 42)]
     assert got[0] == m.Heard(1) and got[-1] == m.Fetched(1, "p") and drawn == 40
-    assert near.supply is None and not near.has_output
+    assert near.outbox.supply is None and not near.has_output
 
 
 def test_a_link_that_is_to_close_sends_everything_before(links: tuple[FrameLink, FrameLink]) -> None:
@@ -200,13 +202,13 @@ def test_a_dialled_link_sends_nothing_to_another_node(authorities: Authorities) 
             assert dialled.read() == []
             if dials.closed:
                 break
-        assert dials.is_impostor and "rumq://c/node/n2" in dials.why
+        assert dials.handshake.is_impostor and "rumq://c/node/n2" in dials.why
         assert dialled.read() == [] and dialled.closed
     near, far = tcp_pair()
     good = FrameLink(near, link_tls(authorities), is_connecting=True, node="n2#2")
     dialled = FrameLink(far, link_tls(authorities, authorities.node("c", "n2")))
     good.send(m.Promise(1))
-    assert carried(good, dialled, 1) and not good.is_impostor
+    assert carried(good, dialled, 1) and not good.handshake.is_impostor
     good.close()
     dialled.close()
 

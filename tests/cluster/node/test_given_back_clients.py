@@ -14,11 +14,7 @@ def test_a_standby_gives_back_again_and_again(tmp_path: Path) -> None:
     (tmp_path / "_cluster").mkdir()
     calls: list[None] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        standing = Standing(
-            "n1#aaaaaaaa", 0, f"{data}/agent.sock", listener, give_back=lambda: calls.append(None)
-        )
+        standing = Standing("n1#aaaaaaaa", 0, f"{data}/agent.sock", listener, give_back=lambda: calls.append(None))
         state = load_state(RealFiles(), data, 0, "aaaaaaaa", has_log=False)
-        process = StandbyProcess(
-            standing, NodeLogCopies(RealFiles(), data, []), state, lambda name, **_: None
-        )
+        process = StandbyProcess(standing, NodeLogCopies(RealFiles(), data, []), state, lambda name, **_: None)
         assert process.run(lambda: len(calls) >= 2) is None

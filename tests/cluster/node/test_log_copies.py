@@ -72,9 +72,7 @@ def test_work_prepares_room_and_indexes_when_nobody_waits() -> None:
 
 def test_a_partition_of_the_leader_that_is_not_here_is_told_with_the_reason() -> None:
     """Settings that differ between nodes."""
-    with pytest.raises(
-        LogError, match=r"the leader has a partition plant/g1/p0, .* the same \[\[stream\]\] settings"
-    ):
+    with pytest.raises(LogError, match=r"the leader has a partition plant/g1/p0, .* the same \[\[stream\]\] settings"):
         blank().inventory("plant/g1/p0")
     with pytest.raises(LogError, match="has a partition"):
         blank().apply(m.Trim(1, "plant/g1/p0", 4), memoryview(b""))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from commitlog import StreamSpec
-from rumq.cluster.agent.messages import Seen
+from rumq.cluster.control.agent_messages import Seen
 from rumq.cluster.control.control_plane import NOT_THERE
 from rumq.cluster.control.records import ShardRecord, Versioned, View
 from rumq.cluster.node.shard_layout import WrongLayout, is_settled, laid_out, met_view
@@ -19,26 +19,20 @@ STREAMS = [StreamSpec("plant", ("p/#",), 2, "disk"), StreamSpec("main", ("#",), 
 
 
 def view(*shards: Versioned, **fields: Any) -> View:
-    return View(
-        cluster="c", node="n1#1", replicas=3, nodes=[], shards=list(shards), is_current=True, **fields
-    )
+    return View(cluster="c", node="n1#1", replicas=3, nodes=[], shards=list(shards), is_current=True, **fields)
 
 
 def test_a_new_directory_gets_the_partitions_that_the_cluster_has() -> None:
     assert [each.partitions for each in laid_out(STREAMS, {"main": 1, "other": 9}, load_settings().settings)] == [
         2, 1,
     ]  # fmt: skip
-    assert laid_out(STREAMS, {}, load_settings().settings) == STREAMS, (
-        "an older version has formed the cluster"
-    )
+    assert laid_out(STREAMS, {}, load_settings().settings) == STREAMS, "an older version has formed the cluster"
 
 
 def test_settings_that_want_others_are_told_the_number() -> None:
     flag = Flag("stream", '[{name="main", filters=["#"], partitions=4}]', "--set")
     settings = load_settings(flags=[flag]).settings
-    with pytest.raises(
-        WrongLayout, match=r"partitions = 4, and this cluster has 1, .* leave `partitions` out"
-    ):
+    with pytest.raises(WrongLayout, match=r"partitions = 4, and this cluster has 1, .* leave `partitions` out"):
         laid_out(STREAMS, {"main": 1}, settings)
     assert laid_out(STREAMS, {"main": 4}, settings)[1].partitions == 4
 

@@ -16,7 +16,7 @@ import pytest
 from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import TO_A_STRANGER, Greeting, Refused
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX, GREETING_SECONDS_MAX, WAITING_BYTES_MAX
-from rumq.cluster.node.frame_link import LinkTls
+from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.standby_port import NODE_LINKS_MAX, LinkOwner, Refusal, StandbyPort
 from rumq.cluster.replication import messages as m
 from tests.cluster.node.world import Peer
@@ -253,9 +253,7 @@ def test_of_a_nodes_many_links_the_oldest_makes_room(port: Port) -> None:
     assert [peer.link.closed for peer in port.peers[:4]] == [True, True, True, False]
 
 
-@pytest.mark.parametrize(
-    "who", ["device", "other node", "other cluster", "other authority", "no certificate"]
-)
+@pytest.mark.parametrize("who", ["device", "other node", "other cluster", "other authority", "no certificate"])
 def test_with_tls_only_the_node_of_the_greeting_gets_in(authorities: Authorities, who: str) -> None:
     secure = Port(link_tls(authorities))
     files = {

@@ -11,7 +11,7 @@ import pytest
 
 from commitlog import LogError
 from commitlog.replica.replica_state import DOUBTED
-from rumq.cluster.agent.messages import AgentMessage, Claim, Claimed, Done, Here, Order, Report, Seen
+from rumq.cluster.control.agent_messages import AgentMessage, Claim, Claimed, Done, Here, Order, Report, Seen
 from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.links.greeting import TO_A_STRANGER, Greeting, Refused
 from rumq.cluster.node.frame_link import FrameLink
@@ -216,7 +216,7 @@ def test_a_copy_in_doubt_claims_nothing(site: Made) -> None:
 def test_a_control_plane_that_went_back_is_alarmed_and_gives_out_no_epoch_twice(
     site: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rumq.cluster.replication.standby_core.BEHIND_SECONDS", 0.0)
+    monkeypatch.setattr("rumq.cluster.replication.standby.epoch_watch.BEHIND_SECONDS", 0.0)
     here = site(source=log(1))
     here.state.promise(9)
     grants(here, record(N1, leader="", epoch=3))
@@ -301,7 +301,7 @@ def test_a_copy_that_cannot_be_written_ends_the_process(site: Made) -> None:
 
 
 def test_a_claim_that_an_agent_took_with_it_is_made_anew(site: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rumq.cluster.replication.office.CLAIM_SECONDS", 1e9)
+    monkeypatch.setattr("rumq.cluster.replication.standby.office.CLAIM_SECONDS", 1e9)
     here = site(source=log(2))
     grants(here, record(N1, leader="", epoch=3))
     grant, asked = here.agent.answer, []

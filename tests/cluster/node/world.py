@@ -9,11 +9,12 @@ from typing import Any
 from commitlog import RealFiles, StreamSpec, open_store
 from commitlog.replica.replica_state import load_state
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.cluster.agent.messages import AgentMessage
+from rumq.cluster.control.agent_messages import AgentMessage
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import Greeting
-from rumq.cluster.node.frame_link import FrameLink, LinkTls
+from rumq.cluster.node.frame_link import FrameLink
+from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
 from rumq.cluster.node.standby_process import StandbyProcess, Standing, TakenOffice
 from rumq.cluster.replication import messages as m
@@ -138,7 +139,7 @@ class Site:
 
     def __init__(
         self, folder: Path, node: str = "n1#1", source: NodeLogCopies | None = None, tls: LinkTls | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.data, self.node, self.tls = str(folder), node, tls
         (folder / "_cluster").mkdir(parents=True)
         self.agent = Agent(folder / "agent.sock")
@@ -162,9 +163,7 @@ class Site:
             is_current=True,
         )  # fmt: skip
 
-    def peer(
-        self, node: str = "n2#2", kind: str = "replica", cluster: str = "c", shard: int = 0, **more: Any
-    ) -> Peer:
+    def peer(self, node: str = "n2#2", kind: str = "replica", cluster: str = "c", shard: int = 0, **more: Any) -> Peer:
         peer = Peer(self.port, Greeting(kind, cluster, node, shard, 1, **more), self.tls)
         self.peers.append(peer)
         return peer
@@ -195,7 +194,5 @@ class Site:
             peer.link.close()
 
 
-def record(
-    *replicas: str, epoch: int = 1, leader: str = "n2#2", claim: str = "c", **more: Any
-) -> ShardRecord:
+def record(*replicas: str, epoch: int = 1, leader: str = "n2#2", claim: str = "c", **more: Any) -> ShardRecord:
     return ShardRecord(epoch=epoch, leader=leader, claim=claim, replicas=list(replicas), **more)

@@ -5,9 +5,7 @@ from rumq.cluster.replication.follower import Follower
 P = "main/g0/p0"
 
 
-def test_a_copy_is_complete_with_what_the_leader_began_with_what_is_committed_and_what_it_acknowledged() -> (
-    None
-):
+def test_a_copy_is_complete_with_what_the_leader_began_with_what_is_committed_and_what_it_acknowledged() -> None:
     follower = Follower()
     follower.synced = {P: 7}
     assert follower.has_all({P: 7}, {P: 5}) and not follower.has_all({P: 8}, {P: 5})

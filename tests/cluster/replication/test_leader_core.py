@@ -1,4 +1,4 @@
-"""A leader: what it is told, and what it does. The rules by number are those of docs/replication.md."""
+"""A leader: what it is told, and what it does. The rules by number are those of docs/explanation/replication.md."""
 
 from typing import Any
 
@@ -255,9 +255,7 @@ def test_r15_the_lease_lasts_from_the_sending_of_a_beat_that_a_majority_has_answ
     assert core.holds_lease(1.0 + LEASE_SECONDS - 0.01) and not core.holds_lease(1.0 + LEASE_SECONDS)
 
 
-def test_r15_a_leader_gives_the_lease_up_before_it_hands_over_and_with_a_link_and_when_it_is_deposed() -> (
-    None
-):
+def test_r15_a_leader_gives_the_lease_up_before_it_hands_over_and_with_a_link_and_when_it_is_deposed() -> None:
     for end in (
         lambda core: core.succeed("b"), lambda core: core.lost("b"), lambda core: core.depose("another leads"),
     ):  # fmt: skip

@@ -1,4 +1,4 @@
-"""The lease of a leader: until when, by which answers, and what ends it. R15, docs/replication.md."""
+"""The lease of a leader: until when, by which answers, and what ends it. R15, docs/explanation/replication.md."""
 
 from math import inf
 

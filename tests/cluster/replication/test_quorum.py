@@ -16,9 +16,7 @@ def record(replicas: list[str], old: list[str] | None = None) -> ShardRecord:
 
 
 @given(GROUPS, st.none() | GROUPS, st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
-def test_two_majorities_share_a_node(
-    replicas: list[str], old: list[str] | None, a: set[str], b: set[str]
-) -> None:
+def test_two_majorities_share_a_node(replicas: list[str], old: list[str] | None, a: set[str], b: set[str]) -> None:
     shard = record(replicas, old)
     if has_quorum(shard, a) and has_quorum(shard, b):
         assert a & b & set(replicas)

@@ -5,7 +5,7 @@ prefix of the operations of each partition, the last of them perhaps in part."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from struct import pack, unpack_from
 from typing import Any, NamedTuple
@@ -15,10 +15,9 @@ from commitlog.replica.replica_note import Note, Voters, joined
 from commitlog.testing.memory_state import MemoryState
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import CutRefused, DataFrame
+from tests.cluster.simulation.image import RECORD_BYTES, Image, Segment
 
 PARTITIONS = ("main/g0/p0", "main/g0/p1")
-HEADER_BYTES = 16  # before the records of a segment
-RECORD_BYTES = 8
 
 
 class Crash(BaseException):
@@ -30,68 +29,6 @@ class Crash(BaseException):
 
 class Misfit(LogError):
     """What was sent does not continue the copy, or would cut what is committed."""
-
-
-class Segment:
-    __slots__ = ("base_lsn", "data", "name")
-
-    def __init__(self, name: str, base_lsn: int, data: bytes | bytearray = b"") -> None:
-        self.name, self.base_lsn, self.data = name, base_lsn, bytearray(data)
-
-    @property
-    def end_lsn(self) -> int:
-        return self.base_lsn + len(self.data) // RECORD_BYTES
-
-    @property
-    def stop(self) -> int:
-        return HEADER_BYTES + len(self.data)
-
-
-class Image:
-    """The segments of a partition, in order."""
-
-    def __init__(self) -> None:
-        self.first_lsn = 0
-        self.segments: list[Segment] = []
-
-    @property
-    def end_lsn(self) -> int:
-        return self.segments[-1].end_lsn if self.segments else self.first_lsn
-
-    def copy(self) -> Image:
-        image = Image()
-        image.first_lsn = self.first_lsn
-        image.segments = [Segment(each.name, each.base_lsn, each.data) for each in self.segments]
-        return image
-
-    def value(self, lsn: int) -> int | None:
-        for segment in reversed(self.segments):
-            if segment.base_lsn <= lsn:
-                at = (lsn - segment.base_lsn) * RECORD_BYTES
-                return int(unpack_from("<q", segment.data, at)[0]) if at < len(segment.data) else None
-        return None
-
-    def begins_anew(self, drop: Collection[str], name: str, first_lsn: int) -> bool:
-        return first_lsn < self.first_lsn and not name and all(each.name in drop for each in self.segments)
-
-    def cut(self, drop: frozenset[str], name: str, stop: int, first_lsn: int) -> None:
-        is_anew = self.begins_anew(drop, name, first_lsn)
-        self.segments = [each for each in self.segments if each.name not in drop]
-        if name:
-            del self.segments[-1].data[stop - HEADER_BYTES :]
-        self.trim(first_lsn)
-        if is_anew:
-            self.first_lsn = first_lsn
-
-    def trim(self, first_lsn: int) -> None:
-        self.segments = [each for each in self.segments if each.base_lsn >= first_lsn]
-        self.first_lsn = max(self.first_lsn, first_lsn)
-
-    def open(self, name: str, base_lsn: int) -> None:
-        self.segments.append(Segment(name, base_lsn))
-
-    def write(self, data: bytes) -> None:
-        self.segments[-1].data += data
 
 
 Operation = tuple[Callable[..., None], tuple[object, ...]]
@@ -164,9 +101,7 @@ class Disk:
     @property
     def is_doubted(self) -> bool:
         """Its process says, or says when it starts, that it may lack what it had acknowledged."""
-        return self.opened == m.DOUBTED or any(
-            lacks(DiskState(self), key, part) for key, part in self.parts.items()
-        )
+        return self.opened == m.DOUBTED or any(lacks(DiskState(self), key, part) for key, part in self.parts.items())
 
     def point(self, name: str) -> None:
         if self.is_failing and name != "read":
@@ -264,10 +199,7 @@ class DiskState(MemoryState):
 
 
 def lacks(state: DiskState, key: str, part: Part) -> bool:
-    return (
-        state.maybe_lack(key, part.now.first_lsn, part.now.end_lsn, [s.name for s in part.now.segments])
-        is not None
-    )
+    return state.maybe_lack(key, part.now.first_lsn, part.now.end_lsn, [s.name for s in part.now.segments]) is not None
 
 
 def last_name(part: Part) -> str:
@@ -293,8 +225,7 @@ class MemoryLogs:
     def inventory(self, partition: str) -> list[m.SegmentInfo]:
         segments = self._parts[partition].now.segments
         return [
-            m.SegmentInfo(s.name, s.base_lsn, s.end_lsn, s.stop, n < len(segments) - 1)
-            for n, s in enumerate(segments)
+            m.SegmentInfo(s.name, s.base_lsn, s.end_lsn, s.stop, n < len(segments) - 1) for n, s in enumerate(segments)
         ]
 
     def segments(self, partition: str) -> list[Segment]:
@@ -342,9 +273,7 @@ class MemoryLogs:
                 f"{frame} cuts {before} to {after.end_lsn}, {self._disk.told[frame.partition]} are committed"
             )
         if self.is_guarded and after.end_lsn < min(before, self._guards[frame.partition]):
-            raise CutRefused(
-                frame.partition, f"{frame.partition} would end at {after.end_lsn}, below its mark"
-            )
+            raise CutRefused(frame.partition, f"{frame.partition} would end at {after.end_lsn}, below its mark")
         if self.begins_anew(frame):
             self._disk.begins_anew = True
             self._marks[frame.partition] = self.marks()[frame.partition]

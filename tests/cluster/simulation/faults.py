@@ -155,9 +155,7 @@ class Faults:
         node.disk.vanish(partitions, self._random.choice([None, *images]))
 
     def _end_noted(self, node: Node) -> None:
-        marks = (
-            node.process.role.marks() if node.process is not None and node.process.role is not None else {}
-        )
+        marks = node.process.role.marks() if node.process is not None and node.process.role is not None else {}
         self._world.kill(node, power=True)
         held = {key: (part.durable.end_lsn, last_name(part)) for key, part in node.disk.parts.items()}
         DiskState(node.disk).note_copies(marks, held)

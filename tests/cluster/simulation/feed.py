@@ -9,7 +9,8 @@ from msgspec.structs import astuple
 from commitlog.replica.differences import difference
 from commitlog.replica.inventory import SegmentState
 from rumq.cluster.replication import messages as m
-from tests.cluster.simulation.disk import HEADER_BYTES, RECORD_BYTES, MemoryLogs
+from tests.cluster.simulation.disk import MemoryLogs
+from tests.cluster.simulation.image import HEADER_BYTES, RECORD_BYTES
 
 Frame = tuple[m.Cut | m.Open | m.Write | m.Trim, memoryview]
 Frames = Iterator[Frame]

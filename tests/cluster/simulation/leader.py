@@ -39,9 +39,7 @@ class Leader:
         self._waiting: list[tuple[str, int, int]] = []  # (partition, lsn, value), not acknowledged
         self._syncing: list[tuple[str, int, int]] | None = None
         self._slow = 0
-        self._asked: dict[
-            str, ShardRecord
-        ] = {}  # changes of members, by claim; one may still come into force
+        self._asked: dict[str, ShardRecord] = {}  # changes of members, by claim; one may still come into force
         self._claimed: ShardRecord | None = None  # the last one, while it is not answered
         self._claimed_at = 0.0
         self._is_lost = False  # the control plane was restored from a copy of before this term

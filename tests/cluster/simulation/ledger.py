@@ -26,9 +26,7 @@ class Ledger:
         self.marks: dict[str, int] = dict.fromkeys(PARTITIONS, 0)  # committed up to here
         self._ends: dict[str, dict[int, int]] = {key: {} for key in PARTITIONS}  # committed, by epoch
         self._leaders: dict[int, str] = {}
-        self._opened: dict[
-            int, dict[str, tuple[int, list[int]]]
-        ] = {}  # by epoch: (first lsn, values) of each log
+        self._opened: dict[int, dict[str, tuple[int, list[int]]]] = {}  # by epoch: (first lsn, values) of each log
         self.last_opened = 0
 
     def took_office(self, node: str, epoch: int) -> None:
@@ -50,16 +48,12 @@ class Ledger:
     def _has_all(self, who: str, partition: str, first: int, values: list[int], end: int) -> None:
         known = self.values[partition]
         if first > self.first[partition]:
-            raise Wrong(
-                f"{who}: {partition} begins at {first}, and retention went to {self.first[partition]}"
-            )
+            raise Wrong(f"{who}: {partition} begins at {first}, and retention went to {self.first[partition]}")
         wanted = [known[lsn] for lsn in range(first, end)] if first < end else []
         if values[: len(wanted)] != wanted:
             at = next((n for n, want in enumerate(wanted) if n >= len(values) or values[n] != want), 0)
             has = values[at] if at < len(values) else "nothing"
-            raise Wrong(
-                f"{who}: {partition} has {has} at lsn {first + at}, and {wanted[at]} is committed there"
-            )
+            raise Wrong(f"{who}: {partition} has {has} at lsn {first + at}, and {wanted[at]} is committed there")
 
     def committed(self, node: str, epoch: int, partition: str, lsn: int) -> None:
         known = self.values[partition]
@@ -69,9 +63,7 @@ class Ledger:
             if value is None:
                 raise Wrong(f"{node} commits lsn {at} of {partition} in epoch {epoch}, and has nothing there")
             if known.setdefault(at, value) != value:
-                raise Wrong(
-                    f"{node} commits {value} at lsn {at} of {partition} in epoch {epoch}, not {known[at]}"
-                )
+                raise Wrong(f"{node} commits {value} at lsn {at} of {partition} in epoch {epoch}, not {known[at]}")
             for newer in range(epoch + 1, self.last_opened + 1):
                 if newer in self._opened:
                     first, values = self._opened[newer][partition]
@@ -95,9 +87,7 @@ class Ledger:
             return  # an old leader hears late of what retention has removed since
         for group in groups(record):
             if not self._is_kept(partition, lsn, value, group):
-                raise Wrong(
-                    f"{value} is acknowledged, and is not synced at lsn {lsn} on a majority of {group}"
-                )
+                raise Wrong(f"{value} is acknowledged, and is not synced at lsn {lsn} on a majority of {group}")
 
     def _is_kept(self, partition: str, lsn: int, value: int, group: list[str]) -> bool:
         has = sum(
@@ -116,16 +106,12 @@ class Ledger:
                 continue
             known = self.values[partition]
             wanted = [known[lsn] for lsn in range(first, end)]
-            whole = {
-                name for name, disk in self._disks.items() if durable(disk, partition, first, end) == wanted
-            }
+            whole = {name for name, disk in self._disks.items() if durable(disk, partition, first, end) == wanted}
             if any(2 * len(whole.intersection(group)) > len(group) for group in groups(record)):
                 continue
             for lsn in range(first, end):
                 if not any(self._is_kept(partition, lsn, known[lsn], group) for group in groups(record)):
-                    raise Wrong(
-                        f"{known[lsn]} was committed at lsn {lsn} of {partition}: no majority has it any more"
-                    )
+                    raise Wrong(f"{known[lsn]} was committed at lsn {lsn} of {partition}: no majority has it any more")
 
     def trimmed(self, partition: str, first: int) -> None:
         self.first[partition] = max(first, self.first[partition])

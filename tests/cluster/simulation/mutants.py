@@ -23,7 +23,8 @@ class Line(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """rule: of docs/replication.md; first: a seed whose run fails; seeds_max: within so many from 0 on, one is found"""
+    """rule: of docs/explanation/replication.md; first: a seed whose run fails; seeds_max: within so many from 0 on,
+    one is found"""
 
     name: str
     rule: str
@@ -67,22 +68,23 @@ MUTANTS = [
         "the longest log wins", "R3",
         [
             Line(
-                CORES + "adoption",
+                CORES + "standby.adoption",
                 "latest = {peer: each for peer, each in promised.items() if each.opened == best}",
                 "latest = dict(promised)",
             ),
-            Line(CORES + "adoption", "if own.opened == best and ends[node]", "if ends[node]"),
+            Line(CORES + "standby.adoption", "if own.opened == best and ends[node]", "if ends[node]"),
         ], first=14,
     ),
     Mutant(
         "the log with the highest promise wins", "R3",
         [
             Line(
-                CORES + "standby_core", "        self._reply(link, promised_here(epoch, self._state, self._logs))\n",
+                CORES + "standby.standby_core",
+                "        self._reply(link, promised_here(epoch, self._state, self._logs))\n",
                 "        self._reply(link, m.Promised(epoch, was, self._logs.ends(), str(was)))\n",
             ),
             Line(
-                CORES + "standby_core", "        self._state.promise(epoch, message.term, message.forced)\n",
+                CORES + "standby.standby_core", "        self._state.promise(epoch, message.term, message.forced)\n",
                 "        was = self._state.promised\n"
                 "        self._state.promise(epoch, message.term, message.forced)\n",
             ),
@@ -124,12 +126,12 @@ MUTANTS = [
         "followers do not check the epoch", "R5",
         [
             Line(
-                CORES + "standby_core",
-                'elif link != self._leader or getattr(message, "epoch", -1) != self._state.promised:',
+                CORES + "standby.standby_core",
+                'elif link != self._leader.link or getattr(message, "epoch", -1) != self._state.promised:',
                 "elif False:",
             ),
             Line(
-                CORES + "standby_core",
+                CORES + "standby.standby_core",
                 "        if epoch < self._state.promised or self._is_of_another(message):\n"
                 "            self._outdated(link)\n            return\n"
                 "        if self",
@@ -139,7 +141,7 @@ MUTANTS = [
     ),
     Mutant(
         "a leader starts without a majority of promises", "R2",
-        [Line(CORES + "office", "if not has_quorum(self.members, sound):", "if len(sound) < 1:")],
+        [Line(CORES + "standby.office", "if not has_quorum(members, sound):", "if len(sound) < 1:")],
     ),
     Mutant(
         "a cut goes below the committed mark", "R5",
@@ -170,8 +172,8 @@ MUTANTS = [
         "a leader commits what it has not synced itself", "R7",
         [
             Line(
-                CORES + "leader_core", "copies_lsn(self.copies_min, synced), self.own[partition]",
-                "copies_lsn(self.copies_min, synced)",
+                CORES + "leader_core", "copies_lsn(copies_min, synced), self.own[partition]",
+                "copies_lsn(copies_min, synced)",
             )
         ], first=631,
     ),
@@ -189,7 +191,8 @@ MUTANTS = [
         "a follower notes the term before it has the log", "R4",
         [
             Line(
-                CORES + "standby_core", "        if isinstance(message, m.Inventory):\n            self.flush()\n",
+                CORES + "standby.followed_leader",
+                "        if isinstance(message, m.Inventory):\n            self.flush()\n",
                 "        if isinstance(message, m.Inventory):\n"
                 "            self._state.open(epoch, self._state.promised_term)\n"
                 "            self.flush()\n",
@@ -200,9 +203,9 @@ MUTANTS = [
         "a claimant notes the term before it has the log", "R4",
         [
             Line(
-                CORES + "office",
+                CORES + "standby.office",
                 "        self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS\n        self._ask",
-                "        self._state.open(self.epoch, self.term)\n"
+                "        self._state.open(*self.claim)\n"
                 "        self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS\n        self._ask",
             )
         ], first=309,
@@ -210,19 +213,19 @@ MUTANTS = [
     Mutant(
         "a damaged copy counts", "R11",
         [
-            Line(CORES + "office", "if each.opened != m.DOUBTED]", "]"),
+            Line(CORES + "standby.office", "if each.opened != m.DOUBTED]", "]"),
             Line(
-                CORES + "adoption",
+                CORES + "standby.adoption",
                 "for each in promised.values() if each.opened != m.DOUBTED)",
                 "for each in promised.values())",
             ),
             Line(
-                CORES + "adoption", "for peer, each in promised.items() if each.opened != m.DOUBTED}",
+                CORES + "standby.adoption", "for peer, each in promised.items() if each.opened != m.DOUBTED}",
                 "for peer, each in promised.items()}",
             ),
-            Line(CORES + "adoption", "            if mark > end:\n", "            if False:\n"),
+            Line(CORES + "standby.adoption", "            if mark > end:\n", "            if False:\n"),
             Line(
-                CORES + "standby_core",
+                CORES + "standby.standby_core",
                 "        if self._state.opened == m.DOUBTED and not self._is_chosen(self.view.record):\n"
                 "            return  # R11\n",
                 "",
@@ -235,7 +238,7 @@ MUTANTS = [
             Line(CORES + "leader_core", "        if not follower.has_opened:\n            return {}\n", ""),
             Line(CORES + "leader_core", "            lsn = min(lsn, follower.synced.get(partition, 0))\n", ""),
             Line(
-                CORES + "standby_core",
+                CORES + "standby.standby_core",
                 "            if self._state.opened == epoch:  # else",
                 "            if True:  # else",
             ),
@@ -244,8 +247,8 @@ MUTANTS = [
     Mutant(
         "an epoch is promised to two claims", "R2",
         [
-            Line(CORES + "standby_core", 'and "" not in (known, message.term)\n', "and False\n"),
-            Line(CORES + "standby_core", "state.promise(epoch, message.term, ", 'state.promise(epoch, "", '),
+            Line(CORES + "standby.standby_core", 'and "" not in (known, message.term) and', "and False and"),
+            Line(CORES + "standby.standby_core", "state.promise(epoch, message.term, ", 'state.promise(epoch, "", '),
         ], first=948,
     ),
     Mutant(
@@ -309,9 +312,7 @@ def plant(line: Line) -> None:
     before = dict(vars(module))
     exec(compile(source, str(module.__file__), "exec"), vars(module))
     after = vars(module)
-    changed = {
-        id(old): after[name] for name, old in before.items() if after[name] is not old and callable(old)
-    }
+    changed = {id(old): after[name] for name, old in before.items() if after[name] is not old and callable(old)}
     for other in modules():
         for name, value in list(vars(other).items()):
             if id(value) in changed and other is not module:
@@ -324,6 +325,4 @@ def text_of(module: ModuleType) -> str:
 
 
 def modules() -> list[ModuleType]:
-    return [
-        module for name, module in sys.modules.items() if name.startswith((CORES, HERE, "commitlog.replica."))
-    ]
+    return [module for name, module in sys.modules.items() if name.startswith((CORES, HERE, "commitlog.replica."))]

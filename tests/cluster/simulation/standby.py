@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
-from rumq.cluster.replication import standby_core
+from rumq.cluster.replication.standby import standby_core
+from rumq.cluster.replication.standby.leader_silence import PATIENCE_SECONDS
 from tests.cluster.simulation.disk import DiskState, MemoryLogs
 from tests.cluster.simulation.feed import Frames, frames_of
 from tests.cluster.simulation.leader import Leader
@@ -28,7 +29,7 @@ class Standby:
         elif self.state.is_short:
             self._world.count["copies found again"] += 1
             self.state.find_again()
-        low, high = standby_core.PATIENCE_SECONDS
+        low, high = PATIENCE_SECONDS
         self.core = standby_core.StandbyCore(
             process.node.name, self.logs, self.state, patience=lambda: random.uniform(low, high),
             unique=self._world.unique, now=self._world.now,

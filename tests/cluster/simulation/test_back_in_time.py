@@ -1,7 +1,8 @@
 """Schedules in which something goes back in time: the record of a shard, a disk, or the directories of a log.
 
 What must hold: an epoch has one leader; a copy is never cut below what it knows to be committed; where nobody can say
-what is right, nobody leads until an operator has chosen a copy. docs/replication.md, R1, R2, R3, R5, R11."""
+what is right, nobody leads until an operator has chosen a copy. docs/explanation/replication.md, R1, R2, R3, R5,
+R11."""
 
 from __future__ import annotations
 
@@ -173,9 +174,7 @@ def test_an_operator_chooses_a_copy_and_the_others_become_equal_to_it() -> None:
     site.force(third)
     site.wanted = [third.name, liar.name, slept.name]
     assert site.is_led(12.0)
-    assert sorted(site.control.stored.record.replicas) == sorted(site.nodes), (
-        "the healthy copies are members again"
-    )
+    assert sorted(site.control.stored.record.replicas) == sorted(site.nodes), "the healthy copies are members again"
     site.publishes = False
     site.run(site.now + 2.0)
     logs = [logs_of(site, node) for node in site.nodes.values()]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rumq.cluster.replication import majority_lease, standby_core
+from rumq.cluster.replication import majority_lease
+from rumq.cluster.replication.standby import leader_silence
 from tests.cluster.simulation import schedule
 from tests.cluster.simulation.ledger import Wrong
 from tests.cluster.simulation.process import Node
@@ -56,7 +57,7 @@ def too_long(patch: pytest.MonkeyPatch) -> None:
 
 
 def not_held_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(standby_core, "HOLD_SECONDS", 0.0)
+    patch.setattr(leader_silence, "HOLD_SECONDS", 0.0)
 
 
 def longer_than_its_link(patch: pytest.MonkeyPatch) -> None:
@@ -64,13 +65,13 @@ def longer_than_its_link(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgotten_by_a_restart(patch: pytest.MonkeyPatch) -> None:
-    init = standby_core.StandbyCore.__init__
+    init = leader_silence.LeaderSilence.__init__
 
-    def blank(self: standby_core.StandbyCore, *args: Any, **more: Any) -> None:
+    def blank(self: leader_silence.LeaderSilence, *args: Any, **more: Any) -> None:
         init(self, *args, **more)
         self._heard_at = -inf
 
-    patch.setattr(standby_core.StandbyCore, "__init__", blank)
+    patch.setattr(leader_silence.LeaderSilence, "__init__", blank)
 
 
 @pytest.mark.parametrize(

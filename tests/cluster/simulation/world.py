@@ -95,9 +95,7 @@ class World:
         return f"claim{self._claims}"
 
     def latency(self) -> float:
-        return self.random.uniform(0.0002, 0.001) + (
-            self.random.uniform(0, self.slow_links) if self.slow_links else 0
-        )
+        return self.random.uniform(0.0002, 0.001) + (self.random.uniform(0, self.slow_links) if self.slow_links else 0)
 
     # Processes
 
@@ -129,9 +127,7 @@ class World:
         node.disk.trap = ""
         if power:
             node.disk.lose_power()
-            self.at(
-                self.now + (away if away is not None else self.random.uniform(0.1, 1.5)), self.power_on, node
-            )
+            self.at(self.now + (away if away is not None else self.random.uniform(0.1, 1.5)), self.power_on, node)
         else:
             seconds = away if away is not None else self.random.choice((0.01, 0.05, 0.3))
             self.at(self.now + seconds, self.start, node)

@@ -23,9 +23,7 @@ def test_each_chunk_follows_the_one_before_in_chain_and_lsn() -> None:
 def test_records_that_are_missing_are_seen_although_the_chain_is_whole() -> None:
     first, chain = bare(MARK, 5, 0)
     second, _ = bare(MARK, 6, chain)
-    with pytest.raises(
-        Damaged, match="s at 4224: the chunk begins at lsn 6, and 5 is next; nothing of it was written"
-    ):
+    with pytest.raises(Damaged, match="s at 4224: the chunk begins at lsn 6, and 5 is next; nothing of it was written"):
         checked(first + second, SALT, 0, 5, "s", 4096)
 
 

@@ -85,9 +85,7 @@ class CopiesAgree(RuleBasedStateMachine):
         preallocate(self.partition, always=True)
 
     @rule(batch=RECORDS, call=st.integers(0, 5), number=FAULTS, choices=CHOICES)
-    def append_with_a_fault(
-        self, batch: list[tuple[bytes, bytes]], call: int, number: int, choices: list[int]
-    ) -> None:
+    def append_with_a_fault(self, batch: list[tuple[bytes, bytes]], call: int, number: int, choices: list[int]) -> None:
         """The leader gives its segment up: of that segment the follower may have more."""
         self.files.choose = chooser(choices)
         self.files.fail = {len(self.files.calls) + call: number}
@@ -117,9 +115,7 @@ class CopiesAgree(RuleBasedStateMachine):
         bytes_max=st.sampled_from([1, 5000, 1 << 16]), writes_between=st.integers(1, 4), call=st.integers(0, 25),
         choices=CHOICES,
     )  # fmt: skip
-    def lose_power_while_following(
-        self, bytes_max: int, writes_between: int, call: int, choices: list[int]
-    ) -> None:
+    def lose_power_while_following(self, bytes_max: int, writes_between: int, call: int, choices: list[int]) -> None:
         self.others.before_call = power_for(call)
         try:
             self._send(bytes_max, writes_between, 1 << 30)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from commitlog.replica.copy_reader import CopyRead, CopyReader
 from commitlog.replica.mirror_partition import MirrorPartition
-from commitlog.replica.replica_state import ReplicaState, load_state
+from commitlog.replica.replica_state import StoredReplicaState, load_state
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import (
     NOW,
@@ -56,7 +56,7 @@ class Node:
     def __init__(self) -> None:
         self.files = SimulatedFiles()
         self.mirror: MirrorPartition = mirror_of(self.files)
-        self.state: ReplicaState = load_state(self.files, "data", 0, "disk", has_log=False)
+        self.state: StoredReplicaState = load_state(self.files, "data", 0, "disk", has_log=False)
         self.looking = Watched(self.files.beside())
         self.reader = CopyReader(self.looking, "data", 0, "main", 1, 0)  # type: ignore[arg-type]
         self.named: dict[int, bytes] = {}
@@ -297,10 +297,7 @@ def test_a_node_without_a_copy_sends_readers_to_the_leader() -> None:
 
 
 ACTIONS = (
-    ["append"] * 4
-    + ["commit", "mark", "follow"] * 3
-    + ["some"] * 2
-    + ["succeed", "force", "promise", "trim", "index"]
+    ["append"] * 4 + ["commit", "mark", "follow"] * 3 + ["some"] * 2 + ["succeed", "force", "promise", "trim", "index"]
 )
 TOPICS = [b"a", b"b/1", b"c", b"d/2"]
 
@@ -328,9 +325,7 @@ class Schedule:
 
     def batch(self) -> list[Record]:
         draw = self.random
-        return [
-            (draw.choice(TOPICS), draw.randbytes(draw.choice([3, 900]))) for _ in range(draw.randrange(1, 9))
-        ]
+        return [(draw.choice(TOPICS), draw.randbytes(draw.choice([3, 900]))) for _ in range(draw.randrange(1, 9))]
 
     def act(self) -> None:
         cluster, node, draw = self.cluster, self.node, self.random

@@ -1,9 +1,12 @@
 """A cut of a copy at any moment: the log is a prefix of one of the two, and what was cut does not come back."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from commitlog.dictionary import maybe_snapshot
+from commitlog import Partition
 from commitlog.errors import CutBelowCommitted
+from commitlog.index.dictionary import maybe_snapshot
 from commitlog.replica.inventory import inventory
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import (
@@ -16,7 +19,7 @@ from tests.commitlog.records import (
     same_publishers,
     some_records,
     write,
-)  # fmt: skip
+)
 from tests.commitlog.replica.copying import SEGMENT_BYTES, align, copy_all, mirror_of, recovered, states
 from tests.commitlog.test_log_agrees_with_a_list import PowerLost, chooser, power_for
 
@@ -51,6 +54,30 @@ def two_logs() -> tuple[SimulatedFiles, SimulatedFiles, list[Seen]]:
     return files.after_kill(), others.after_kill(), theirs
 
 
+def cut_short(
+    partition: Partition, others: SimulatedFiles, call: int, loss: Sequence[int]
+) -> tuple[SimulatedFiles, bool]:
+    """The copy is cut for a leader, and loses its power at a call. returns: what is left of it, and whether the cut was
+    over by then"""
+    mirror = mirror_of(others)
+    others.before_call = power_for(call)
+    done = False
+    try:
+        align(states(partition), 0, mirror)
+        done = True
+    except PowerLost:
+        pass
+    return others.after_power_loss(chooser(loss)), done
+
+
+def leading(files: SimulatedFiles) -> Partition:
+    """The leader's partition, with a record of its own term."""
+    partition = opened(files, segment_bytes_max=SEGMENT_BYTES, seed=60).partitions[0]
+    append(partition, [(b"new", b"y")], client_id="another")
+    write(partition)
+    return partition
+
+
 def test_a_power_loss_at_any_call_of_a_cut_leaves_a_prefix_of_a_log() -> None:
     """Of the old log or of what is to be left, without a hole; and the next attempt succeeds."""
     done = False
@@ -59,17 +86,9 @@ def test_a_power_loss_at_any_call_of_a_cut_leaves_a_prefix_of_a_log() -> None:
         for loss in LOSSES:
             files, others, theirs = two_logs()
             assert len(theirs) == 200
-            partition = opened(files, segment_bytes_max=SEGMENT_BYTES, seed=60).partitions[0]
-            append(partition, [(b"new", b"y")])
-            write(partition)
-            mirror = mirror_of(others)
-            others.before_call = power_for(call)
-            try:
-                align(states(partition), 0, mirror)
-                done = True
-            except PowerLost:
-                pass
-            others = others.after_power_loss(chooser(loss))
+            partition = leading(files)
+            others, is_over = cut_short(partition, others, call, loss)
+            done = done or is_over
             mirror = mirror_of(others)
             assert mirror.doubt == "", f"call {call}, {loss}"
             if done:
@@ -99,17 +118,9 @@ def test_a_power_loss_at_any_call_while_a_copy_begins_anew_leaves_one_that_can_b
     while not done:
         for loss in LOSSES:
             files, others, theirs = trimmed_and_two_logs()
-            partition = opened(files, segment_bytes_max=SEGMENT_BYTES, seed=60).partitions[0]
-            append(partition, [(b"new", b"y")], client_id="another")
-            write(partition)
-            mirror = mirror_of(others)
-            others.before_call = power_for(call)
-            try:
-                align(states(partition), 0, mirror)
-                done = True
-            except PowerLost:
-                pass
-            others = others.after_power_loss(chooser(loss))
+            partition = leading(files)
+            others, is_over = cut_short(partition, others, call, loss)
+            done = done or is_over
             mirror = mirror_of(others)
             assert mirror.doubt == "", f"call {call}, {loss}"
             if done or mirror.first_lsn == 0:
@@ -146,9 +157,7 @@ def test_names_that_only_the_cut_records_had_are_forgotten() -> None:
     files, others, _ = two_logs()
     snapshot = maybe_snapshot(others, DIRECTORY)
     assert snapshot is not None and snapshot.lsn == 200 and b"only 2" in snapshot.topics
-    partition = opened(files, segment_bytes_max=SEGMENT_BYTES, seed=60).partitions[0]
-    append(partition, [(b"new", b"y")], client_id="another")
-    write(partition)
+    partition = leading(files)
     mirror = mirror_of(others)
     align(states(partition), 0, mirror)
     snapshot = maybe_snapshot(others, DIRECTORY)

@@ -62,9 +62,7 @@ def after(ours: Log, theirs: Log, is_done: bool) -> Log:
     if found.name:
         last = log[-1]
         assert last.name == found.name
-        log[-1] = next(
-            c for n in range(len(last.chunks) + 1) if len((c := last.first_chunks(n)).content) == found.stop
-        )
+        log[-1] = next(c for n in range(len(last.chunks) + 1) if len((c := last.first_chunks(n)).content) == found.stop)
         assert log[-1].end_lsn == found.end_lsn
     if found.position:
         assert log[-1].name == ours[found.send_index].name, "it is continued at its end"
@@ -169,7 +167,7 @@ A, B, C = state("a", 0, 10), state("b", 10, 20), state("c", 20, 25, is_done=Fals
         ("it has another beginning", [state("x", 0, 10), B, C], (["x", "b", "c"], "", 0, 0, 0, 0)),
         ("nothing in common", [state("x", 0, 7), state("y", 7, 90)], (["x", "y"], "", 0, 0, 0, 0)),
     ],
-)  # fmt: skip
+)
 def test_cases(why: str, theirs: list[SegmentState], expected: tuple[object, ...]) -> None:
     assert difference([A, B, C], theirs) == expected, why
 

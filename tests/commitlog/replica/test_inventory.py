@@ -2,8 +2,8 @@
 
 import pytest
 
-from commitlog.manifest import Manifest
-from commitlog.replica.inventory import SegmentState, Survey, inventory, survey
+from commitlog.format.manifest import Manifest
+from commitlog.replica.inventory import CopySurvey, SegmentState, inventory, survey
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import DIRECTORY, append, mark, opened, segments, some_records, write
 from tests.commitlog.replica.copying import copy_all, mirror_of, recovered, states
@@ -19,7 +19,7 @@ def log_of(groups: int) -> tuple[SimulatedFiles, list[SegmentState]]:
     return files.after_kill(), states(partition)
 
 
-def survey_of(files: SimulatedFiles) -> Survey:
+def survey_of(files: SimulatedFiles) -> CopySurvey:
     return survey(files, DIRECTORY, Manifest(files, DIRECTORY).load(), "main", 0)
 
 
@@ -47,9 +47,7 @@ def test_a_partition_that_does_not_exist_has_no_segment() -> None:
 def test_after_a_start_every_segment_is_done() -> None:
     files, expected = log_of(9)
     opened(files)
-    assert inventory(files.after_kill(), DIRECTORY, "main", 0) == [
-        one._replace(is_done=True) for one in expected
-    ]
+    assert inventory(files.after_kill(), DIRECTORY, "main", 0) == [one._replace(is_done=True) for one in expected]
 
 
 @pytest.mark.parametrize("at", [0, 1, -2])

@@ -3,12 +3,12 @@
 import pytest
 
 from commitlog import Damaged, LogError, LogFailure, Partition
-from commitlog.dictionary import maybe_snapshot
 from commitlog.errors import CutBelowCommitted
+from commitlog.index.dictionary import maybe_snapshot
+from commitlog.read.verify import verify
 from commitlog.replica.block_reader import read_block, read_opening
 from commitlog.replica.mirror_partition import MirrorPartition
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.verify import verify
 from tests.commitlog.records import (
     DIRECTORY,
     append,
@@ -18,7 +18,7 @@ from tests.commitlog.records import (
     same_publishers,
     some_records,
     write,
-)  # fmt: skip
+)
 from tests.commitlog.records import index as index_leader
 from tests.commitlog.replica.copying import (
     SEGMENT_BYTES,

@@ -42,8 +42,4 @@ def test_a_log_opened_on_a_copy_is_that_of_the_leader(tmp_path: Path) -> None:
     assert everything(store.partitions[0]) == everything(partition)
     for path in Path(f"{other}/main/g1/p0").glob("*.seg"):
         content = path.read_bytes()
-        assert (
-            (Path(partition.directory) / path.name)
-            .read_bytes()[: len(content)]
-            .startswith(content.rstrip(b"\0"))
-        )
+        assert (Path(partition.directory) / path.name).read_bytes()[: len(content)].startswith(content.rstrip(b"\0"))

@@ -3,18 +3,18 @@
 import pytest
 
 from commitlog import LogError, StoreError
-from commitlog.replica.replica_state import DOUBTED, ReplicaState, load_state
+from commitlog.replica.replica_state import DOUBTED, StoredReplicaState, load_state
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.test_log_agrees_with_a_list import PowerLost, power_for
 
 PATH = "data/_cluster/shard-3.json"
 
 
-def loaded(files: SimulatedFiles, *, has_log: bool = True, disk: str = "3fa2b1c0") -> ReplicaState:
+def loaded(files: SimulatedFiles, *, has_log: bool = True, disk: str = "3fa2b1c0") -> StoredReplicaState:
     return load_state(files, "data", 3, disk, has_log=has_log)
 
 
-def new() -> tuple[SimulatedFiles, ReplicaState]:
+def new() -> tuple[SimulatedFiles, StoredReplicaState]:
     files = SimulatedFiles()
     files.make_directory("data")
     files.sync_directory("data")
@@ -107,7 +107,7 @@ JOURNAL = "data/_state/g1/p3"
 BESIDE = f"{JOURNAL}/replica.json"
 
 
-def in_two_places() -> tuple[SimulatedFiles, ReplicaState]:
+def in_two_places() -> tuple[SimulatedFiles, StoredReplicaState]:
     files, _ = new()
     for path in ("data/_state", "data/_state/g1", JOURNAL):
         files.make_directory(path)
@@ -115,7 +115,7 @@ def in_two_places() -> tuple[SimulatedFiles, ReplicaState]:
     return files, again(files)
 
 
-def again(files: SimulatedFiles) -> ReplicaState:
+def again(files: SimulatedFiles) -> StoredReplicaState:
     return load_state(files, "data", 3, "3fa2b1c0", has_log=True, journal=JOURNAL)
 
 
@@ -197,9 +197,7 @@ def test_a_volume_that_is_mounted_again_ends_the_doubt_that_its_absence_began() 
     state.find_again()
     for one in (state, again(files)):
         assert (one.opened, one.opened_term, one.forgets, one.is_short) == (5, "claim5", False, False)
-        assert (one.promised, one.promised_term) == (8, "claim8"), (
-            "what was promised meanwhile stays promised"
-        )
+        assert (one.promised, one.promised_term) == (8, "claim8"), "what was promised meanwhile stays promised"
         assert (one.marks, one.held) == ({"p": 7}, {"p": (9, "s2")})
 
 

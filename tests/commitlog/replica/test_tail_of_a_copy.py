@@ -5,9 +5,9 @@ import errno
 import pytest
 
 from commitlog import LogError, Partition
+from commitlog.format.segment import SegmentHeader, encode_segment_header
 from commitlog.replica.block_reader import read_block, read_opening
 from commitlog.replica.mirror_partition import MirrorPartition
-from commitlog.segment import SegmentHeader, encode_segment_header
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import DIRECTORY, append, everything, opened, segments, some_records, write
 from tests.commitlog.replica.copying import SEGMENT_BYTES, copy, copy_all, mirror_of, recovered, states

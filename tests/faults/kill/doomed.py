@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import rumq.cli.broker.run as holding
-import rumq.cli.broker.shard as serving
-import rumq.cli.broker.shard_store as opening
-from commitlog.files import RealFiles
+import rumq.process.broker.broker_process as holding
+import rumq.process.shard.shard as serving
+import rumq.process.shard.shard_store as opening
+from commitlog.disk.files import RealFiles
 from rumq.cli.main import main
 
 CALLS = ("create", "write", "sync", "sync_directory", "rename", "remove", "close")

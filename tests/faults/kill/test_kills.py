@@ -1,6 +1,6 @@
 """kill -9 at random times and at every kind of file system call: what was acknowledged is there, once where promised.
 
-The invariants are those of docs/durability.md. The long form: `pytest tests/faults -m long`."""
+The invariants are those of docs/explanation/durability.md. The long form: `pytest tests/faults -m long`."""
 
 import os
 from pathlib import Path

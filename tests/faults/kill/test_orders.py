@@ -1,12 +1,14 @@
-"""A broker is killed (kill -9) after an order of its operator was answered: the order stays. docs/session-journal.md"""
+"""A broker is killed (kill -9) after an order of its operator was answered: the order stays.
+
+docs/reference/session-journal.md"""
 
 import os
 import signal
 
 import pytest
 
+from rumq.admin.socket.admin_socket import ask
 from rumq.mqtt.reasons import Reason
-from rumq.shards.stats.admin_socket import ask
 from tests.broker_process import Rumqd
 from tests.conformance.peer import Peer
 from tests.faults.kill.test_shards import shards_of

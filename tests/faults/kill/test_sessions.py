@@ -1,6 +1,6 @@
 """A broker is killed (kill -9) in the middle of each exchange with a persistent session: nothing of it is forgotten.
 
-MQTT 5.0, 4.1 and 4.4; docs/session-journal.md."""
+MQTT 5.0, 4.1 and 4.4; docs/reference/session-journal.md."""
 
 import itertools
 
@@ -74,9 +74,7 @@ def test_an_unsubscription_is_remembered(run: Run, join: Dial) -> None:
 
 
 @pytest.mark.parametrize("qos", [1, 2])
-def test_what_was_sent_and_not_acknowledged_comes_again_with_its_packet_id(
-    run: Run, join: Dial, qos: int
-) -> None:
+def test_what_was_sent_and_not_acknowledged_comes_again_with_its_packet_id(run: Run, join: Dial, qos: int) -> None:
     broker = run()
     client = lasting(broker, "s")
     client.subscribe("a", qos=qos)
@@ -180,9 +178,7 @@ def test_a_subscription_brings_what_is_retained_while_something_is_sent_again(ru
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_new_session_has_nothing_of_what_an_ended_one_of_its_name_sent(
-    run: Run, join: Dial, version: int
-) -> None:
+def test_a_new_session_has_nothing_of_what_an_ended_one_of_its_name_sent(run: Run, join: Dial, version: int) -> None:
     """MQTT-4.3.3-12: without its session a packet id is a new message, before and after a kill."""
     broker = run()
     first = lasting(broker, "p", version)
@@ -349,7 +345,7 @@ def test_a_replay_goes_on_where_it_was(run: Run, join: Dial) -> None:
 
 
 def test_a_subscription_made_while_behind_is_kept_apart_and_whole(run: Run, join: Dial) -> None:
-    """A late reader (router.subscriber) and the main one survive with their own places."""
+    """A late reader (router.readers.subscriber) and the main one survive with their own places."""
     broker = run()
     client = lasting(broker, "s", properties=[(Prop.RECEIVE_MAXIMUM, 1)])
     client.subscribe("a", qos=1)

@@ -26,8 +26,7 @@ class ShardEpisode(Episode):
         super().__init__(data, seed, "--set", "shards.count=2", *flags)
         self.publishers = [Publisher(f"p{n}", f"t/{n}", self.ledger) for n in range(4)]
         self.subscribers = [
-            Subscriber(f"s{n}", 1 + n % 2, self.ledger, [3, 0, 7, 0][n], len(self.publishers))
-            for n in range(4)
+            Subscriber(f"s{n}", 1 + n % 2, self.ledger, [3, 0, 7, 0][n], len(self.publishers)) for n in range(4)
         ]
 
     def _live_and_die(self) -> None:
@@ -36,9 +35,7 @@ class ShardEpisode(Episode):
         self.broker.start()
         running, dead = Running(), threading.Event()
         for publisher in self.publishers:
-            running.start(
-                again_and_again, dead, publisher.run, self.broker.address, lambda: not dead.is_set()
-            )
+            running.start(again_and_again, dead, publisher.run, self.broker.address, lambda: not dead.is_set())
         for subscriber in self.subscribers:
             running.start(again_and_again, dead, subscriber.run, self.broker.address)
         self._kill_shards(random.Random(seed))

@@ -72,9 +72,7 @@ class Mutator:
             if self.below(16) == 0:
                 end = self.change(0, end)
             if cython.compiled:
-                found.append(
-                    PyBytes_FromStringAndSize(cython.cast(cython.p_char, cython.address(self.out[0])), end)
-                )
+                found.append(PyBytes_FromStringAndSize(cython.cast(cython.p_char, cython.address(self.out[0])), end))
             else:
                 found.append(bytes(self.out[:end]))
         return found

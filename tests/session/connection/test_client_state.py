@@ -8,8 +8,8 @@ from rumq.auth.identity import Identity
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.client_state import Client, run_confined
-from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.limits import Limits
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from tests.conformance.wire import Kind
 from tests.session.broker import Broker, Wire, connected
 
@@ -92,9 +92,7 @@ def test_a_fault_of_the_client_s_in_it_is_answered() -> None:
     wire = connected(broker)
     run_confined(wire.link, call_of(MqttFault("what it did", Reason.TOPIC_FILTER_INVALID), called))
     assert called and wire.closed and not broker.crashes
-    assert [(each.kind, each.code) for each in wire.hears()] == [
-        (Kind.DISCONNECT, Reason.TOPIC_FILTER_INVALID)
-    ]
+    assert [(each.kind, each.code) for each in wire.hears()] == [(Kind.DISCONNECT, Reason.TOPIC_FILTER_INVALID)]
     assert broker.told("client.refused")[0]["why"] == "what it did"
 
 

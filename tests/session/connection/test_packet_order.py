@@ -135,9 +135,7 @@ def test_each_entry_holds(state: State, packet_type: PacketType) -> None:
     comes_of(REACH[state](), PACKETS[packet_type], ORDER[state][packet_type], packet_type.name)
 
 
-@pytest.mark.parametrize(
-    ("state", "reason"), [(state, reason) for state, row in AUTH_ORDER.items() for reason in row]
-)
+@pytest.mark.parametrize(("state", "reason"), [(state, reason) for state, row in AUTH_ORDER.items() for reason in row])
 def test_each_entry_for_auth_holds(state: State, reason: Reason) -> None:
     if state is State.CONNECTED_BY_METHOD and AUTH_ORDER[state][reason] is Rule.ACCEPT:
         wire = behind_connack(CHALLENGE)  # which has sent it
@@ -149,9 +147,7 @@ def test_each_entry_for_auth_holds(state: State, reason: Reason) -> None:
 def test_an_unasked_auth_does_not_stand_in_for_what_a_thread_finds_out() -> None:
     wire = behind_connack(WORK)
     wire.say(auth(0x18))
-    assert (
-        wire.closed and wire.broker.told("client.refused")[0]["why"] == "AUTH 0x18 that nothing was asked for"
-    )
+    assert wire.closed and wire.broker.told("client.refused")[0]["why"] == "AUTH 0x18 that nothing was asked for"
 
 
 # QoS

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from commitlog.chunk import Chunk
 from router.commands import Blocked
 from router.effects import Deliver
-from router.reader import Group, GroupKey, Reader
-from router.subscription import Subscription
+from router.readers.reader import Group, GroupKey, Reader
+from router.readers.subscription import Subscription
+from rumq.loop.queues import StepQueue
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.mqtt.kernels.window import Window
-from rumq.session.connection.transport import Outbox
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.flow_control.rate_limits import Bucket, Rate
 from rumq.session.flow_control.replay_throttle import ReplayThrottle
+from rumq.session.ports.transport import Outbox
 from rumq.session.state.session import Session, Shape
-from rumq.shards.turn.queues import StepQueue
 
 BASE_LSN = 1_000
 
@@ -61,9 +61,7 @@ def blob_of(levels: list[int]) -> Blob:
         starts.append(starts[-1] + len(each))
     rows = array("I", range(len(frames)))
     numbered = sum(qos > 0 for qos in levels)
-    return Blob(
-        b"".join(frames), len(frames), numbered, memoryview(starts), memoryview(rows), BASE_LSN, False
-    )
+    return Blob(b"".join(frames), len(frames), numbered, memoryview(starts), memoryview(rows), BASE_LSN, False)
 
 
 def offer(
@@ -85,9 +83,7 @@ def messages_in(data: bytearray) -> list[tuple[int, bool, int]]:
     found, at = [], 0
     while at < len(data):
         head, size = data[at], data[at + 1]
-        found.append(
-            (head >> 1 & 3, bool(head & 8), int.from_bytes(data[at + 2 + size - 4 : at + 2 + size], "big"))
-        )
+        found.append((head >> 1 & 3, bool(head & 8), int.from_bytes(data[at + 2 + size - 4 : at + 2 + size], "big")))
         at += 2 + size
     return found
 
@@ -104,9 +100,7 @@ def test_a_throttled_replay_with_topic_aliases_leaves_others_waiting_for_room() 
     """Another reader of the client found no room: it is told when there is, not when the throttle allows more."""
     outbox = Socket()
     flow, effect, replay = aliased(outbox, credit=9)
-    flow.meter = ReplayThrottle(
-        (Bucket(Rate(messages=1), 0.0),), lambda: 0.0, lambda _, __: None, lambda: None
-    )
+    flow.meter = ReplayThrottle((Bucket(Rate(messages=1), 0.0),), lambda: 0.0, lambda _, __: None, lambda: None)
     flow.meter.spend(9, 0)
     outbox.refused = True
     assert flow.meter.is_spent and flow.rows_max(effect, replay, 0, numbered=True) == 0
@@ -114,9 +108,7 @@ def test_a_throttled_replay_with_topic_aliases_leaves_others_waiting_for_room() 
 
 
 @pytest.mark.parametrize(("room", "credit", "refused"), [(0, 9, True), (1, 0, False)])
-def test_messages_with_topic_aliases_wait_for_room_or_for_credit(
-    room: int, credit: int, refused: bool
-) -> None:
+def test_messages_with_topic_aliases_wait_for_room_or_for_credit(room: int, credit: int, refused: bool) -> None:
     outbox = Socket()
     outbox.room = room
     flow, effect, reader = aliased(outbox, credit)
@@ -142,9 +134,7 @@ def test_a_small_window_is_filled_at_once() -> None:
     redelivered_below=st.integers(0, 70),
     credit=st.integers(0, 70),
 )
-def test_it_is_as_if_each_message_was_offered_alone(
-    levels: list[int], redelivered_below: int, credit: int
-) -> None:
+def test_it_is_as_if_each_message_was_offered_alone(levels: list[int], redelivered_below: int, credit: int) -> None:
     expected, left, refused = [], credit, None
     # Below `redelivered_below` as many as the window takes; QoS 0 that may have been sent does not come again.
     for number, qos in enumerate(levels):

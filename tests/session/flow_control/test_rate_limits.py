@@ -1,4 +1,4 @@
-"""Token buckets against a count of what went through, and quotas of users. docs/security.md."""
+"""Token buckets against a count of what went through, and quotas of users. docs/guides/security.md."""
 
 from hypothesis import given
 from hypothesis import strategies as st

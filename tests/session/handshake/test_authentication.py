@@ -43,9 +43,7 @@ def test_an_answer_by_another_method_is_refused() -> None:
     assert wire.closed and [each.code for each in wire.hears()] == [Reason.PROTOCOL_ERROR]
 
 
-@pytest.mark.parametrize(
-    ("fault", "code"), [(Busy(), Reason.SERVER_BUSY), (OSError(), Reason.SERVER_UNAVAILABLE)]
-)
+@pytest.mark.parametrize(("fault", "code"), [(Busy(), Reason.SERVER_BUSY), (OSError(), Reason.SERVER_UNAVAILABLE)])
 def test_what_cannot_be_checked_is_refused(fault: Exception, code: Reason) -> None:
     wire = begin(WORK)
     wire.broker.checks[0](None, fault)

@@ -7,8 +7,8 @@ import pytest
 from rumq.mqtt import packets as p
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
-from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.limits import Limits
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from tests.conformance.wire import Kind, Prop
 from tests.session.broker import Broker, Wire, connect, connected
 

@@ -35,9 +35,7 @@ AS_MANY_AS_MAY_BE = Properties(user_properties=[("a", "b")] * COUNT_MAX)
 
 
 @pytest.mark.parametrize("place", ["connect", "will"])
-@pytest.mark.parametrize(
-    ("properties", "reason"), [(MANY, Reason.QUOTA_EXCEEDED), (MUCH, Reason.PACKET_TOO_LARGE)]
-)
+@pytest.mark.parametrize(("properties", "reason"), [(MANY, Reason.QUOTA_EXCEEDED), (MUCH, Reason.PACKET_TOO_LARGE)])
 def test_properties_of_those_who_have_not_logged_in_are_bounded(
     place: str, properties: Properties, reason: Reason
 ) -> None:

@@ -44,9 +44,7 @@ def test_a_client_whose_session_lives_in_another_shard_is_left_to_it() -> None:
         (0, Reason.MALFORMED_PACKET, []),
     ],
 )
-def test_a_refusal_is_said_in_the_words_of_the_version(
-    version: int, reason: Reason, codes: list[int]
-) -> None:
+def test_a_refusal_is_said_in_the_words_of_the_version(version: int, reason: Reason, codes: list[int]) -> None:
     wire = Wire(Broker(), version=version or 4)
     wire.link.refuse(MqttFault("why", reason), version)
     assert wire.closed and [each.code for each in wire.hears()] == codes

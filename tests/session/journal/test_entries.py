@@ -1,4 +1,6 @@
-"""Entries are the journal's on-disk format: tags stay, fields are added at the end. docs/session-journal.md."""
+"""Entries are the journal's on-disk format: tags stay, fields are added at the end.
+
+docs/reference/session-journal.md."""
 
 import msgspec
 import pytest
@@ -23,9 +25,7 @@ def test_the_tags_of_a_journal_on_disk_are_these() -> None:
 def test_an_entry_is_an_array_that_begins_with_its_tag() -> None:
     entries: list[e.JournalEntry] = [
         e.Left(7, 5, 60, {1: [8]}),
-        e.Checkpoint(
-            5, [1], [2], [3], [4], {7: {1: [0]}}, {"$share/g/a": e.SharedCheckpoint([1], [(0, 1, 2)])}
-        ),
+        e.Checkpoint(5, [1], [2], [3], [4], {7: {1: [0]}}, {"$share/g/a": e.SharedCheckpoint([1], [(0, 1, 2)])}),
         e.ReplayStarted(7, 2, [9]),
     ]
     assert msgspec.msgpack.decode(e.encode_entries(entries)) == [
@@ -125,8 +125,6 @@ def test_an_order_without_a_time_lasts() -> None:
 )
 def test_a_journal_says_whose_a_session_is(owner: Owner | None) -> None:
     replayed = ReplayedState()
-    entries: list[e.JournalEntry] = [
-        opened_entry(Session("pump", None, personal=False, owner=owner), fresh=True)
-    ]
+    entries: list[e.JournalEntry] = [opened_entry(Session("pump", None, personal=False, owner=owner), fresh=True)]
     replayed.apply(e.decode_entries(e.encode_entries(entries)))
     assert [session.owner for session in replayed.sessions.values()] == [owner]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from router.reader import Group, GroupKey, Reader
-from router.subscription import Subscription
+from router.readers.reader import Group, GroupKey, Reader
+from router.readers.subscription import Subscription
 from rumq.session.journal.reader_positions import cursors_of, redelivered_below_of, subscribed_entry
 from rumq.session.state.session import Session
 

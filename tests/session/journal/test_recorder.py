@@ -1,4 +1,4 @@
-"""What the journal is told of a session, in the order in which it became true. docs/session-journal.md."""
+"""What the journal is told of a session, in the order in which it became true. docs/reference/session-journal.md."""
 
 import pytest
 
@@ -95,6 +95,6 @@ def test_packet_ids_from_before_it_was_durable_are_part_of_the_next_checkpoint(
 
 
 def test_a_session_tag_is_none_of_the_two_that_mean_something_else() -> None:
-    """docs/log-format.md, "Aux": 0 is unknown, 65,535 a session that the journal does not have."""
+    """docs/reference/log-format.md, "Aux": 0 is unknown, 65,535 a session that the journal does not have."""
     assert tag_of(0) == NO_SESSION_TAG
     assert {tag_of(number) for number in range(1, 200_000)}.isdisjoint({UNKNOWN_TAG, NO_SESSION_TAG})

@@ -1,4 +1,4 @@
-"""One session after a crash is what its journal entries say, in their order. docs/session-journal.md."""
+"""One session after a crash is what its journal entries say, in their order. docs/reference/session-journal.md."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""A shard after a crash is what its journal says: checkpoints, shares, snapshots. docs/session-journal.md."""
+"""A shard after a crash is what its journal says: checkpoints, shares, snapshots. docs/reference/session-journal.md."""
 
 from hypothesis import given
 from hypothesis import strategies as st

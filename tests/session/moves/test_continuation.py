@@ -11,7 +11,7 @@ import pytest
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.client_state import Client
-from rumq.session.connection.listener_policy import OPEN
+from rumq.session.flow_control.listener_policy import OPEN
 from rumq.session.moves.continuation import continue_client
 from tests.session.moves.test_moved_client import MOVED
 from tests.shards.moves.world import World
@@ -26,7 +26,7 @@ def world() -> Iterator[World]:
 
 def client(world: World) -> Client:
     transport: Any = SimpleNamespace(peer="10.0.0.1:1", fd=-1)
-    return Client(world.process.parts.broker, transport, OPEN)
+    return Client(world.process.parts.clients.broker, transport, OPEN)
 
 
 def test_without_its_session_it_ends(world: World) -> None:
@@ -36,16 +36,15 @@ def test_without_its_session_it_ends(world: World) -> None:
 
 
 def test_who_was_banned_meanwhile_does_not_come_in(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        world.process.parts.broker, "login_refusal", lambda *_: MqttFault("banned", Reason.BANNED)
-    )
+    logins = world.process.parts.clients.logins
+    monkeypatch.setattr(logins, "login_refusal", lambda *_: MqttFault("banned", Reason.BANNED))
     with pytest.raises(MqttFault) as refused:
         continue_client(client(world), MOVED)
     assert refused.value.reason == Reason.BANNED
 
 
 def test_a_listener_that_is_full_takes_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world.process.parts.broker, "has_room", lambda _: False)
+    monkeypatch.setattr(world.process.parts.clients.logins, "has_room", lambda _: False)
     with pytest.raises(MqttFault) as refused:
         continue_client(client(world), MOVED)
     assert refused.value.reason == Reason.QUOTA_EXCEEDED

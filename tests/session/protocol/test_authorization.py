@@ -1,4 +1,4 @@
-"""What a client may do, applied to what it does. docs/security.md, "Authorization"."""
+"""What a client may do, applied to what it does. docs/guides/security.md, "Authorization"."""
 
 from typing import Any, cast
 
@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from router import commands as c
-from router.reader import Group, GroupKey, Reader
+from router.readers.reader import Group, GroupKey, Reader
 from rumq.auth.permit import Permit
 from rumq.auth.rules import Rules, parse
 from rumq.mqtt import packets as p
 from rumq.mqtt.kernels.ingest import NO_RETAIN
 from rumq.session.connection.client_state import Client
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.protocol import authorization
 from rumq.session.protocol.authorization import SMALL_MAX, Forbidden
 from tests.session.broker import Broker, connected
@@ -51,9 +51,7 @@ def rules(text: str = RULES) -> Rules:
 
 def client_under(text: str | None = RULES, **fields: Any) -> Client:
     """A client "c" behind its CONNACK, under these rules; None: under none."""
-    policy = ListenerPolicy(
-        rules=None if text is None else rules(text), mount_point=fields.pop("mount_point", "")
-    )
+    policy = ListenerPolicy(rules=None if text is None else rules(text), mount_point=fields.pop("mount_point", ""))
     broker = Broker()
     found: Client = connected(broker, policy=policy, **fields).link.client
     broker.commands.clear()
@@ -82,16 +80,12 @@ def permit(text: str = RULES) -> Permit:
         ("elsewhere", "refused", "refused", "refused"),
     ],
 )
-def test_a_subscription_brings_what_may_be_received(
-    topic_filter: str, live: str, replay: str, shared: str
-) -> None:
+def test_a_subscription_brings_what_may_be_received(topic_filter: str, live: str, replay: str, shared: str) -> None:
     own = permit()
 
     def brought(*, is_replay: bool = False, is_shared: bool = False) -> str:
         try:
-            allowed = authorization.receive_permit(
-                own, topic_filter, is_replay=is_replay, is_shared=is_shared
-            )
+            allowed = authorization.receive_permit(own, topic_filter, is_replay=is_replay, is_shared=is_shared)
         except Forbidden:
             return "refused"
         assert allowed in (None, own.past if is_replay else own.live)
@@ -282,9 +276,7 @@ def test_topics_that_were_allowed_stay_so_when_their_table_grows(count: int) -> 
         (p.Will("$SYS/gone", b"", 0, False), False),
     ],
 )
-def test_a_will_that_may_not_be_published_is_left_out_and_the_client_comes_in(
-    will: p.Will, is_kept: bool
-) -> None:
+def test_a_will_that_may_not_be_published_is_left_out_and_the_client_comes_in(will: p.Will, is_kept: bool) -> None:
     client = client_under(will=will)
     assert client.session is not None and client.session.will == (will if is_kept else None)
     told = broker_of(client).told("permission.refused")

@@ -3,7 +3,6 @@
 MQTT 5.0, 3.8 to 3.11."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,8 +16,8 @@ from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.client_state import run_confined
-from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.limits import Limits
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.protocol import control_packets
 from rumq.session.protocol.batched_subscribe import SHORT_BYTES
 from rumq.session.protocol.subscribe import CHECKS_A_TURN, FILTERS_A_TURN
@@ -55,9 +54,7 @@ def turns(broker: Broker) -> list[int]:
     return made
 
 
-def client(
-    broker: Broker | None = None, policy: ListenerPolicy | None = None, version: int = 5
-) -> tuple[Broker, Wire]:
+def client(broker: Broker | None = None, policy: ListenerPolicy | None = None, version: int = 5) -> tuple[Broker, Wire]:
     broker = broker or Broker()
     wire = connected(broker, policy=policy, version=version)
     broker.commands.clear()
@@ -124,7 +121,7 @@ def shape(command: Any) -> tuple[object, ...]:
 def test_a_subscribe_comes_to_the_same(filters: list[str], version: int, most: int, rules: bool) -> None:
     packet, found = subscribing([*filters, LONG]), []
     for at_once in (True, False):
-        limits = replace(Limits(), subscriptions_max=most)
+        limits = Limits(subscriptions_max=most)
         policy = ListenerPolicy(rules=RULES if rules else None)
         broker, wire = client(Broker(limits), policy, version)
         found.append(outcome(broker, wire, packet, at_once=at_once))

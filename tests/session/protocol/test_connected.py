@@ -8,7 +8,7 @@ from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
 from rumq.session.protocol.connected import BULK_BYTES
 from rumq.session.protocol.control_packets import PACKETS_A_TURN

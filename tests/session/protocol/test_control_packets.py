@@ -2,7 +2,6 @@
 
 Which of them may come when is for `test_packet_order`."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,9 +66,7 @@ def test_what_is_longer_than_a_short_packet_waits_for_later_turns(version: int, 
     broker = Broker()
     wire = connected(broker, version=version)
     broker.commands.clear()
-    rest = (
-        2 + (1 if version == 5 else 0) + 2 + 1
-    )  # packet id, length of properties, length of filter, options
+    rest = 2 + (1 if version == 5 else 0) + 2 + 1  # packet id, length of properties, length of filter, options
     topic_filter = "x" * (SHORT_BYTES - rest + more)
     wire.say(p.Subscribe(1, (p.Subscription(topic_filter, 1),)))
     is_at_once = not more
@@ -257,9 +254,7 @@ def test_a_message_of_the_broker_is_acknowledged_or_refused(
         (p.Pubcomp(1, Reason.SUCCESS, LONG), []),
     ],
 )
-def test_a_session_that_never_had_a_message_of_qos_1_or_2(
-    packet: p.Packet, answer: list[tuple[Kind, int]]
-) -> None:
+def test_a_session_that_never_had_a_message_of_qos_1_or_2(packet: p.Packet, answer: list[tuple[Kind, int]]) -> None:
     wire = connected(Broker())
     wire.say(packet)
     assert answers(wire) == answer and not wire.closed
@@ -313,11 +308,9 @@ def test_pubrel_and_pubcomp_wait_for_the_journal_and_messages_do_not_wait_for_th
         (0, None, 0),
     ],
 )
-def test_a_disconnect_may_change_how_long_the_session_lasts(
-    at_connect: int, wanted: int | None, expiry: int
-) -> None:
+def test_a_disconnect_may_change_how_long_the_session_lasts(at_connect: int, wanted: int | None, expiry: int) -> None:
     """MQTT 5.0, 3.14.2.2.2."""
-    broker = Broker(replace(Limits(), session_expiry_seconds_max=100))
+    broker = Broker(Limits(session_expiry_seconds_max=100))
     wire = connected(broker, properties={"session_expiry_interval": at_connect})
     session = wire.link.session
     properties: Any = {} if wanted is None else {"session_expiry_interval": wanted}
@@ -355,9 +348,7 @@ def test_a_client_names_no_other_server() -> None:
         (Reason.UNSPECIFIED_ERROR, ["gone"]),
     ],
 )
-def test_a_will_goes_out_unless_all_was_well_and_the_operator_is_told_why(
-    reason: Reason, wills: list[str]
-) -> None:
+def test_a_will_goes_out_unless_all_was_well_and_the_operator_is_told_why(reason: Reason, wills: list[str]) -> None:
     """MQTT-3.14.4-3."""
     broker = Broker()
     connected(broker, will=p.Will("gone", b"", 0, False)).say(p.Disconnect(reason))

@@ -76,9 +76,7 @@ def test_where_no_message_is_to_be_sent_again_new_ones_follow(states: tuple[int,
     assert not broker.redelivered
 
 
-@pytest.mark.parametrize(
-    "states", [(), (AWAITS_PUBACK, AWAITS_PUBCOMP)], ids=["nothing in flight", "in flight"]
-)
+@pytest.mark.parametrize("states", [(), (AWAITS_PUBACK, AWAITS_PUBCOMP)], ids=["nothing in flight", "in flight"])
 def test_no_message_overtakes_a_connack_that_waits_for_the_journal(states: tuple[int, ...]) -> None:
     """MQTT-3.2.0-1: CONNACK is the first packet."""
     broker = Broker()
@@ -168,9 +166,7 @@ def filled(broker: Broker, limit: int) -> Wire:
     return wire
 
 
-@pytest.mark.parametrize(
-    ("limit", "credit"), [(1, 1), (2, 1), (3, 1), (7, 1), (8, 2), (20, 5), (256, 64), (1000, 64)]
-)
+@pytest.mark.parametrize(("limit", "credit"), [(1, 1), (2, 1), (3, 1), (7, 1), (8, 2), (20, 5), (256, 64), (1000, 64)])
 def test_deliveries_go_on_once_a_part_of_the_window_is_free(limit: int, credit: int) -> None:
     """A batch for each acknowledgement would be a batch of one message."""
     broker = Broker()
@@ -266,9 +262,7 @@ def test_retained_messages_go_out_before_what_came_later() -> None:
     assert not broker.commands and not wire.hears() and not broker.continued, "there is no room yet"
     wire.room = 1000
     link.drained()
-    assert len(wire.hears()) == 2 and broker.continued == [wire] and not broker.commands, (
-        "more has to be looked up"
-    )
+    assert len(wire.hears()) == 2 and broker.continued == [wire] and not broker.commands, "more has to be looked up"
     link.drained()
     assert len(wire.hears()) == 1 and len(broker.commands) == 1 and broker.continued == [wire]
 

@@ -7,7 +7,7 @@ from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from tests.conformance.wire import Kind
 from tests.session.broker import Broker, connected
 

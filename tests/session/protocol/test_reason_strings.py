@@ -23,9 +23,7 @@ PUBACK = p.Puback(1, Reason.QUOTA_EXCEEDED)
         (4, True, 0, True, False),
     ],
 )
-def test_it_is_added_where_it_may_be(
-    version: int, wanted: bool, room: int, strings: bool, has_it: bool
-) -> None:
+def test_it_is_added_where_it_may_be(version: int, wanted: bool, room: int, strings: bool, has_it: bool) -> None:
     client = Wire(Broker(Limits(reason_strings=strings))).link.client
     client.version, client.wants_reason_strings, client.packet_bytes_max = version, wanted, room
     assert (b"full" in explained(client, PUBACK, "full")) == has_it

@@ -1,4 +1,4 @@
-"""Where a replay begins, as a subscriber types it. docs/replay.md."""
+"""Where a replay begins, as a subscriber types it. docs/reference/replay.md."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -78,9 +78,7 @@ def test_no_place(text: str, why: str) -> None:
     assert why in said and said.endswith(f"allowed: {ALLOWED}")
 
 
-@pytest.mark.parametrize(
-    ("topic_filter", "counts"), [("a/b", True), ("a/+", False), ("a/#", False), ("#", False)]
-)
+@pytest.mark.parametrize(("topic_filter", "counts"), [("a/b", True), ("a/+", False), ("a/#", False), ("#", False)])
 def test_an_offset_counts_the_messages_of_one_topic(topic_filter: str, counts: bool) -> None:
     if counts:
         assert parse_start("7", topic_filter, NOW_US) == ("offset", 7)
@@ -118,9 +116,7 @@ def test_a_time_is_the_same_in_every_zone(moment: datetime, zone: timezone) -> N
 @repeatable
 @given(
     st.text()
-    | st.from_regex(
-        r"(retained@)*(-?[0-9]{1,25}[smhdwy]?|[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:.]{2,15}[-+Z0-9:]{0,6})?)"
-    )
+    | st.from_regex(r"(retained@)*(-?[0-9]{1,25}[smhdwy]?|[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:.]{2,15}[-+Z0-9:]{0,6})?)")
 )
 @example("0001-01-01T00:00:00+23:59")
 @example("9999-12-31T23:59:59-23:59")

@@ -1,6 +1,5 @@
 """SUBSCRIBE and UNSUBSCRIBE: each filter granted or refused. MQTT 5.0, 3.8 to 3.11; MQTT 3.1.1 likewise."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from router import commands as c
-from router.subscription import Subscription
+from router.readers.subscription import Subscription
 from rumq.auth.rules import Rules, parse
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
-from rumq.session.connection.listener_policy import ListenerPolicy
 from rumq.session.flow_control.limits import Limits
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.journal.entries import Unsubscribed
 from rumq.session.protocol import subscribe
 from tests.conformance.wire import Kind, Packet, Prop
@@ -52,9 +51,7 @@ topics = ["plant/#"]
 class World:
     """One client, and what its requests come to."""
 
-    def __init__(
-        self, limits: Limits = LIMITS, *, version: int = 5, rules: Rules | None = None, **fields: Any
-    ) -> None:
+    def __init__(self, limits: Limits = LIMITS, *, version: int = 5, rules: Rules | None = None, **fields: Any) -> None:
         self.broker = Broker(limits)
         policy = ListenerPolicy(rules=rules)
         self.wire: Wire = connected(self.broker, policy=policy, version=version, **fields)
@@ -144,7 +141,7 @@ def test_retained_messages_as_the_retain_handling_says(
     handling: int, is_new: bool, available: bool, retained: bool
 ) -> None:
     """MQTT-3.3.1-9 to MQTT-3.3.1-11."""
-    world = World(replace(LIMITS, retain_available=available))
+    world = World(Limits(retain_available=available))
     if not is_new:
         world.ask("a")
     assert world.command(p.Subscription("a", 1, retain_handling=handling)).retained is retained
@@ -161,11 +158,9 @@ def test_a_filter_that_was_taken_away_is_new_again() -> None:
 @pytest.mark.parametrize("version", [3, 4, 5])
 @pytest.mark.parametrize("maximum", [0, 1, 2])
 @pytest.mark.parametrize("asked", [0, 1, 2])
-def test_the_qos_granted_is_the_one_asked_for_up_to_the_maximum(
-    version: int, maximum: int, asked: int
-) -> None:
+def test_the_qos_granted_is_the_one_asked_for_up_to_the_maximum(version: int, maximum: int, asked: int) -> None:
     """MQTT-3.8.4-8."""
-    world = World(replace(LIMITS, maximum_qos=maximum), version=version)
+    world = World(Limits(maximum_qos=maximum), version=version)
     answer = world.ask(p.Subscription("a", asked))
     assert answer.codes == [min(asked, maximum)]
     assert world.broker.commands[0].subscription.qos == min(asked, maximum)
@@ -196,7 +191,7 @@ def test_a_filter_is_refused_and_those_beside_it_are_granted(
     limits: dict[str, Any], topic_filter: str, reason: Reason, version: int
 ) -> None:
     """MQTT-3.9.3-1: one reason code for each filter, in order; before 5 there is one code for all refusals."""
-    world = World(replace(LIMITS, **limits), version=version)
+    world = World(Limits(**limits), version=version)
     assert world.ask(topic_filter, "b").codes == [reason if version == 5 else 0x80, 1]
     assert list(world.session.asked) == ["b"]
     [told] = world.broker.told("subscribe.refused")
@@ -235,17 +230,15 @@ def test_a_share_has_one_place_for_all_its_members() -> None:
     ],
 )
 def test_who_asks_who_publishes_is_told_or_refused(value: str, available: bool, reason: Reason) -> None:
-    world = World(replace(LIMITS, publisher_available=available))
+    world = World(Limits(publisher_available=available))
     answer = world.ask("a", user_properties=user(publisher=value))
     assert answer.codes == [reason]
-    assert [command.subscription.tells_publisher for command in world.broker.commands] == [True] * (
-        reason < 0x80
-    )
+    assert [command.subscription.tells_publisher for command in world.broker.commands] == [True] * (reason < 0x80)
 
 
 def test_a_session_that_is_full_may_replace_what_it_has() -> None:
     """MQTT-3.8.4-3: an identical filter replaces the subscription."""
-    world = World(replace(LIMITS, subscriptions_max=1))
+    world = World(Limits(subscriptions_max=1))
     assert world.ask("a", "a").codes == [1, 1]
     assert world.ask("b", p.Subscription("a", 0)).codes == [Reason.QUOTA_EXCEEDED, 0]
 
@@ -273,7 +266,7 @@ def test_what_is_malformed_ends_the_connection_and_no_filter_is_granted(
     limits: dict[str, Any], packet: p.Subscribe, reason: Reason
 ) -> None:
     """MQTT 5.0, 4.13; MQTT-3.8.3-4."""
-    world = World(replace(LIMITS, **limits))
+    world = World(Limits(**limits))
     world.wire.say(packet)
     assert world.wire.closed
     assert [(each.kind, each.code) for each in world.wire.hears()] == [(Kind.DISCONNECT, reason)]
@@ -330,7 +323,7 @@ def test_unsuback_says_for_each_filter_whether_it_was_there(version: int) -> Non
 
 
 def test_other_shards_are_asked_for_the_plain_filters_that_may_be_granted() -> None:
-    client = World(replace(LIMITS, topic_levels_max=3)).wire.link.client
+    client = World(Limits(topic_levels_max=3)).wire.link.client
     asked = ["a", "$share/g/b/#", "$log/-1h/c", "$log/yesterday/d", "$log/x", "e/e/e/e"]
     filters = [p.Subscription(each) for each in asked]
     assert subscribe.wanted(client, filters) == [
@@ -341,10 +334,8 @@ def test_other_shards_are_asked_for_the_plain_filters_that_may_be_granted() -> N
 @pytest.mark.parametrize(
     ("value", "available", "asks"), [("yes", True, True), ("yes", False, False), ("no", True, False)]
 )
-def test_names_of_publishers_are_asked_for_where_they_will_be_told(
-    value: str, available: bool, asks: bool
-) -> None:
-    client = World(replace(LIMITS, publisher_available=available)).wire.link.client
+def test_names_of_publishers_are_asked_for_where_they_will_be_told(value: str, available: bool, asks: bool) -> None:
+    client = World(Limits(publisher_available=available)).wire.link.client
     assert subscribe.asks_publisher(client, {"user_properties": user(publisher=value)}) is asks
     assert not subscribe.asks_publisher(client, {})
 
@@ -360,7 +351,7 @@ FILTERS = st.lists(st.lists(LEVEL, min_size=1, max_size=5).map("/".join).filter(
 def test_each_filter_has_its_answer_and_those_granted_are_there(
     filters: list[str], version: int, rules: Rules | None
 ) -> None:
-    world = World(replace(LIMITS, subscriptions_max=3), version=version, rules=rules)
+    world = World(Limits(subscriptions_max=3), version=version, rules=rules)
     client, asked = world.wire.link.client, asking(*filters).filters
     try:
         subscribe.check(client, asked)

@@ -1,7 +1,6 @@
-"""The filters of all sessions together, and of each holder, have bounds. docs/security.md, "Quotas"."""
+"""The filters of all sessions together, and of each holder, have bounds. docs/guides/security.md, "Quotas"."""
 
-from dataclasses import replace
-
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +8,7 @@ from rumq.session.flow_control.limits import Limits
 from rumq.session.state.filter_totals import FilterTotals
 from rumq.session.state.subscribed_filters import SubscribedFilters, filter_bytes
 
-LIMITS = replace(Limits(), all_wildcard_levels_max=100, all_subscriptions_bytes_max=1 << 40)
+LIMITS = Limits(all_wildcard_levels_max=100, all_subscriptions_bytes_max=1 << 40)
 
 
 def test_a_holder_alone_gets_half_and_others_find_room() -> None:
@@ -30,7 +29,7 @@ def test_a_holder_alone_gets_half_and_others_find_room() -> None:
 
 
 def test_bytes_have_a_bound_likewise() -> None:
-    totals, limits = FilterTotals(), replace(LIMITS, all_subscriptions_bytes_max=10_000)
+    totals, limits = FilterTotals(), msgspec.structs.replace(LIMITS, all_subscriptions_bytes_max=10_000)
     totals.add("user ann", 5_000, 0)
     assert totals.refusal("user ann", 1, 0, limits) == (
         "the filters of user ann have 5000 of 10000 bytes, and what is free is for others"
@@ -40,9 +39,7 @@ def test_bytes_have_a_bound_likewise() -> None:
 
 @given(
     st.lists(
-        st.tuples(
-            st.integers(0, 2), st.sampled_from(["a", "+/a", "#", "move x", "move y", "move", "-a", "-#"])
-        ),
+        st.tuples(st.integers(0, 2), st.sampled_from(["a", "+/a", "#", "move x", "move y", "move", "-a", "-#"])),
         max_size=30,
     )
 )

@@ -131,9 +131,7 @@ def test_an_ended_connection_is_not_retained(monitor: KeepAliveMonitor, broker: 
     assert not link.reasons
 
 
-def test_a_fault_while_one_is_closed_leaves_the_others_their_turn(
-    monitor: KeepAliveMonitor, broker: Broker
-) -> None:
+def test_a_fault_while_one_is_closed_leaves_the_others_their_turn(monitor: KeepAliveMonitor, broker: Broker) -> None:
     class Faulty(Connection):
         def dismiss(self, reason: Reason, why: str | None = None) -> None:
             raise RuntimeError

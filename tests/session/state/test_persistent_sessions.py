@@ -1,4 +1,6 @@
-"""Sessions that outlive their connections: a bound for all, and a fair part for each holder. docs/security.md."""
+"""Sessions that outlive their connections: a bound for all, and a fair part for each holder.
+
+docs/guides/security.md."""
 
 from hypothesis import given
 from hypothesis import strategies as st

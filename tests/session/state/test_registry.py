@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from router.commands import Detach, End
-from router.subscriber import Subscriber
-from router.subscription import Subscription
+from router.readers.subscriber import Subscriber
+from router.readers.subscription import Subscription
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.packets import Will
 from rumq.session.flow_control.limits import EXPIRES_NEVER

@@ -2,7 +2,7 @@
 
 import pytest
 
-from router.reader import Group, GroupKey, Reader
+from router.readers.reader import Group, GroupKey, Reader
 from rumq.session.state.session import Session
 from rumq.session.state.session_owner import ANYBODY, Owner, client_id_of, key_of
 from rumq.session.state.subscribed_filters import NO_FILTERS
@@ -31,9 +31,7 @@ def test_its_owner_renames_it_everywhere() -> None:
     session.assign_owner(ALICE)
     assert session.owner == ALICE and session.key == subscriber.key == key_of("pump", ALICE) != old_key
     assert [reader.key for reader in (main, late, replay)] == [session.key] * 3
-    assert subscriber.shape_changed, (
-        "its groups know it by the old key: No Local would not see its own messages"
-    )
+    assert subscriber.shape_changed, "its groups know it by the old key: No Local would not see its own messages"
 
 
 def test_a_new_session_has_nothing_and_is_not_durable() -> None:

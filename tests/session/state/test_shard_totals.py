@@ -54,6 +54,4 @@ def test_totals_are_the_sums_however_often_they_are_taken(
 
 def test_a_shard_begins_with_nothing() -> None:
     totals = ShardTotals()
-    assert {name: getattr(totals, name) for name in ShardTotals.__slots__} == dict.fromkeys(
-        ShardTotals.__slots__, 0
-    )
+    assert {name: getattr(totals, name) for name in ShardTotals.__slots__} == dict.fromkeys(ShardTotals.__slots__, 0)

@@ -1,7 +1,5 @@
 """The cost of a session's filters, and its limits. MQTT 5.0, 3.8."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,9 +38,9 @@ def test_a_filter_may_become_a_replay_and_costs_the_same() -> None:
 def test_each_limit_refuses_one_more_and_none_that_is_there() -> None:
     filters = SubscribedFilters(["a/+"])
     full = [
-        replace(Limits(), subscriptions_max=1),
-        replace(Limits(), subscriptions_bytes_max=filters.bytes),
-        replace(Limits(), wildcard_levels_max=1),
+        Limits(subscriptions_max=1),
+        Limits(subscriptions_bytes_max=filters.bytes),
+        Limits(wildcard_levels_max=1),
     ]
     for limits in full:
         assert filters.refusal("b/#", limits)

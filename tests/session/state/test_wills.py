@@ -1,4 +1,4 @@
-"""A will is published only while the rules permit it. MQTT 5.0, 3.1.2.5; docs/security.md."""
+"""A will is published only while the rules permit it. MQTT 5.0, 3.1.2.5; docs/guides/security.md."""
 
 from rumq.auth.identity import Certificate, Identity
 from rumq.auth.rules import Rules, parse

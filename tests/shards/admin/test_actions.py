@@ -135,9 +135,7 @@ def test_a_prepared_shutdown_says_what_it_ends_and_its_token_is_good_once(
     assert len(sent) == 1
 
 
-def test_a_shutdown_with_a_wrong_or_old_token_stops_nothing(
-    shard: Shard, sent: list[tuple[int, int]]
-) -> None:
+def test_a_shutdown_with_a_wrong_or_old_token_stops_nothing(shard: Shard, sent: list[tuple[int, int]]) -> None:
     with pytest.raises(ValueError, match="not that of the last `prepare`"):
         ask(shard, "shutdown", token="")
     old = ask(shard, "prepare").token

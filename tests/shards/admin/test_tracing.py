@@ -14,9 +14,7 @@ def test_the_rate_is_bounded_and_what_is_beyond_is_counted() -> None:
     assert sum(trace.may_tell(0.0) for _ in range(250)) == EVENTS_A_SECOND
     assert (trace.reported, trace.left_out) == (100, 150)
     assert sum(trace.may_tell(0.5) for _ in range(250)) == EVENTS_A_SECOND / 2
-    assert sum(trace.may_tell(90.0) for _ in range(250)) == EVENTS_A_SECOND, (
-        "no more than of one second at once"
-    )
+    assert sum(trace.may_tell(90.0) for _ in range(250)) == EVENTS_A_SECOND, "no more than of one second at once"
 
 
 def test_traces_are_bounded_and_one_that_runs_can_be_made_longer(shard: Shard) -> None:

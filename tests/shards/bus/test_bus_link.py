@@ -12,9 +12,7 @@ from tests.shards.bus.world import LinkEnd
 
 def linked() -> tuple[BusLink, LinkEnd, list[tuple[Any, bytes]], list[str]]:
     transport, received, lost = LinkEnd(), list[tuple[Any, bytes]](), list[str]()
-    link = BusLink(
-        transport, lambda message, raw: received.append((message, bytes(raw))), lost.append, lambda: None
-    )
+    link = BusLink(transport, lambda message, raw: received.append((message, bytes(raw))), lost.append, lambda: None)
     return link, transport, received, lost
 
 

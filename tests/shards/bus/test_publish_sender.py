@@ -161,9 +161,7 @@ def test_of_a_batch_with_retained_messages_only_those_are_handed_over_again(
     files = SimulatedFiles()
     owner, outgoing = Owner(files), PublishSender(0)
     outgoing.attach(owner.hear, 1)
-    publish(
-        outgoing, b"t", "p", [b"1", b"2", b"333"], flags=FLAG_RETAIN if retained else 0, retained=retained
-    )
+    publish(outgoing, b"t", "p", [b"1", b"2", b"333"], flags=FLAG_RETAIN if retained else 0, retained=retained)
     outgoing.detach()
     successor = Owner(files.after_kill(), seed=9)
     outgoing.attach(successor.hear, outgoing.committed_lsn)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from commitlog.publisher_names import PublisherNames
+from commitlog.names.publisher_names import PublisherNames
 from commitlog.row_layout import ROW
 from router import commands as c
 from rumq.shards.bus import messages as m
@@ -122,9 +122,7 @@ def test_a_full_bus_blocks_its_reader_and_queues_nothing() -> None:
     transport = LinkEnd(room=0)
     bus = BusLink(transport, lambda message, raw: None, lambda why: None, lambda: None)
     reader = object()
-    effect: Any = SimpleNamespace(
-        chunk=SimpleNamespace(base_lsn=100), partition=3, first=2, stop=5, readers=[reader]
-    )
+    effect: Any = SimpleNamespace(chunk=SimpleNamespace(base_lsn=100), partition=3, first=2, stop=5, readers=[reader])
     RecordForwarder(bus, [], hand, remote).forward(effect)
     (blocked,) = hand.items
     assert isinstance(blocked, c.Blocked) and (blocked.partition, blocked.lsn) == (3, 102)

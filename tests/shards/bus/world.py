@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from router.commands import Command
-from rumq.session.connection.transport import Transport
+from rumq.session.ports.transport import Transport
 from rumq.shards.bus import messages as m
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from commitlog.cold_reads import BLOCK_BYTES_MAX
+from commitlog.read.cold_reads import BLOCK_BYTES_MAX
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
@@ -24,7 +24,7 @@ class CountingShard(Shard):
     early = 0
 
     def settle(self) -> None:
-        turn, workers = self.parts.turn, self.parts.workers
+        turn, workers = self.parts.turn, self.parts.writing.workers
         for _ in range(TURNS_MAX):
             turn.begin_turn()
             turn.end_turn()
@@ -48,10 +48,7 @@ def waiting(qos: int, count: int, at_once: int, size: int = 4) -> SimulatedFiles
     publisher = Client(shard, "p", 5)
     for first in range(0, count, at_once):
         publisher.say(
-            *[
-                wire.publish("t", b"%04d" % n + bytes(size - 4), qos, 1 + n)
-                for n in range(first, first + at_once)
-            ]
+            *[wire.publish("t", b"%04d" % n + bytes(size - 4), qos, 1 + n) for n in range(first, first + at_once)]
         )
         if qos == 2:
             publisher.say(*[wire.ack(Kind.PUBREL, 1 + n) for n in range(first, first + at_once)])
@@ -95,9 +92,7 @@ def test_a_window_of_messages_costs_one_sync_and_no_chunk_is_read_twice(
     windows = -(-count // min(receive_maximum or INFLIGHT_MAX, INFLIGHT_MAX))
     syncs = sum(name == "sync" and "_state" in path for name, path in files.calls[before:])
     reads = sum(name == "read" and "main" in path for name, path in files.looks)
-    assert syncs <= qos * windows + 8, (
-        "one for a window and QoS: the journal's entries about it are one group"
-    )
+    assert syncs <= qos * windows + 8, "one for a window and QoS: the journal's entries about it are one group"
     assert reads <= count // at_once * 4096 // BLOCK_BYTES_MAX + 3, "many chunks at once, and none twice"
     assert shard.early == 0
     shard.end()

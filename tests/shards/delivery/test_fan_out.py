@@ -133,7 +133,7 @@ def test_what_may_not_be_received_is_withheld_and_counted_where_the_reader_comes
     policy = ruled(shard, "#")
     reader = subscribed(shard, "r", "#")
     permit(policy, "open/#")
-    shard.parts.broker.permit_again()
+    shard.parts.clients.broker.permit_again()
     permit(policy, "#")
     publisher = Client(shard, "p", 5)
     publisher.say(wire.publish("closed/1", b"a"))
@@ -174,14 +174,14 @@ def test_a_reader_far_behind_gets_a_bounded_piece_a_turn_and_goes_on_by_itself(s
     packet = wire.subscribe(1, [("$log/earliest/t", 0)])
     reader.link.receive(packet, 0, len(packet))
     pieces = []
-    turn, worker = shard.parts.turn, shard.parts.workers.reader
+    turn, worker = shard.parts.turn, shard.parts.writing.workers.reader
     while sum(pieces) < 800:
         turn.begin_turn()
         turn.end_turn()
         while worker.pending:
             select.select([worker.fd], [], [])
             worker.finish()
-        shard.parts.workers.writer.finish()
+        shard.parts.writing.workers.writer.finish()
         pieces.append(len(messages(reader)))
     assert max(pieces) <= 400
 

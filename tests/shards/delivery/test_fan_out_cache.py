@@ -10,9 +10,9 @@ from commitlog import Chunk
 from commitlog.chunk import FLAG_QOS, FLAG_UNIFORM
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import Deliver
-from router.reader import Group, GroupKey, Reader
+from router.readers.reader import Group, GroupKey, Reader
+from router.readers.subscription import DeliveryOptions, Subscription
 from router.shard import Shard
-from router.subscription import DeliveryOptions, Subscription
 from rumq.shards.delivery import fan_out_cache
 from rumq.shards.delivery.fan_out_cache import FanOutCache, encoded_identifiers, wire_form
 from tests.commitlog.records import NOW, append, opened, some_records
@@ -40,9 +40,7 @@ class World:
         group.form_number(["#"], "t/0")
         return group
 
-    def blob(
-        self, group: Group, chunk: Chunk, first: int = 0, stop: int | None = None, readers: int = 1
-    ) -> object:
+    def blob(self, group: Group, chunk: Chunk, first: int = 0, stop: int | None = None, readers: int = 1) -> object:
         names = [Reader(number, group, [0], "c") for number in range(readers)]
         effect = Deliver(group, 0, chunk, first, chunk.count if stop is None else stop, names)
         return self.cache.of(effect, False, 0, 0, NOW)
@@ -63,9 +61,7 @@ def test_a_form_has_properties_for_mqtt_5_alone(v5: bool) -> None:
     assert form.publishers == ({1: b"c"} if v5 else None)
 
 
-@pytest.mark.parametrize(
-    ("as_published", "always", "retain"), [(False, False, 0), (True, False, 1), (False, True, 2)]
-)
+@pytest.mark.parametrize(("as_published", "always", "retain"), [(False, False, 0), (True, False, 1), (False, True, 2)])
 def test_the_retain_flag_is_kept_dropped_or_set(as_published: bool, always: bool, retain: int) -> None:
     form = wire_form(DeliveryOptions(0, as_published, False, ()), True, b"", {}, always_retain=always)
     assert form.retain == retain

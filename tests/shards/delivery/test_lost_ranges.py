@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from commitlog import Chunk, Gap
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import RecordsLost
-from router.reader import Group, GroupKey
-from router.subscription import Subscription
+from router.readers.reader import Group, GroupKey
+from router.readers.subscription import Subscription
 from rumq.mqtt.topics import matches
 from rumq.session.state.drop_counters import OTHER_TOPICS
 from rumq.shards.delivery import lost_ranges
@@ -53,9 +53,7 @@ NAMES = ["a/0", "a/1", "b/0", "b/1"]
 
 @given(
     st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=6) | st.integers(1, 5), max_size=6),
-    st.lists(
-        st.tuples(st.integers(0, 30), st.lists(FILTERS, min_size=1, max_size=3, unique=True)), max_size=4
-    ),
+    st.lists(st.tuples(st.integers(0, 30), st.lists(FILTERS, min_size=1, max_size=3, unique=True)), max_size=4),
     st.integers(0, 30),
 )
 def test_each_loser_is_told_the_records_that_its_filters_match_from_its_own_place_on(
@@ -127,13 +125,13 @@ def lost(shard: Shard, client_id: str, first: int, stop: int, why: str = "retent
     """As the router reports it."""
     reader = session_of(shard, client_id).subscriber.main
     assert reader is not None
-    shard.parts.losses.lost(RecordsLost(reader, MAIN, first, stop, why))
+    shard.parts.delivery.losses.lost(RecordsLost(reader, MAIN, first, stop, why))
 
 
 def settled(shard: Shard) -> None:
     for _ in range(10):
         shard.settle()
-    assert shard.parts.losses.uncounted == 0
+    assert shard.parts.delivery.losses.uncounted == 0
 
 
 @pytest.mark.parametrize("why", ["retention", "damaged", "backlog_records_max"])
@@ -141,7 +139,7 @@ def test_what_is_lost_is_counted_by_topic_for_its_reason(shard: Shard, why: str)
     away(shard, "c", "a/#")
     published(shard, 9, "a/0", "a/1", "b")
     lost(shard, "c", 1, 8, why)
-    assert shard.parts.losses.uncounted == 1 and counted(shard) == {}, "it is read in the turns that follow"
+    assert shard.parts.delivery.losses.uncounted == 1 and counted(shard) == {}, "it is read in the turns that follow"
     settled(shard)
     assert counted(shard) == {(why, "c", "a/0"): 2, (why, "c", "a/1"): 3}
 
@@ -174,16 +172,14 @@ def test_what_it_asked_for_when_it_lost_something_counts_even_if_it_asks_for_les
     assert reader is not None and counted(shard) == {("retention", "c", "a"): 2, ("retention", "c", "b"): 2}
 
 
-def test_clients_who_lose_the_same_share_one_read_of_the_log(
-    shard: Shard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clients_who_lose_the_same_share_one_read_of_the_log(shard: Shard, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("c", "d", "e"):
         away(shard, name, "a/#")
     published(shard, 6, "a/0", "b")
     reads: list[int] = []
-    reader = shard.parts.losses._reader
+    reader = shard.parts.delivery.losses._reader
     fake = SimpleNamespace(read=lambda index, lsn, done: (reads.append(lsn), reader.read(index, lsn, done)))
-    monkeypatch.setattr(shard.parts.losses, "_reader", fake)
+    monkeypatch.setattr(shard.parts.delivery.losses, "_reader", fake)
     for name, first in (("c", 0), ("d", 2), ("e", 4)):
         lost(shard, name, first, 6)
     settled(shard)
@@ -229,11 +225,11 @@ def test_what_is_still_to_come_is_counted_by_topic_behind_the_losses(shard: Shar
     published(shard, 7, "a/0", "a/1", "b")
     found: list[Counter[str]] = []
     lost(shard, "c", 0, 2)
-    shard.parts.losses.pending(session_of(shard, "c").subscriber.readers(), found.append)
+    shard.parts.delivery.losses.pending(session_of(shard, "c").subscriber.readers(), found.append)
     settled(shard)
     assert found == [Counter({"a/0": 3, "a/1": 2})]
     assert counted(shard) == {("retention", "c", "a/0"): 1, ("retention", "c", "a/1"): 1}
-    shard.parts.losses.pending([], found.append)
+    shard.parts.delivery.losses.pending([], found.append)
     assert found[1:] == [Counter()], "nobody has anything to come"
 
 
@@ -242,7 +238,7 @@ def test_a_removal_waits_until_what_is_lost_by_it_is_counted(shard: Shard) -> No
     published(shard, 3, "a")
     called: list[dict[Any, int]] = []
     lost(shard, "c", 0, 3)
-    shard.parts.losses.count_removed(MAIN, 3, lambda: called.append(counted(shard)))
+    shard.parts.delivery.losses.count_removed(MAIN, 3, lambda: called.append(counted(shard)))
     assert called == []
     settled(shard)
     assert called == [{("retention", "c", "a"): 3}]

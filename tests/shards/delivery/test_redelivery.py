@@ -72,9 +72,7 @@ def test_a_client_that_takes_fewer_at_once_gets_them_in_pieces(shard: Shard) -> 
 
 
 @pytest.mark.parametrize(("qos", "kind"), [(1, Kind.PUBACK), (2, Kind.PUBREC)])
-def test_what_the_client_answers_before_it_comes_again_does_not_come_again(
-    shard: Shard, qos: int, kind: Kind
-) -> None:
+def test_what_the_client_answers_before_it_comes_again_does_not_come_again(shard: Shard, qos: int, kind: Kind) -> None:
     """It had the message on its last connection; its slot of the window has no QoS to send it with any more."""
     first, second, third = (each.packet_id for each in left(shard, *numbered(3, qos)))
     reader = back(shard, more=[(Prop.RECEIVE_MAXIMUM, 1)])
@@ -83,9 +81,7 @@ def test_what_the_client_answers_before_it_comes_again_does_not_come_again(
         reader.say(wire.ack(kind, answered))
         if qos == 2:
             reader.say(wire.ack(Kind.PUBCOMP, answered))
-        assert [(each.packet_id, each.qos, each.dup) for each in messages(reader)] == [
-            (n, qos, True) for n in then
-        ]
+        assert [(each.packet_id, each.qos, each.dup) for each in messages(reader)] == [(n, qos, True) for n in then]
 
 
 @pytest.mark.parametrize(("qos", "kind"), [(1, Kind.PUBACK), (2, Kind.PUBREC)])
@@ -158,7 +154,7 @@ def test_what_retention_took_is_counted_and_no_longer_in_flight(shard: Shard) ->
     shard.after(1.0)
     removal = main.take_oldest(len(main.sealed(None)))  # type: ignore[attr-defined]
     assert removal is not None
-    shard.parts.removal.carry_out(main, removal, "retention")  # type: ignore[arg-type]
+    shard.parts.operation.removal.carry_out(main, removal, "retention")  # type: ignore[arg-type]
     shard.settle()
     gone = main.first_lsn
     assert 0 < gone < 8
@@ -196,7 +192,7 @@ class Unsettled(Client):
     def say(self, *packets: bytes) -> None:
         data = b"".join(packets)
         self.link.receive(data, 0, len(data))
-        turn, workers = self.shard.parts.turn, self.shard.parts.workers
+        turn, workers = self.shard.parts.turn, self.shard.parts.writing.workers
         for _ in range(20):
             turn.begin_turn()
             turn.end_turn()
@@ -212,7 +208,7 @@ def test_a_client_that_leaves_while_its_messages_are_being_read_has_them_the_nex
     shard.after(5.0)
     again = Shard(shard.files.after_kill(), seed=1, now_us=shard.now_us)  # nothing is in memory
     client = Unsettled(again, "r", 5, **LASTING)
-    assert again.parts.workers.reader.pending
+    assert again.parts.writing.workers.reader.pending
     client.link.lost("the network")
     again.settle()
     assert messages(client) == []

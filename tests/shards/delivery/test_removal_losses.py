@@ -35,8 +35,8 @@ class World:
         parts = shard.parts
         peers: Any = self
         self.losses = RemovalLosses(
-            self.hand, parts.router, parts.broker.registry.sessions, parts.broker.journal, parts.turn.effects,
-            parts.losses, peers,
+            self.hand, parts.router, parts.clients.broker.registry.sessions, parts.clients.broker.journal,
+            parts.turn.steps.effects, parts.delivery.losses, peers,
         )  # fmt: skip
 
     def leave_behind(self, index: int, next_lsn: int, each: Callable[[], None]) -> None:

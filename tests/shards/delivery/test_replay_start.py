@@ -11,7 +11,7 @@ from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.commands import StartFound
 from router.effects import FindStart
-from router.retained import RetainedView
+from router.matching.retained import RetainedView
 from rumq.mqtt.topics import matches
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery.replay_start import HERE, SEARCHES, ReplayStart
@@ -81,9 +81,7 @@ def effect(
 
 
 @pytest.mark.parametrize(("seconds", "lsns"), [(-5, {0: 0, 1: 0}), (2, {0: 2, 1: 1}), (9, {0: 3, 1: 1})])
-def test_a_time_is_the_first_record_at_or_after_it_in_each_partition(
-    seconds: int, lsns: dict[int, int]
-) -> None:
+def test_a_time_is_the_first_record_at_or_after_it_in_each_partition(seconds: int, lsns: dict[int, int]) -> None:
     world = World()
     for topic in ("a/1", "a/1", "a/1", "b"):
         world.publish(topic)
@@ -206,12 +204,8 @@ def test_a_disk_that_fails_is_told_and_the_replay_begins_at_the_end() -> None:
 # With other shards
 
 
-@pytest.mark.parametrize(
-    ("topic", "owner", "is_here"), [(None, None, True), ("a/1", HERE, True), ("far/1", 7, False)]
-)
-def test_the_owner_of_the_topic_searches_or_all_shards(
-    topic: str | None, owner: int | None, is_here: bool
-) -> None:
+@pytest.mark.parametrize(("topic", "owner", "is_here"), [(None, None, True), ("a/1", HERE, True), ("far/1", 7, False)])
+def test_the_owner_of_the_topic_searches_or_all_shards(topic: str | None, owner: int | None, is_here: bool) -> None:
     world = World(remote=True)
     wanted = effect(topic=topic, offset=None if topic is None else 0)
     world.start.start(wanted)

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from router.effects import DeliverRetained
-from router.reader import Group, GroupKey, Reader
-from router.retained import FoundRetained, Retained, RetainedView
-from router.subscription import Subscription, merge
-from rumq.session.connection.transport import Outbox
+from router.matching.retained import FoundRetained, Retained, RetainedView
+from router.readers.reader import Group, GroupKey, Reader
+from router.readers.subscription import Subscription, merge
 from rumq.session.flow_control.delivery_window import DeliveryWindow
+from rumq.session.ports.transport import Outbox
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Session, Shape
 from rumq.shards.delivery.retained_delivery import BUILDS_A_TURN, LOOKS_A_TURN, RetainedDelivery
@@ -80,9 +80,7 @@ def handing(view: RetainedView) -> RetainedDelivery:
     return handing
 
 
-def test_a_turn_builds_so_many_messages_for_all_clients_together(
-    view: RetainedView, handing: RetainedDelivery
-) -> None:
+def test_a_turn_builds_so_many_messages_for_all_clients_together(view: RetainedView, handing: RetainedDelivery) -> None:
     count = 6 * BUILDS_A_TURN
     for number in range(count):
         view.put(message(f"t/{number}", number))

@@ -7,7 +7,7 @@ import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import delivery
-from router.scatter import GROUPS_MIN, Part
+from router.matching.scatter import GROUPS_MIN, Part
 from rumq.shards.delivery import fan_out
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
@@ -85,7 +85,7 @@ def test_each_gets_it_in_its_version_at_the_lower_qos_with_the_flag_it_asked_for
         )
         for theirs, most, kept in [(4, 0, False), (4, 2, False)]
         + [(5, most, kept) for most in range(3) for kept in (False, True)]
-    }  # fmt: skip
+    }
     properties = TEXT if version == 5 else []
     publisher = Client(shard, "p", version)
     packet = publish_of(version, b"x", qos, retain=retain, properties=properties)
@@ -102,9 +102,7 @@ def test_each_gets_it_in_its_version_at_the_lower_qos_with_the_flag_it_asked_for
     for (group, _, form, *_), as_stored in zip(sight.parts, sight.as_stored, strict=True):
         options, shape = group.forms[form], group.wants.shape
         assert isinstance(shape, tuple)
-        is_taken = "t/0" not in group.filters or (
-            qos <= options.qos and not (retain and options.retain_as_published)
-        )
+        is_taken = "t/0" not in group.filters or (qos <= options.qos and not (retain and options.retain_as_published))
         assert as_stored is (shape[0].version == version and is_taken)
 
 
@@ -126,9 +124,7 @@ def test_with_identifiers_no_local_or_aliases_frames_are_encoded(shard: Shard, s
     assert payloads(publisher) == [b"-"]
 
 
-def test_a_message_larger_than_a_client_takes_is_counted_and_the_others_come(
-    shard: Shard, sight: Sight
-) -> None:
+def test_a_message_larger_than_a_client_takes_is_counted_and_the_others_come(shard: Shard, sight: Sight) -> None:
     """MQTT-3.1.2-24"""
     small = subscribed(shard, "small", "t/0", properties=[(Prop.MAXIMUM_PACKET_SIZE, 100)])
     large = subscribed(shard, "large", "t/0", properties=[(Prop.MAXIMUM_PACKET_SIZE, 1000)])
@@ -141,9 +137,7 @@ def test_a_message_larger_than_a_client_takes_is_counted_and_the_others_come(
     assert counted(shard) == {("over_limit", "small", "t/0"): 1}
 
 
-def test_a_message_that_expires_goes_out_with_what_is_left_and_not_too_late(
-    shard: Shard, sight: Sight
-) -> None:
+def test_a_message_that_expires_goes_out_with_what_is_left_and_not_too_late(shard: Shard, sight: Sight) -> None:
     """MQTT-3.3.2-5, -6"""
     quick, slow, slower = [subscribed(shard, name, "t/0") for name in ("quick", "slow", "slower")]
     slow.room = slower.room = 0
@@ -161,9 +155,7 @@ def test_a_message_that_expires_goes_out_with_what_is_left_and_not_too_late(
     assert counted(shard) == {("expired", "slower", "t/0"): 1}
 
 
-def test_a_client_that_takes_nothing_delays_nobody_and_gets_all_in_order_later(
-    shard: Shard, sight: Sight
-) -> None:
+def test_a_client_that_takes_nothing_delays_nobody_and_gets_all_in_order_later(shard: Shard, sight: Sight) -> None:
     slow, other = subscribed(shard, "slow", "t/0", "t/1"), subscribed(shard, "other", "t/0", "t/1")
     publisher = Client(shard, "p", 5)
     slow.room = 0
@@ -218,9 +210,7 @@ def test_what_a_socket_does_not_take_comes_again_from_the_end_of_a_frame(
     reader.say(wire.subscribe(1, [(topic, 0) for topic in topics]))
     reader.takes = takes
     sent = [(topic, b"%d" % n) for n, topic in enumerate(["t/0", "t/0", "t/1", "t/2", "t/0", "t/1", "t/2"])]
-    Client(shard, "p", 5).say(
-        *[wire.publish(*each) for each in sent], *[wire.publish(t, b"-") for t in TOPICS[3:]]
-    )
+    Client(shard, "p", 5).say(*[wire.publish(*each) for each in sent], *[wire.publish(t, b"-") for t in TOPICS[3:]])
     assert len(sight.parts) == GROUPS + (len(topics) > 1) and all(sight.as_stored)
     drain(reader)
     got = [(each.topic, each.payload) for each in messages(reader)]

@@ -160,7 +160,7 @@ EACH = [Said(topic) for topic in TOPICS]
 @example(
     [Who(5, ("a",), identifier=7), Who(5, ("b/1",), 4), Who(5, ("b/2",), packet_max=60), Who(5, ("c",), 1, lasts=True)],
     [Turn(1, [*EACH, Said("b/2", size=80), Said("c", 1)], leaves=3), Turn(0, EACH)],
-)  # fmt: skip
+)
 def test_clients_get_the_same_packets_by_either_way(clients: list[Who], turns: list[Turn]) -> None:
     tables, scattered = (played(groups_min, clients, turns) for groups_min in (NEVER, 1))
     assert scattered == tables

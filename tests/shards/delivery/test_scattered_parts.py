@@ -10,17 +10,17 @@ from commitlog import Chunk
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.commands import Blocked
 from router.effects import Scatter
-from router.reader import Group, GroupKey, Reader
+from router.readers.reader import Group, GroupKey, Reader
+from router.readers.subscription import Subscription
 from router.shard import Shard as Router
-from router.subscription import Subscription
-from rumq.session.connection.transport import Outbox
+from rumq.loop.queues import ReadyLinks, StepQueue
+from rumq.loop.scheduler import ShardClock
 from rumq.session.flow_control.delivery_window import DeliveryWindow
+from rumq.session.ports.transport import Outbox
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Session, Shape
 from rumq.shards.delivery.fan_out import FanOut
 from rumq.shards.delivery.fan_out_cache import FanOutCache
-from rumq.shards.turn.queues import ReadyLinks, StepQueue
-from rumq.shards.turn.scheduler import ShardClock
 from tests.commitlog.records import NOW, append, opened, some_records
 from tests.conformance import wire
 
@@ -46,9 +46,7 @@ class Parts:
     def __init__(self, buffer: Any = bytes) -> None:
         partition = opened(SimulatedFiles(), hot=1 << 30).own[0]
         made = append(partition, some_records(6))
-        self.chunk = Chunk(
-            made.base_lsn, made.count, made.base_ts, made.flags, buffer(made.rows), buffer(made.frames)
-        )
+        self.chunk = Chunk(made.base_lsn, made.count, made.base_ts, made.flags, buffer(made.rows), buffer(made.frames))
         self.commands, self.crashes = StepQueue(), list[object]()
         no_part: Any = None
         guard: Any = SimpleNamespace(crashed=self.crashes.append)
@@ -85,9 +83,7 @@ def sent(picked: list[int], qos: int, version: int = 4, dup_below: int = 0) -> b
     """Records of the chunk as a client gets them."""
     made = b""
     for packet_id, row in enumerate(picked, 1):
-        packet = wire.publish(
-            f"t/{row % 3}", b"payload %d" % row, qos, packet_id if qos else 0, version=version
-        )
+        packet = wire.publish(f"t/{row % 3}", b"payload %d" % row, qos, packet_id if qos else 0, version=version)
         made += bytes([packet[0] | (8 if row < dup_below else 0)]) + packet[1:]
     return made
 
@@ -95,9 +91,7 @@ def sent(picked: list[int], qos: int, version: int = 4, dup_below: int = 0) -> b
 @pytest.mark.parametrize("buffer", [bytes, bytearray, memoryview])
 @pytest.mark.parametrize("picked", [[0], [5], [1, 4], [1, 2, 3], [0, 1, 2, 3, 4, 5]])
 @pytest.mark.parametrize(("qos", "version"), [(1, 4), (0, 4), (1, 5), (0, 5)])
-def test_frames_may_lie_in_a_chunk_of_another_shard(
-    buffer: Any, picked: list[int], qos: int, version: int
-) -> None:
+def test_frames_may_lie_in_a_chunk_of_another_shard(buffer: Any, picked: list[int], qos: int, version: int) -> None:
     """What comes over the bus is a view of its bytes: whether frames are encoded anew or not."""
     world = Parts(buffer)
     reader, outbox = world.reader(world.group(qos, version))
@@ -108,9 +102,7 @@ def test_frames_may_lie_in_a_chunk_of_another_shard(
 
 @pytest.mark.parametrize("qos", [0, 1])
 @pytest.mark.parametrize("first", [0, 1])
-def test_who_cannot_take_it_gets_it_again_from_the_first_row_and_the_others_once(
-    qos: int, first: int
-) -> None:
+def test_who_cannot_take_it_gets_it_again_from_the_first_row_and_the_others_once(qos: int, first: int) -> None:
     world = Parts()
     group = world.group(qos)
     (here, outbox), (gone, _), (left, out_of), (full, no_room) = [world.reader(group) for _ in range(4)]

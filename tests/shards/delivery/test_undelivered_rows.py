@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import Deliver
-from router.reader import Group, GroupKey, Reader
+from router.readers.reader import Group, GroupKey, Reader
+from router.readers.subscription import Subscription
 from router.shard import Shard
-from router.subscription import Subscription
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters
 from rumq.shards.delivery.undelivered_rows import NAMES_A_CHUNK, UndeliveredRows
 from tests.commitlog.records import append, opened

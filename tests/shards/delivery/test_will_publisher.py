@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.shards.delivery.will_publisher import WillPublisher
 from tests.commitlog.records import everything
 from tests.conformance import wire
@@ -85,14 +85,11 @@ def test_many_wills_of_one_turn_are_all_published(shard: Shard) -> None:
 
 
 @pytest.mark.parametrize(("topic", "is_published"), [("gone", True), ("other", False)])
-def test_it_is_held_to_the_rules_as_they_are_when_it_is_due(
-    shard: Shard, topic: str, is_published: bool
-) -> None:
+def test_it_is_held_to_the_rules_as_they_are_when_it_is_due(shard: Shard, topic: str, is_published: bool) -> None:
     policy = ListenerPolicy()
     parts = shard.parts
-    wills = WillPublisher(
-        parts.events, [policy], shard.store, parts.turn.batches, parts.topics, lambda *new: None
-    )
+    batches, topics = parts.clients.broker.publishing.batches, parts.writing.topics
+    wills = WillPublisher(parts.events, [policy], shard.store, batches, topics, lambda *new: None)
     reader = subscribed(shard, "r", "gone")
     Client(shard, "c", 5, will=Will("gone", b"will"))
     session = session_of(shard, "c")
@@ -101,9 +98,7 @@ def test_it_is_held_to_the_rules_as_they_are_when_it_is_due(
     wills.publish_will(session, session.will, session)
     shard.settle()
     assert payloads(reader) == [b"will"] * is_published
-    told = [
-        (event["client_id"], event["action"], event["topic"]) for event in shard.told("permission.refused")
-    ]
+    told = [(event["client_id"], event["action"], event["topic"]) for event in shard.told("permission.refused")]
     assert told == ([] if is_published else [("c", "will", "gone")])
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rumq.auth.rules import parse
-from rumq.session.connection.listener_policy import ListenerPolicy
+from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.state.session import Session
 from rumq.session.state.session_owner import client_id_of
 from tests.conformance import wire
@@ -41,12 +41,12 @@ def drain(client: Client) -> None:
 
 
 def session_of(shard: Shard, client_id: str) -> Session:
-    return next(s for s in shard.parts.broker.registry.sessions.values() if s.client_id == client_id)
+    return next(s for s in shard.parts.clients.broker.registry.sessions.values() if s.client_id == client_id)
 
 
 def counted(shard: Shard) -> dict[tuple[str, str, str], int]:
     """(reason, client id, topic) -> records that were not delivered."""
-    rows = shard.parts.broker.drop_counters.rows()
+    rows = shard.parts.delivery.drop_counters.rows()
     return {(row.why, client_id_of(row.client_id), row.topic): row.records for row in rows}
 
 
@@ -54,7 +54,7 @@ def ruled(shard: Shard, *topics: str) -> ListenerPolicy:
     """Clients that come from now on may publish and subscribe to these alone."""
     policy = ListenerPolicy()
     permit(policy, *topics)
-    broker: Any = shard.parts.broker
+    broker: Any = shard.parts.clients.broker
     welcome = type(broker).welcome
     broker.welcome = lambda transport: welcome(broker, transport, policy)
     return policy

@@ -55,9 +55,7 @@ def linked_by_way_of_the_third(world: World, nowhere: int) -> tuple[Leader, Lead
     return first, second, third
 
 
-def test_leaders_with_a_cut_between_them_are_linked_by_way_of_a_third_node(
-    world: World, nowhere: int
-) -> None:
+def test_leaders_with_a_cut_between_them_are_linked_by_way_of_a_third_node(world: World, nowhere: int) -> None:
     first, second, third = linked_by_way_of_the_third(world, nowhere)
     assert len(third.relays) == 1
     assert (

@@ -4,18 +4,18 @@ import socket
 from types import SimpleNamespace
 from typing import Any
 
+from rumq.admin.socket.admin_socket import Answerer
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import Greeting
 from rumq.net.connection import Connection
-from rumq.net.listener import open_sockets
+from rumq.net.listening.listener import open_sockets
 from rumq.shards.links.admin_callers import AdminCallers
 from rumq.shards.links.cluster_links import ClusterLinks
 from rumq.shards.links.cluster_listener import Caller, ClusterListener, Expected
 from rumq.shards.links.relay_callers import RelayCallers
-from rumq.shards.stats.admin_socket import Answerer
 from tests.net.site import Echo, Site
 
 CLUSTER = "c1"
@@ -26,9 +26,7 @@ class Leader:
     """index, epoch: of its shard; made: links by shard, those that are attached; left: shards whose link was ended
     answer: to questions of operators"""
 
-    def __init__(
-        self, index: int, epoch: int = 1, tls: NodeTls | None = None, greetings_max: int = 1024
-    ) -> None:
+    def __init__(self, index: int, epoch: int = 1, tls: NodeTls | None = None, greetings_max: int = 1024) -> None:
         self.index, self.epoch = index, epoch
         self.site = Site()
         self.events: list[tuple[str, dict[str, Any]]] = []

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from rumq.net.connection_handover import HandoverState, encode_state
-from rumq.session.connection.listener_policy import OPEN
+from rumq.session.flow_control.listener_policy import OPEN
 from rumq.session.moves.moved_client import encode_moved
 from rumq.shards.moves.arrivals import continue_moved
 from tests.conformance.wire import Kind
@@ -31,7 +31,5 @@ def test_one_without_a_session_gets_what_was_on_its_way_and_is_disconnected(worl
 def test_what_is_no_state_serves_nobody(world: World) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, pytest.raises(ValueError):
-        continue_moved(
-            world.process.parts, OPEN, theirs, "10.0.0.1:1", encode_state(HandoverState(None)), 1000
-        )
+        continue_moved(world.process.parts, OPEN, theirs, "10.0.0.1:1", encode_state(HandoverState(None)), 1000)
     assert not world.process.parts.pump.connections

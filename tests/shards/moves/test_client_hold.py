@@ -137,9 +137,8 @@ def test_if_nobody_takes_office_clients_go_on_and_have_noticed_nothing(world: Wo
     assert publisher.maybe_packet() is None
     world.process.hold.release()
     assert publisher.packet().kind is Kind.PUBACK and subscriber.packet().payload == b"a"
-    session = next(
-        each for each in world.process.parts.broker.registry.sessions.values() if each.client_id == "s"
-    )
+    sessions = world.process.parts.clients.registry.sessions
+    session = next(each for each in sessions.values() if each.client_id == "s")
     assert (session.durable, session.number) == (False, 0)
     world.move()  # and later one does
     publisher.write(wire.publish("t/1", b"b", qos=1, packet_id=2))
@@ -148,7 +147,7 @@ def test_if_nobody_takes_office_clients_go_on_and_have_noticed_nothing(world: Wo
 
 def test_a_client_that_waits_for_an_answer_is_not_noted(world: World) -> None:
     client = connected(world, "c")
-    [link] = [each.link for each in world.process.parts.broker.registry.sessions.values()]
+    [link] = [each.link for each in world.process.parts.clients.broker.registry.sessions.values()]
     assert isinstance(link, Connected)
     link.paused = True  # a SUBSCRIBE waits for another shard
     world.process.hold.hold()

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import socket
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
+from commitlog.write.segment_writer import Flush
 from rumq.mqtt.topics import matches
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import HandoverState, encode_state
-from rumq.net.transports import continue_handed_over
-from rumq.session.connection.listener_policy import OPEN
+from rumq.net.listening.transports import continue_handed_over
+from rumq.session.flow_control.listener_policy import OPEN
 from rumq.session.moves.moved_client import MovedClient, encode_moved
 from rumq.session.state.drop_counters import DropCounters
-from rumq.shards.assembly import Platform, ShardContext, build_shard
+from rumq.shards.assembly.context import Platform, ShardContext
+from rumq.shards.assembly.shard import build_shard
 from rumq.shards.moves.arrivals import continue_moved
 from rumq.shards.moves.client_hold import ClientHold
 from rumq.shards.moves.relayed_clients import RelayedClients
@@ -27,6 +31,46 @@ from tests.conformance.wire import Packet
 STATE = StreamSpec("_state", (), 1, "process", 1 << 20, 86_400)
 OUTBOX_BYTES_MAX = 1 << 20
 TURNS_MAX = 400
+
+
+class Worker:
+    """In the place of `rumq.shards.write_path.worker_threads.Worker`: a job runs when it is submitted, in this thread.
+
+    So what is on the disk after a number of turns does not depend on when a thread runs."""
+
+    def __init__(self, name: str, failed: Callable[[str], None]) -> None:
+        self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._finished: deque[tuple[Any, Any, BaseException | None]] = deque()
+        self.pending = 0
+
+    def maybe_run(self, job: Callable[[], object]) -> bool:
+        job()
+        return True
+
+    def submit(self, job: Callable[[], Any], done: Any, lane: int = 0) -> None:
+        self.pending += 1
+        try:
+            self._finished.append((done, job(), None))
+        except Exception as raised:
+            self._finished.append((done, None, raised))
+        os.eventfd_write(self.fd, 1)
+
+    def flush(self, flush: Flush, done: Any, lane: int = 0) -> None:
+        self.submit(flush.run, done, lane)
+
+    def finish(self) -> None:
+        try:
+            os.eventfd_read(self.fd)
+        except BlockingIOError:
+            pass
+        while self._finished:
+            done, result, fault = self._finished.popleft()
+            self.pending -= 1
+            done(result, fault)
+
+    def stop(self) -> None:
+        self.finish()
+        os.close(self.fd)
 
 
 class Process:
@@ -43,10 +87,11 @@ class Process:
             Platform(
                 lambda name, **fields: self.events.append((name, fields)),
                 clock=lambda: (NOW + int(world.now * 1e6), world.now),
+                worker=Worker,
             ),
         )  # fmt: skip
-        self.parts.startup.read_journal(self.parts.events.tell)
-        self.parts.startup.advance()
+        self.parts.operation.startup.read_journal(self.parts.events.tell)
+        self.parts.operation.startup.advance()
         self.relays = RelayedClients(self.parts.pump)
         self.hold = ClientHold(self.parts, self.relays)
 
@@ -54,16 +99,13 @@ class Process:
         return [fields for told, fields in self.events if told == name]
 
     def serve(self, sock: socket.socket, peer: str = "10.0.0.1:1") -> None:
-        continue_handed_over(
-            self.parts.pump, "client", sock, peer, b"", OUTBOX_BYTES_MAX, self.parts.broker.welcome
-        )
+        welcome = self.parts.clients.broker.welcome
+        continue_handed_over(self.parts.pump, "client", sock, peer, b"", OUTBOX_BYTES_MAX, welcome)
 
     def count(self) -> None:
         """Begin to count what the operator's figures and $SYS show."""
-        parts, broker = self.parts, self.parts.broker
-        counted = CountedShard(
-            0, 0, parts.store, parts.router, broker.registry, broker.shard_totals, DropCounters()
-        )
+        parts, broker = self.parts, self.parts.clients.broker
+        counted = CountedShard(0, 0, parts.store, parts.router, broker.registry, broker.shard_totals, DropCounters())
         Counters(counted, parts.timers, lambda: parts.pump, lambda: 0).count(lambda tally: None)
 
     def stop(self) -> None:
@@ -100,14 +142,20 @@ class World:
             self.process.parts.pump.turn(0.001)
 
     def hold(self) -> None:
-        """Hold all clients and note them, as a hand-over does."""
+        """Hold all clients and note them, as a hand-over does: it goes on when the notes are written."""
+        hold, commit = self.process.hold, self.process.parts.writing.commit
         for _ in range(TURNS_MAX):
-            self.process.hold.hold()
-            if self.process.hold.is_settled():
+            hold.hold()
+            if hold.is_settled():
                 break
             self.turn(1)
-        self.process.hold.note()
-        self.turn()
+        assert hold.is_settled()
+        hold.note()
+        for _ in range(TURNS_MAX):
+            self.turn(1)
+            if commit.is_written():
+                break
+        assert commit.is_written()
 
     def give(self, connection: Connection, moved: MovedClient, listener: int) -> None:
         state = connection.handover_state() or encode_state(HandoverState(connection.certificate))

@@ -2,7 +2,7 @@
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
-from router.subscription import Subscription
+from router.readers.subscription import Subscription
 from rumq.session.journal import entries as e
 from rumq.shards.recovery.checkpoint import CheckpointBuilder, open_packet_ids, unsafe_packet_ids
 from tests.commitlog.records import NOW

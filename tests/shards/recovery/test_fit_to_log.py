@@ -37,9 +37,7 @@ def test_what_is_there_is_left_as_it_is() -> None:
 def test_nothing_beyond_the_log_s_end_is_handed_out_again_or_taken_for_handed_out() -> None:
     """Other records will have those lsns."""
     found = replayed()
-    found.shares["$share/g/#"] = ReplayedShare(
-        [9, 9], [(0, 3, 5), (0, 5, 8), (1, 8, 12)], {(0, 5), (0, 4), (1, 8)}
-    )
+    found.shares["$share/g/#"] = ReplayedShare([9, 9], [(0, 3, 5), (0, 5, 8), (1, 8, 12)], {(0, 5), (0, 4), (1, 8)})
     assert fit_to_log(found, LAYOUT, [5, 9])
     share = found.shares["$share/g/#"]
     assert share == ReplayedShare([5, 9], [(0, 3, 5), (1, 8, 9)], {(0, 4), (1, 8)})

@@ -15,9 +15,7 @@ class World:
         self.records: list[list[e.JournalEntry]] = []
         run = self.run
         assert run.store.internal is not None
-        self.checkpoints = CheckpointBuilder(
-            run.store.partitions, run.recorder, run.router, run.registry.sessions.get
-        )
+        self.checkpoints = CheckpointBuilder(run.store.partitions, run.recorder, run.router, run.registry.sessions.get)
         self.snapshots = SnapshotWriter(
             run.store.internal, run.store.partitions, run.recorder, run.router, self.checkpoints,
             lambda entries, now_us: self.records.append(entries), lambda: orders or [],
@@ -36,9 +34,7 @@ def test_it_begins_with_the_layout_and_ends_with_what_it_covers() -> None:
     first, *parts, last = world.kinds()
     assert first == [e.Layout, e.SnapshotBegun] and last == [e.SnapshotEnded]
     (sessions,) = [part for part in parts if e.Checkpoint in part]
-    assert sessions.index(e.Checkpoint) < sessions.index(e.Opened), (
-        "cursors refer to the checkpoint before them"
-    )
+    assert sessions.index(e.Checkpoint) < sessions.index(e.Opened), "cursors refer to the checkpoint before them"
 
 
 def test_many_sessions_are_written_over_many_turns() -> None:
@@ -49,16 +45,12 @@ def test_many_sessions_are_written_over_many_turns() -> None:
     world.snapshots.write_part(NOW)
     assert world.snapshots.is_under_way
     world.snapshots.write_part(NOW)
-    opened = [
-        entry for record in world.records for entry in record if isinstance(entry, e.Opened) and entry.fresh
-    ]
+    opened = [entry for record in world.records for entry in record if isinstance(entry, e.Opened) and entry.fresh]
     assert len(opened) == journal_snapshot.PART_SESSIONS + 1
 
 
 def test_all_orders_in_force_are_written_before_the_sessions_so_many_a_turn() -> None:
-    orders = [
-        e.StandingOrder("ban", "client", f"c{n}", 7, 1.0) for n in range(journal_snapshot.PART_ORDERS + 1)
-    ]
+    orders = [e.StandingOrder("ban", "client", f"c{n}", 7, 1.0) for n in range(journal_snapshot.PART_ORDERS + 1)]
     world = World(orders)
     world.run.session("pump")
     world.snapshots.begin(("main/g1/p0",), NOW)

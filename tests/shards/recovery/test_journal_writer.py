@@ -1,7 +1,7 @@
 """What is written down of sessions is never ahead of the log that it speaks of."""
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from commitlog.write_group import WriteGroup
+from commitlog.write.write_group import WriteGroup
 from rumq.session.journal.entries import StandingOrder
 from tests.commitlog.records import NOW, everything
 from tests.conformance import wire
@@ -70,9 +70,9 @@ def test_who_waits_for_the_journal_is_called_in_the_turn_after_it_is_committed()
 def test_the_journal_comes_before_the_groups_that_acknowledgements_wait_for() -> None:
     shard = Shard(SimulatedFiles())
     client = Client(shard, "c", 5, **LASTING)
-    internal, shard.parts.commit.is_draining = shard.store.internal, True
+    internal, shard.parts.writing.commit.is_draining = shard.store.internal, True
     shard.parts.turn.begin_turn()
-    shard.parts.journal.recorder.connected(client.link.session)
+    shard.parts.clients.journal.recorder.connected(client.link.session)
     shard.parts.turn.end_turn()
     assert internal is not None and internal.pending_bytes
     assert internal.take_group() is None, "the writer has it already"

@@ -4,7 +4,7 @@ import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
-from router.subscription import Subscription
+from router.readers.subscription import Subscription
 from tests.commitlog.records import NOW
 from tests.shards.recovery.world import Run
 

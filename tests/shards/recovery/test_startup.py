@@ -53,7 +53,7 @@ class World:
         self.late: Any = Late()
         self.startup = Startup(
             run.store, self.peers, interest, queries, restorer, self.late, lambda effect: None, lambda: self.leads
-        )  # fmt: skip
+        )
         self.startup.read_journal(run.hand.tell)
 
     def _find_tags(self, from_lsns: list[int], done: Any) -> None:

@@ -6,6 +6,7 @@ from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import Effect
 from router.shard import Shard
+from rumq.loop.scheduler import Lifecycle
 from rumq.mqtt.topics import matches
 from rumq.session.flow_control.limits import Limits
 from rumq.session.journal.recorder import JournalRecorder
@@ -15,7 +16,6 @@ from rumq.shards.recovery.fit_to_log import fit_to_partitions
 from rumq.shards.recovery.journal_reader import replay
 from rumq.shards.recovery.journal_writer import JournalWriter
 from rumq.shards.recovery.restore import Restorer
-from rumq.shards.turn.scheduler import Lifecycle
 from tests.commitlog.records import DEAD, NOW, numbers, write
 from tests.shards.bus.world import Hand
 
@@ -36,9 +36,7 @@ class Run:
         assert self.store.internal is not None
         self.router = Shard(self.store.partitions)
         self.recorder = JournalRecorder()
-        self.registry = Registry(
-            self.hand, lambda session, will: None, self.recorder, self.store.release_publishers
-        )
+        self.registry = Registry(self.hand, lambda session, will: None, self.recorder, self.store.release_publishers)
         self.journal = JournalWriter(
             self.store.internal, self.store.partitions, self.recorder, self.router, self.registry.sessions.get,
             self.hand, self.lifecycle,

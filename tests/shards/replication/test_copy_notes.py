@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
-from rumq.cluster.replication.standby_core import NOTE_SECONDS
+from rumq.cluster.replication.standby.standby_core import NOTE_SECONDS
 from rumq.shards.replication.copy_notes import CopyNotes
 
 P = "main/g1/p0"
@@ -18,9 +18,7 @@ def test_what_is_committed_and_synced_is_noted_every_second_if_it_has_changed() 
     core: Any = SimpleNamespace(own={P: 7, "fast/g1/p0": 9}, committed=lambda key: 5)
     source, unsynced = SimpleNamespace(end=("seg-1", 4096)), "fast/g1/p0"
     copied: Any = {
-        key: SimpleNamespace(
-            source=source, partition=SimpleNamespace(writer=SimpleNamespace(sync_groups=is_synced))
-        )
+        key: SimpleNamespace(source=source, partition=SimpleNamespace(writer=SimpleNamespace(sync_groups=is_synced)))
         for key, is_synced in ((P, True), (unsynced, False))
     }
     noted: list[Any] = []

@@ -4,8 +4,8 @@ import pytest
 
 from rumq.cluster.links.frames import encoded
 from rumq.cluster.replication import messages as m
+from rumq.shards.replication.feeding.piece_frames import Frames
 from rumq.shards.replication.follower_link import ReplicaLink
-from rumq.shards.replication.piece_frames import Frames
 from tests.shards.replication.world import Wire
 
 

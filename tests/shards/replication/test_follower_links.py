@@ -12,10 +12,10 @@ from rumq.cluster.control.records import NodeRecord, View
 from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import Greeting, Refused
 from rumq.cluster.replication import messages as m
+from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.net.pump import Pump
 from rumq.shards.replication.follower_link import ReplicaLink
 from rumq.shards.replication.follower_links import BACKOFF_SECONDS, FollowerLinks, connector
-from rumq.shards.turn.scheduler import ShardClock, TimerQueue
 from tests.shards.replication.world import Wire, guard
 
 NODE = NodeRecord(

@@ -93,9 +93,7 @@ def test_a_successor_that_does_not_catch_up_is_given_up() -> None:
     assert world.failed == ["it did not get everything in time"] and world.asked == []
 
 
-def test_clients_are_held_once_the_successor_has_nearly_everything_and_noted_once_they_wait_for_nothing() -> (
-    None
-):
+def test_clients_are_held_once_the_successor_has_nearly_everything_and_noted_once_they_wait_for_nothing() -> None:
     clients = Clients()
     world = World(clients)
     world.written = True

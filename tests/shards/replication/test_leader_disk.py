@@ -16,10 +16,13 @@ class Disk:
 
     def __init__(self, world: World) -> None:
         self.problem: Problem | None = None
-        self.unwell: set[str] = set()
-        world.replication.disk_problem = lambda: self.problem  # type: ignore[method-assign]
-        for name, follower in world.followers.items():
-            follower.core._is_well = lambda name=name: name not in self.unwell  # type: ignore[misc]
+        self._followers = world.followers
+        world.replication.succession.disk_problem = lambda: self.problem  # type: ignore[method-assign]
+
+    def unwell(self, *names: str) -> None:
+        """Those of these followers are, and no others."""
+        for name, follower in self._followers.items():
+            follower.is_well = name not in names
 
 
 def successors(world: World) -> list[str]:
@@ -33,7 +36,7 @@ def asked(world: World) -> list[str]:
 def test_a_leader_whose_disk_fails_asks_a_follower_that_is_well_and_ends() -> None:
     world = World("n1", "n2").begin()
     disk = Disk(world)
-    disk.unwell = {"n1"}
+    disk.unwell("n1")
     world.after(0.1)
     disk.problem = FAILS
     world.after(0.1)
@@ -58,13 +61,14 @@ def test_a_leader_whose_disk_is_full_hands_over_what_it_has_written() -> None:
 def test_a_leader_stays_while_no_follower_is_well() -> None:
     world = World("n1", "n2").begin()
     disk = Disk(world)
-    disk.problem, disk.unwell = FAILS, {"n1", "n2"}
+    disk.problem = FAILS
+    disk.unwell("n1", "n2")
     for _ in range(100):
         world.after(0.1)
     assert len(asked(world)) <= 1, "what the followers say comes with their answers to a beat"
     world = World("n1", "n2").begin()
     disk = Disk(world)
-    disk.unwell = {"n1", "n2"}
+    disk.unwell("n1", "n2")
     world.after(0.1)
     disk.problem = FAILS
     for _ in range(100):

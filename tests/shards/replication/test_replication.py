@@ -12,7 +12,7 @@ from router.commands import Committed
 from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.replication import messages as m
-from rumq.shards.replication.feeder import BLOCK_BYTES, UNSYNCED_BYTES_MAX
+from rumq.shards.replication.feeding.feeder import BLOCK_BYTES, UNSYNCED_BYTES_MAX
 from tests.commitlog.records import index
 from tests.shards.replication.world import Follower, Wire, World, guard, segments
 
@@ -145,7 +145,7 @@ def test_no_more_is_sent_from_disk_than_a_follower_may_lack() -> None:
     slow.is_reachable = True
     slow.syncs = False
     world.after(2.0)
-    feeder = world.replication._copied["main/g1/p0"].feeders["n2"]
+    feeder = world.replication._copies.by_key["main/g1/p0"].feeders["n2"]
     assert UNSYNCED_BYTES_MAX <= feeder._unsynced_bytes <= UNSYNCED_BYTES_MAX + 2 * BLOCK_BYTES
     assert not feeder.is_live
     slow.syncs = True
@@ -163,7 +163,7 @@ def test_a_follower_whose_outbox_is_full_is_fed_from_disk_later() -> None:
     assert world.main.committed_lsn == 1000, "the others do not wait for it"
     world.settle()
     assert world.is_copied("n2")
-    assert world.replication._copied["main/g1/p0"].feeders["n2"].is_live
+    assert world.replication._copies.by_key["main/g1/p0"].feeders["n2"].is_live
 
 
 def test_who_catches_up_while_much_is_written_goes_live_all_the_same() -> None:
@@ -188,7 +188,7 @@ def test_who_catches_up_while_much_is_written_goes_live_all_the_same() -> None:
             world.carry(peer)
         if world.reader.jobs:
             world.reader.work()
-    assert world.replication._copied["main/g1/p0"].feeders["n2"].is_live
+    assert world.replication._copies.by_key["main/g1/p0"].feeders["n2"].is_live
     world.settle()
     assert world.is_copied("n2")
 
@@ -353,7 +353,7 @@ def test_a_hand_over_waits_until_the_successor_has_everything() -> None:
     world = World("n1", "n2").begin()
     failed: list[str] = []
     world.publish()
-    world.replication.hand_over("n1", failed.append)
+    world.replication.succession.hand_over("n1", failed.append)
     assert world.replication.uncommitted_bytes(0) > 1 << 40, "publishers are paused"
     world.after(0.2, but=("n1",))
     assert not [each for each in world.sent("n1") if isinstance(each, m.Succeed)]
@@ -365,14 +365,14 @@ def test_a_hand_over_waits_until_the_successor_has_everything() -> None:
 def test_a_leader_goes_on_if_nobody_succeeds() -> None:
     world = World("n1", "n2").begin()
     failed: list[str] = []
-    world.replication.hand_over("n1", failed.append)
+    world.replication.succession.hand_over("n1", failed.append)
     world.after(0.2)
     assert world.commit.is_frozen
     world.after(3.0)
     assert failed == ["it did not take office in time"] and not world.ended
     assert not world.commit.is_frozen
     assert world.replication.uncommitted_bytes(0) == 0
-    world.replication.hand_over("n9", failed.append)
+    world.replication.succession.hand_over("n9", failed.append)
     assert failed[1:] == ["n9 is no follower of shard 0"]
 
 
@@ -402,9 +402,7 @@ def test_a_follower_that_answers_no_beat_is_dialled_again() -> None:
     for _ in range(60):
         world.after(0.1, but=("n2",))
     assert world.followers["n2"].link > before
-    assert any(
-        told["node"] == "n2" and "silent" in told["why"] for told in world.told("cluster.follower_lost")
-    )
+    assert any(told["node"] == "n2" and "silent" in told["why"] for told in world.told("cluster.follower_lost"))
 
 
 # Members
@@ -426,9 +424,7 @@ def test_a_new_member_gets_the_log_before_it_counts() -> None:
     world.settle()
     world.followers["n3"] = Follower("n3")
     nodes = [*world.view.nodes, msgspec.structs.replace(world.view.nodes[0], id="n3", host="n3")]
-    record = ShardRecord(
-        epoch=2, leader="n0", claim="x", replicas=["n0", "n1", "n3"], old_replicas=["n0", "n1", "n2"]
-    )
+    record = ShardRecord(epoch=2, leader="n0", claim="x", replicas=["n0", "n1", "n3"], old_replicas=["n0", "n1", "n2"])
     world.replication.seen(msgspec.structs.replace(world.view, nodes=nodes, shards=[Versioned(record, 2)]))
     assert not world.ended, "its own claim"
     world.replication.change(2, record)
@@ -449,9 +445,7 @@ def test_while_members_change_nothing_is_sent_before_the_copy_is_compared() -> N
     world = World("n1", "n2", segment_bytes_max=4096).begin()
     world.publish(3)
     world.settle()
-    record = ShardRecord(
-        epoch=2, leader="n0", claim="x", replicas=["n0", "n1"], old_replicas=["n0", "n1", "n2"]
-    )
+    record = ShardRecord(epoch=2, leader="n0", claim="x", replicas=["n0", "n1"], old_replicas=["n0", "n1", "n2"])
     world.replication.change(2, record)
     for _ in range(4):
         world.publish(9, 400)  # more segments than one
@@ -484,8 +478,8 @@ def test_what_a_thread_writes_wakes_the_loop() -> None:
     thread = threading.Thread(target=world.writer.jobs[0][0])
     thread.start()
     thread.join()
-    os.set_blocking(world.replication._fd, False)
-    assert os.eventfd_read(world.replication._fd) == 1
-    os.eventfd_write(world.replication._fd, 1)
-    world.replication._awake()
+    os.set_blocking(world.replication._copies._fd, False)
+    assert os.eventfd_read(world.replication._copies._fd) == 1
+    os.eventfd_write(world.replication._copies._fd, 1)
+    world.replication._copies._awake()
     assert any(isinstance(message, m.Write) for message in world.sent("n1"))

@@ -29,16 +29,14 @@ class Leader(Shard):
             )
             for name in names
         ]  # fmt: skip
-        view = View(
-            cluster="c", node="n0", replicas=3, nodes=nodes, shards=[Versioned(record, 1)], is_current=True
-        )
+        view = View(cluster="c", node="n0", replicas=3, nodes=nodes, shards=[Versioned(record, 1)], is_current=True)
         term = Term("c", 0, "n0", 1, record, view, end=self._end)
         super().__init__(SimulatedFiles(), term=term, connect=lambda pump: self._connect, durability="quorum")
-        assert self.parts.replication is not None
-        assert not self.parts.startup.advance(), "nobody is served before the term is open"
-        self.parts.replication.begin()
+        assert self.parts.writing.replication is not None
+        assert not self.parts.operation.startup.advance(), "nobody is served before the term is open"
+        self.parts.writing.replication.begin()
         self.settle()
-        assert self.parts.startup.advance()
+        assert self.parts.operation.startup.advance()
         self.settle()
 
     def _end(self) -> None:

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from rumq.shards.processes.supervisor import DEPOSED
 from rumq.shards.replication.term import Term, leave
+from rumq.supervision.supervisor import DEPOSED
 
 
 class Ended(BaseException):

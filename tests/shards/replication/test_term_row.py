@@ -20,7 +20,7 @@ def test_what_a_follower_has_not_synced_is_counted_in_records_and_bytes_of_all_s
         world.settle(but=("n2",))
     row = world.replication.term_row()
     assert row.behind_records == {"n1": 0, "n2": 24}
-    ours = world.replication._copied["main/g1/p0"].source.segments()
+    ours = world.replication._copies.by_key["main/g1/p0"].source.segments()
     assert len(ours) > 4 and row.behind_bytes == {"n1": 0, "n2": sum(each.stop for each in ours)}
     world.settle()
     assert world.replication.term_row().behind_bytes == {"n1": 0, "n2": 0}

@@ -18,14 +18,15 @@ from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
-from rumq.cluster.replication.standby_core import StandbyCore
+from rumq.cluster.replication.standby.standby_core import StandbyCore
+from rumq.loop.queues import StepQueue
+from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.mqtt.kernels.batch import Batch
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.replication.follower_link import OUTBOX_BYTES_MAX, ReplicaLink
-from rumq.shards.replication.replication import Network, Replication
+from rumq.shards.replication.follower_links import Network
+from rumq.shards.replication.replication import Replication
 from rumq.shards.replication.term import Term
-from rumq.shards.turn.queues import StepQueue
-from rumq.shards.turn.scheduler import ShardClock, TimerQueue
 from rumq.shards.write_path.group_commit import CommitOptions, GroupCommit
 from rumq.shards.write_path.worker_threads import DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
@@ -53,13 +54,15 @@ class Wire:
 
 
 class Follower:
-    """files: of its disk; is_reachable: it can be dialled; heard: the messages that it got; syncs: it acknowledges"""
+    """files: of its disk, which is_well; is_reachable: it can be dialled; heard: the messages that it got
+
+    syncs: it acknowledges"""
 
     def __init__(self, node: str) -> None:
         self.node = node
         self.files = SimulatedFiles()
         self.state = MemoryState()
-        self.is_reachable = self.syncs = True
+        self.is_reachable = self.syncs = self.is_well = True
         self.heard: list[m.ReplicaMessage] = []
         self.link = 0
         self.begin()
@@ -69,8 +72,9 @@ class Follower:
             self.files, "data", [CopyId(key, *((p := key.split("/"))[0], int(p[2][1:]))) for key in KEYS]
         )
         self.core = StandbyCore(
-            self.node, self.copies, self.state, patience=lambda: 1e9, unique=lambda: "", now=0.0
-        )
+            self.node, self.copies, self.state, patience=lambda: 1e9, unique=lambda: "", now=0.0,
+            is_well=lambda: self.is_well,
+        )  # fmt: skip
         self.frames: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
 
     def dialled(self) -> None:
@@ -121,9 +125,7 @@ class World:
         self.commands = StepQueue()
         sources = [partition.ack_source for partition in [*self.store.partitions, self.store.internal]]
         self.acks = AckTracker(sources, lambda now_us: None, self.clock)
-        admission = WriteAdmission(
-            self.store, [Batch()] * 2, events, free_bytes_min=0, say=lambda *state: None
-        )
+        admission = WriteAdmission(self.store, [Batch()] * 2, events, free_bytes_min=0, say=lambda *state: None)
         workers: Any = DiskWorkers(self.writer, self.reader)  # type: ignore[arg-type]
         self.wires: dict[str, tuple[Wire, ReplicaLink]] = {}
         record = ShardRecord(epoch=epoch, leader="n0", claim="claim", replicas=["n0", *self.followers])
@@ -144,9 +146,7 @@ class World:
             term, self.store, lambda: self.commit, self.reader, self.timers, self.clock, events, network
         )
         options = CommitOptions(0.0, self.replication.written)
-        self.commit = GroupCommit(
-            self.store, workers, self.acks, admission, self.commands, self.clock, events, options
-        )
+        self.commit = GroupCommit(self.store, workers, self.acks, admission, self.commands, self.clock, events, options)
 
     def _end(self) -> None:
         self.ended += 1
@@ -241,7 +241,7 @@ class World:
         """Whether a follower's segments have the leader's bytes, up to where they count."""
         stops = {
             f"{source.key}/{segment.name}": segment.stop
-            for source in (copied.source for copied in self.replication._copied.values())
+            for source in (copied.source for copied in self.replication._copies.by_key.values())
             for segment in source.segments()
         }
         ours = segments(self.files)

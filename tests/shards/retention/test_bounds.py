@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from commitlog.export_marker import write_exported
+from commitlog.disk.export_marker import write_exported
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.export_positions import ExportPositions
@@ -28,7 +28,7 @@ class World:
         self.pool = ByHand()
         journal: Any = SimpleNamespace(
             keep_lsn=lambda index: 10 + index, wanted_lsn=lambda index: self.sessions_here, take_removal=lambda: "it"
-        )  # fmt: skip
+        )
         needs: Any = SimpleNamespace(
             wanted_lsn=lambda index, here: min(20 + index, 99 if here is None else here),
             tell_needs=lambda wanted_lsn: self.told.append(wanted_lsn(0)),

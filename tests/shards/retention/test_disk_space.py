@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from commitlog import StreamSpec, open_store
-from commitlog.space import Space
+from commitlog.disk.space import VolumeSpace
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.bus import messages as m
 from rumq.shards.retention.disk_space import (
     COUNT_SECONDS,
-    EPISODE_SECONDS,
     HEARD_SECONDS,
     NEAR,
     DiskSpace,
     SpaceSettings,
 )
 from rumq.shards.retention.segment_removal import SegmentRemover
+from rumq.shards.retention.space_events import EPISODE_SECONDS
 from tests.commitlog.records import DEAD, NOW, append, index, numbers, some_records, write
 from tests.shards.bus.world import Hand
 
@@ -36,9 +36,7 @@ class World:
 
     needs: the lsn from which on the journal, sessions or the export need records; others: what other shards said"""
 
-    def __init__(
-        self, *, yields: bool = True, is_first: bool = True, percent: float = 50, wanted: float = 25
-    ) -> None:
+    def __init__(self, *, yields: bool = True, is_first: bool = True, percent: float = 50, wanted: float = 25) -> None:
         spec = StreamSpec("main", ("#",), segment_bytes_max=12_000, yields=yields)
         self.store = open_store(
             SimulatedFiles(), "data", [spec], matches=lambda f, t: True, now_us=NOW, holder=DEAD, random=numbers(0),
@@ -65,7 +63,7 @@ class World:
             self.store, bounds, self.hand, self, self.hand, sessions_bytes_max=0, roll=self.rolled.append,
             before_removal=lambda index, lsn, then: then(),
         )  # fmt: skip
-        self.latest: Space | None = None
+        self.latest: VolumeSpace | None = None
         self.free_bytes_min = RESERVE
         settings = SpaceSettings(percent, wanted, is_first)
         self.disk = DiskSpace(self.store, bounds, self, self, self.remover, self.hand, self.hand, settings)
@@ -88,7 +86,7 @@ class World:
 
     def measured(self, free_bytes: int, seconds: float = 1.0) -> None:
         self.hand.monotonic += seconds
-        self.latest = Space(free_bytes, TOTAL)
+        self.latest = VolumeSpace(free_bytes, TOTAL)
         self.disk.look()
 
     @property
@@ -110,7 +108,7 @@ def test_before_the_first_measurement_nothing_is_known_and_nothing_goes() -> Non
 def test_a_measurement_is_looked_at_once() -> None:
     world = World()
     world.measured(LOG)
-    assert world.latest is None and world.disk.space == Space(LOG, TOTAL)
+    assert world.latest is None and world.disk.space == VolumeSpace(LOG, TOTAL)
     statistics = world.disk.statistics()
     assert (statistics.free_bytes, statistics.total_bytes) == (LOG, TOTAL)
     assert statistics.free_wanted == LOG == world.disk.wanted, "half of the room of the log"
@@ -120,15 +118,13 @@ def test_a_measurement_is_looked_at_once() -> None:
     ("free_bytes", "segments"),
     [(LOG, 0), (LOG - 2, 1), (LOG - 2 * SEGMENT, 1), (LOG - 2 * SEGMENT - 2, 2), (0, 3)],
 )
-def test_as_many_of_the_oldest_go_as_are_missing_from_the_part_that_stays_free(
-    free_bytes: int, segments: int
-) -> None:
+def test_as_many_of_the_oldest_go_as_are_missing_from_the_part_that_stays_free(free_bytes: int, segments: int) -> None:
     """What goes makes room twice: of a disk that log and free space share, half stays free."""
     world = World()
     world.measured(free_bytes)
     assert world.segments_gone == segments
-    assert (world.disk.segments, world.disk.records) == (segments, 20 * segments)
-    assert world.disk.bytes == segments * SEGMENT and world.disk.statistics().removed_records == 20 * segments
+    assert (world.disk.told.segments, world.disk.told.records) == (segments, 20 * segments)
+    assert world.disk.told.bytes == segments * SEGMENT and world.disk.statistics().removed_records == 20 * segments
 
 
 def test_a_stream_that_does_not_yield_keeps_everything() -> None:
@@ -270,9 +266,7 @@ def test_the_operator_hears_once_that_segments_go_and_a_day_later_that_it_is_ove
     world.measured(LOG, EPISODE_SECONDS)
     assert world.told("disk.eased") == []
     world.measured(LOG, 1.0)
-    assert world.told("disk.eased") == [
-        {"free_bytes": LOG, "segments": 2, "records": 40, "bytes": 2 * SEGMENT}
-    ]  # fmt: skip
+    assert world.told("disk.eased") == [{"free_bytes": LOG, "segments": 2, "records": 40, "bytes": 2 * SEGMENT}]
     world.measured(0)
     assert len(world.told("disk.low")) == 2
 
@@ -325,5 +319,5 @@ def test_a_log_that_yields_counts_to_where_its_segments_go() -> None:
     filling(world, 0.5 * HOUR)
     assert world.disk.seconds_to_full() == pytest.approx(
         (world.disk.statistics().free_bytes - world.disk.wanted) / RATE  # type: ignore[operator]
-    )  # fmt: skip
+    )
     assert world.told("disk.filling")[0]["then"] == "the oldest segments go"

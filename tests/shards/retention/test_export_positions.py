@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from commitlog.export_marker import write_exported
+from commitlog.disk.export_marker import write_exported
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.retention.export_positions import ExportPositions
 from tests.commitlog.records import DIRECTORY, opened

@@ -16,9 +16,7 @@ class Now:
         self.waiting: list[tuple[float, Callable[[], None]]] = []
         self.events: list[tuple[str, dict[str, Any]]] = []
 
-    def submit(
-        self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None], lane: int = 0
-    ) -> None:
+    def submit(self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None], lane: int = 0) -> None:
         try:
             result = job()
         except Exception as fault:

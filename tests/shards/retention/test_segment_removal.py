@@ -36,9 +36,7 @@ class World:
             self.store, bounds, self.hand, Pool(), self.hand, sessions_bytes_max=sessions_bytes_max,
             roll=lambda partition: None, before_removal=self._count,
         )  # fmt: skip
-        self.remover.on_removed.append(
-            lambda removal, records, size, why: self.removed.append((records, why))
-        )
+        self.remover.on_removed.append(lambda removal, records, size, why: self.removed.append((records, why)))
 
     def _count(self, partition: int, lsn: int, then: Callable[[], None]) -> None:
         self.counted.append((partition, lsn))

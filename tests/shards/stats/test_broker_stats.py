@@ -4,9 +4,7 @@ from rumq.shards.bus import messages as m
 from rumq.shards.stats.broker_stats import BrokerStats
 
 COUNTED = m.Counts(packets_in=7, published=3, bytes_in=100)
-STANDING = m.Standing(
-    connected=2, sessions=3, subscriptions=4, partitions=[m.PartitionTally("main", 0, 10, 25, 20)]
-)
+STANDING = m.Standing(connected=2, sessions=3, subscriptions=4, partitions=[m.PartitionTally("main", 0, 10, 25, 20)])
 
 
 def tally(shard: int, incarnation: int = 1, counts: m.Counts = COUNTED) -> m.Tally:

@@ -32,7 +32,7 @@ def away(shard: Shard, client_id: str = "away") -> Session:
 
 
 def session_of(shard: Shard, client_id: str) -> Session:
-    return next(s for s in shard.parts.broker.registry.sessions.values() if s.client_id == client_id)
+    return next(s for s in shard.parts.clients.broker.registry.sessions.values() if s.client_id == client_id)
 
 
 def publish(shard: Shard, client: Client, count: int, seconds: float = 0.0) -> None:
@@ -43,16 +43,16 @@ def publish(shard: Shard, client: Client, count: int, seconds: float = 0.0) -> N
 
 def test_the_lag_is_the_records_that_are_not_read_yet_and_the_age_of_the_oldest(shard: Shard) -> None:
     session, publisher = away(shard), Client(shard, "p", 5)
-    assert shard.parts.consumers.lag(session) == (0, 0.0)
+    assert shard.parts.operation.consumers.lag(session) == (0, 0.0)
     publish(shard, publisher, 5, seconds=1.0)
-    assert shard.parts.consumers.lag(session) == (5, pytest.approx(5.0, abs=1.0))
+    assert shard.parts.operation.consumers.lag(session) == (5, pytest.approx(5.0, abs=1.0))
 
 
 def test_a_client_that_reads_everything_at_once_has_no_lag(shard: Shard) -> None:
     client, publisher = Client(shard, "c", 5), Client(shard, "p", 5)
     client.say(wire.subscribe(1, [("t", 0)]))
     publish(shard, publisher, 5, seconds=1.0)
-    assert shard.parts.consumers.lag(session_of(shard, "c")) == (0, 0.0)
+    assert shard.parts.operation.consumers.lag(session_of(shard, "c")) == (0, 0.0)
 
 
 def test_of_records_in_another_shard_the_number_is_known_and_their_age_is_not() -> None:
@@ -61,7 +61,7 @@ def test_of_records_in_another_shard_the_number_is_known_and_their_age_is_not() 
     feed: Any = SimpleNamespace(index=0, partition=elsewhere, mark=lambda committed_only: 12)
     reader = SimpleNamespace(
         cursors=[5], is_live=lambda index: False, group=SimpleNamespace(wants=SimpleNamespace(committed_only=True))
-    )  # fmt: skip
+    )
     session: Any = SimpleNamespace(subscriber=SimpleNamespace(readers=lambda: [reader]))
     registry: Any = None
     assert ConsumerLag(registry, [feed], hand, hand, hand).lag(session) == (7, None)
@@ -75,7 +75,7 @@ def test_the_age_is_that_of_the_oldest_record_here_whatever_other_shards_have(sh
         index=real.index, partition=SimpleNamespace(is_volatile=False), mark=lambda committed_only: 12
     )
     for feeds in ([elsewhere, real], [real, elsewhere]):
-        lag = ConsumerLag(shard.parts.broker.registry, feeds, shard.parts.clock, Hand(), Hand())
+        lag = ConsumerLag(shard.parts.clients.broker.registry, feeds, shard.parts.clock, Hand(), Hand())
         assert lag.lag(session) == (5 + 12, pytest.approx(5.0, abs=1.0))
 
 
@@ -86,7 +86,7 @@ def test_the_age_is_that_of_the_oldest_record_here_whatever_other_shards_have(sh
 def test_more_than_is_allowed_is_told(
     shard: Shard, records_max: int, seconds_max: int, count: int, is_told: bool
 ) -> None:
-    consumers = shard.parts.consumers
+    consumers = shard.parts.operation.consumers
     consumers.lag_records_max, consumers.lag_seconds_max = records_max, seconds_max
     away(shard)
     publish(shard, Client(shard, "p", 5), count)
@@ -100,7 +100,7 @@ def test_more_than_is_allowed_is_told(
 
 
 def test_it_is_told_once_and_that_it_is_over_below_half_of_what_was_too_much(shard: Shard) -> None:
-    consumers, publisher = shard.parts.consumers, Client(shard, "p", 5)
+    consumers, publisher = shard.parts.operation.consumers, Client(shard, "p", 5)
     consumers.lag_records_max = 10
     session = away(shard)
     consumers.begin()
@@ -122,32 +122,32 @@ def test_it_is_told_once_and_that_it_is_over_below_half_of_what_was_too_much(sha
 def test_rates_are_those_between_two_checks(shard: Shard) -> None:
     publisher = Client(shard, "p", 5)
     session = session_of(shard, "p")
-    assert shard.parts.consumers.rates(session) is None
-    shard.parts.consumers.begin()
+    assert shard.parts.operation.consumers.rates(session) is None
+    shard.parts.operation.consumers.begin()
     shard.after(0.0)
-    first = shard.parts.consumers.rates(session)
+    first = shard.parts.operation.consumers.rates(session)
     assert first is not None and first[:5] == (shard.monotonic, 0, 0, 0.0, 0.0) and first.bytes_in > 0
     publish(shard, publisher, 20)
     shard.after(INTERVAL_SECONDS)
     shard.after(0.0)
-    rates = shard.parts.consumers.rates(session)
+    rates = shard.parts.operation.consumers.rates(session)
     assert rates is not None and (rates.published, rates.published_rate) == (20, 20 / INTERVAL_SECONDS)
     assert rates.bytes_in_rate > rates.bytes_out_rate > 0.0, "bytes are counted as well as messages"
     shard.after(INTERVAL_SECONDS)
     shard.after(0.0)
-    rates = shard.parts.consumers.rates(session)
+    rates = shard.parts.operation.consumers.rates(session)
     assert rates is not None and (rates.published, rates.published_rate) == (20, 0.0)
 
 
 def test_what_is_known_of_a_session_goes_with_it(shard: Shard) -> None:
-    consumers = shard.parts.consumers
+    consumers = shard.parts.operation.consumers
     consumers.lag_records_max = 1
     session = away(shard)
     publish(shard, Client(shard, "p", 5), 3)
     consumers.begin()
     shard.after(0.0)
     assert consumers.rates(session) is not None and len(shard.told("consumer.lagging")) == 1
-    shard.parts.broker.registry.end(session)
+    shard.parts.clients.broker.registry.end(session)
     shard.after(INTERVAL_SECONDS)
     assert consumers.rates(session) is None
     away(shard)

@@ -31,9 +31,10 @@ class Count:
 
     def __init__(self, shard: Shard) -> None:
         parts = shard.parts
-        broker = parts.broker
+        broker = parts.clients.broker
         counted = CountedShard(
-            0, INCARNATION, shard.store, parts.router, broker.registry, broker.shard_totals, broker.drop_counters
+            0, INCARNATION, shard.store, parts.router, broker.registry, broker.shard_totals,
+            parts.delivery.drop_counters,
         )  # fmt: skip
         self.hand = Hand()
         self.sockets: Any = SimpleNamespace(bytes_in=1000, bytes_out=2000)
@@ -83,7 +84,7 @@ def test_what_stands_at_the_moment(shard: Shard) -> None:
 
 
 def test_what_was_not_delivered_counts_as_dropped(shard: Shard) -> None:
-    shard.parts.broker.drop_counters.count("expired", "c", "t", 5)
+    shard.parts.delivery.drop_counters.count("expired", "c", "t", 5)
     assert Count(shard).now().counts.dropped == 5
 
 
@@ -97,7 +98,7 @@ def test_a_count_that_is_under_way_is_not_begun_again(shard: Shard) -> None:
 
 
 def test_a_turn_goes_through_so_many_sessions_and_no_more(shard: Shard) -> None:
-    registry = shard.parts.broker.registry
+    registry = shard.parts.clients.broker.registry
     for number in range(2 * SESSIONS_A_TURN + 1):
         registry.open(f"c{number}", None, personal=False, clean_start=True)
     count = Count(shard)

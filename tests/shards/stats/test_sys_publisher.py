@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from commitlog import StreamSpec
-from commitlog.volatile import VolatilePartition
+from commitlog.write.volatile import VolatilePartition
 from router import commands as c
 from rumq.shards.bus import messages as m
 from rumq.shards.retention.disk_space import DiskStatistics

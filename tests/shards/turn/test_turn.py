@@ -1,4 +1,5 @@
-"""What an answer on one connection means for another, whatever shards their clients live in: docs/guarantees.md."""
+"""What an answer on one connection means for another, whatever shards their clients live in:
+docs/explanation/guarantees.md."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -38,9 +39,7 @@ def pair(request: pytest.FixtureRequest, broker: Rumqd) -> Iterator[tuple[Peer, 
 
 
 @pytest.mark.parametrize("qos", [1, 2])
-def test_what_was_acknowledged_before_a_subscribe_does_not_come(
-    pair: tuple[Peer, Peer, str], qos: int
-) -> None:
+def test_what_was_acknowledged_before_a_subscribe_does_not_come(pair: tuple[Peer, Peer, str], qos: int) -> None:
     publisher, subscriber, topic = pair
     publisher.publish(topic, b"before", qos)
     subscriber.subscribe(topic, qos=qos)
@@ -124,16 +123,16 @@ def test_an_effect_s_command_is_carried_out_in_the_same_turn_and_an_endless_chai
 
         def step(self, commands: list[Any]) -> list[Any]:
             steps.append(len(commands))
-            turn.commands.put(commands[0])
+            turn._commands.put(commands[0])
             return [ShareReady("k")]
 
     carried: list[object] = []
-    turn.effects.handle({ShareReady: carried.append})
-    turn._router, router = Endless([]), turn._router
-    turn.commands.put(SimpleNamespace())  # type: ignore[arg-type]
-    turn.step()
-    turn._router = router
-    turn.commands.take()
+    turn.steps.effects.handle({ShareReady: carried.append})
+    turn.steps._router, router = Endless([]), turn.steps._router
+    turn._commands.put(SimpleNamespace())  # type: ignore[arg-type]
+    turn.steps.step()
+    turn.steps._router = router
+    turn._commands.take()
     assert steps == [1] * STEPS_A_TURN and len(carried) == STEPS_A_TURN
 
 
@@ -142,8 +141,8 @@ def test_stages_wait_a_moment_while_only_qos_0_is_delivered(shard: Shard) -> Non
     reader, publisher = Client(shard, "reader", 5), Client(shard, "publisher", 5)
     reader.say(wire.subscribe(1, [("t", 0)]))
     reader.take()
-    turn.connect(turn._acks, turn._retained, (lambda: ran.append(1),), (lambda: shard.monotonic + 9.0,), None)
-    turn.stage_seconds = 0.001
+    turn.stages.connect((lambda: ran.append(1),), (lambda: shard.monotonic + 9.0,))
+    turn.stages.seconds = 0.001
 
     def stages_run_with(packet: bytes) -> bool:
         ran.clear()
@@ -168,7 +167,7 @@ def test_stages_wait_a_moment_while_only_qos_0_is_delivered(shard: Shard) -> Non
 
 def test_a_quiet_turn_runs_stages_only_when_one_is_due_or_something_is_left_to_do(shard: Shard) -> None:
     turn, ran, due = shard.parts.turn, [], [shard.monotonic + 9.0]
-    turn.connect(turn._acks, turn._retained, (lambda: ran.append(1),), (lambda: due[0],), None)
+    turn.stages.connect((lambda: ran.append(1),), (lambda: due[0],))
 
     def stages_run() -> bool:
         ran.clear()
@@ -185,9 +184,9 @@ def test_a_quiet_turn_runs_stages_only_when_one_is_due_or_something_is_left_to_d
     turn._was_quiet = False  # as after the turn in which it was asked for
     assert turn.seconds_to_next_deadline() == 0.0
     assert stages_run() and turn.seconds_to_next_deadline() > 0.0
-    turn.ready.add(Link("one", fails=False))
+    turn._ready.add(Link("one", fails=False))
     assert stages_run() and turn.seconds_to_next_deadline() > 0.0
-    turn.commands.put(GoOn())
+    turn._commands.put(GoOn())
     assert stages_run() and turn.seconds_to_next_deadline() > 0.0
     assert not stages_run()
     shard.monotonic += 9.0
@@ -216,8 +215,8 @@ class Link:
 def test_a_link_that_fails_as_it_goes_on_ends_alone(shard: Shard) -> None:
     links = [Link("bad", fails=True), Link("good", fails=False)]
     for link in links:
-        shard.parts.turn.ready.add(link)
-    shard.parts.turn.step()
+        shard.parts.turn._ready.add(link)
+    shard.parts.turn.steps.step()
     assert [link.heard for link in links] == [["end"], ["go on"]]
     assert [event["client_id"] for event in shard.told("client.crashed")] == ["bad"]
 
@@ -226,13 +225,13 @@ def test_the_pump_waits_for_what_is_due_first_and_not_at_all_while_something_is_
     shard: Shard,
 ) -> None:
     turn, timers = shard.parts.turn, shard.parts.timers
-    turn._deadlines = (lambda: shard.monotonic + 5.0, lambda: shard.monotonic + 3.0)
+    turn.stages._deadlines = (lambda: shard.monotonic + 5.0, lambda: shard.monotonic + 3.0)
     timers._later.clear()
     assert turn.seconds_to_next_deadline() == pytest.approx(3.0)
     timers.later(1.0, lambda: None)
     assert turn.seconds_to_next_deadline() == pytest.approx(1.0)
-    turn._deadlines = (lambda: shard.monotonic - 1.0,)
+    turn.stages._deadlines = (lambda: shard.monotonic - 1.0,)
     assert turn.seconds_to_next_deadline() == 0.0, "what is overdue is not waited for, nor less than nothing"
-    turn._deadlines = (lambda: shard.monotonic + 5.0,)
+    turn.stages._deadlines = (lambda: shard.monotonic + 5.0,)
     timers.next_turn(lambda: None)
     assert turn.seconds_to_next_deadline() == 0.0

@@ -167,7 +167,5 @@ def test_whatever_is_unwritten_a_publisher_is_paused_as_long_as_one_of_its_parti
         world.awaited = awaited
         world.pending(first, second)
         sizes = (first, second)
-        is_over &= any(
-            sizes[at] > MAX or (bulk and at in awaited and sizes[at] > CROWDED_BYTES) for at in touched
-        )
+        is_over &= any(sizes[at] > MAX or (bulk and at in awaited and sizes[at] > CROWDED_BYTES) for at in touched)
         assert publisher.is_paused is is_over

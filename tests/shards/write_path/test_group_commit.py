@@ -9,10 +9,10 @@ import pytest
 
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
+from rumq.loop.queues import StepQueue
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.connection.pending_acks import AckTracker
-from rumq.shards.turn.queues import StepQueue
 from rumq.shards.write_path.group_commit import CommitOptions, GroupCommit
 from rumq.shards.write_path.worker_threads import DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
@@ -211,9 +211,7 @@ def test_with_durability_process_an_acknowledgement_leaves_in_the_turn_of_its_me
     assert b"RQC1" in bench.files.after_kill().content(segment)[4096 + 64 :], "it is in the file"
 
 
-def test_a_small_group_of_durability_disk_is_laid_out_on_the_loop_and_written_and_synced_by_a_thread() -> (
-    None
-):
+def test_a_small_group_of_durability_disk_is_laid_out_on_the_loop_and_written_and_synced_by_a_thread() -> None:
     bench = Bench()
     bench.worker.runs_in_place = True
     bench.publish()

@@ -1,16 +1,15 @@
 """Who creates topics that are expensive to match waits, and nobody else does."""
 
 import itertools
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from router.groups import Groups
-from router.reader import GroupKey
-from router.subscription import Subscription
-from router.topic_matching import MATCH_VISITS, UNDER_WAY_MAX
+from router.matching.groups import Groups
+from router.matching.topic_matching import MATCH_VISITS, UNDER_WAY_MAX
+from router.readers.reader import GroupKey
+from router.readers.subscription import Subscription
 from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.rate_limits import BURST_SECONDS
 from rumq.shards.write_path.new_topic_budget import FREE_VISITS, QUEUED_SECONDS, NewTopicBudget
@@ -23,7 +22,7 @@ class World:
         for number in range(500):
             self.groups.add(group, Subscription(f"+/x{number}/+"))
             self.groups.add(group, Subscription("+/" + "/".join("+a"[number >> bit & 1] for bit in range(9))))
-        self.limits = replace(Limits(), **limits)
+        self.limits = Limits(**limits)
         self.budget = NewTopicBudget(self.groups, self.clock, lambda: self.limits)
         self._numbers = itertools.count()
 
@@ -101,9 +100,7 @@ def test_a_holder_has_one_match_of_several_turns_at_a_time_and_a_cheap_topic_wai
     waits = [world.budget.match(client, topic) for client, topic in zip(clients, topics, strict=True)]
     assert waits[0] == 0.0 and all(QUEUED_SECONDS < (wait or 0.0) < 1.0 for wait in waits[1:])
     before = world.groups.filters.visits
-    assert world.budget.match(clients[1], topics[1]) and world.groups.filters.visits == before, (
-        "it is tried once"
-    )
+    assert world.budget.match(clients[1], topics[1]) and world.groups.filters.visits == before, "it is tried once"
     assert [t for t in topics if world.groups.is_under_way(t.decode())] == topics[:1]
     assert world.budget.match(world.client("40"), b"plant/7/temp") is None
     waiting = dict(zip(topics, clients, strict=True))

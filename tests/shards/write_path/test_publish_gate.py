@@ -6,7 +6,7 @@ from typing import Any
 
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
-from router.retained import RetainedView
+from router.matching.retained import RetainedView
 from rumq.auth.identity import Identity
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
@@ -31,29 +31,24 @@ class World:
             holder=DEAD, random=numbers(0), internal=STATE,
         )  # fmt: skip
         self.hand, self.batches = Hand(), [Batch(), Batch()]
-        self.admission = WriteAdmission(
-            self.store, self.batches, self.hand, free_bytes_min=0, say=lambda *state: None
-        )
-        self.quota = RetainedQuota(
-            self.store, RetainedView(), self.batches, self.hand, lambda index, full: None
-        )
+        self.admission = WriteAdmission(self.store, self.batches, self.hand, free_bytes_min=0, say=lambda *state: None)
+        self.quota = RetainedQuota(self.store, RetainedView(), self.batches, self.hand, lambda index, full: None)
         self.backpressure: Any = SimpleNamespace(pause_publisher=lambda link, bulk: None)
         topics = TopicRegistry(self.store, self.hand)
+        undecided: Any = None
         budget: Any = SimpleNamespace(match=lambda client, name: None, change_filters=lambda client: 0.0)
         self.gate = PublishGate(
-            self.store, self.batches, topics, self.admission, self.quota, self.backpressure, budget
+            self.store, self.batches, topics, self.admission, self.quota, self.backpressure, budget, undecided
         )
 
 
 def client(client_id: str | None, user: str | None) -> Any:
     identity = None if user is None else Identity(user)
-    return SimpleNamespace(
-        client_id=client_id, identity=identity, transport=SimpleNamespace(peer="10.0.0.1:7")
-    )
+    return SimpleNamespace(client_id=client_id, identity=identity, transport=SimpleNamespace(peer="10.0.0.1:7"))
 
 
 def test_a_publisher_has_a_number_in_each_partition_that_is_never_0() -> None:
-    """0 is a record without a publisher: docs/log-format.md, "Row"."""
+    """0 is a record without a publisher: docs/reference/log-format.md, "Row"."""
     gate = World().gate
     first, again, other = (gate.publisher_number(0, name) for name in ("a", "a", "b"))
     assert first == again != other and 0 not in (first, other)

@@ -7,7 +7,7 @@ import pytest
 
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
-from router.retained import Retained, RetainedView
+from router.matching.retained import Retained, RetainedView
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
 from rumq.shards.write_path.retained_quota import FREED, RetainedQuota
@@ -20,9 +20,7 @@ MAX = 20 * MESSAGE_BYTES
 
 def message(number: int, partition: int = 0) -> Retained:
     """It weighs `MESSAGE_BYTES`."""
-    return Retained(
-        f"t/{partition}/{number}", partition, number, NOW, bytes(32), bytes(MESSAGE_BYTES - 20 - 32)
-    )
+    return Retained(f"t/{partition}/{number}", partition, number, NOW, bytes(32), bytes(MESSAGE_BYTES - 20 - 32))
 
 
 class World:
@@ -32,7 +30,7 @@ class World:
         streams = [StreamSpec("small", ("t/0/#",), retained_bytes_max=MAX), StreamSpec("main", ("#",))]
         self.store = open_store(
             SimulatedFiles(), "data", streams, matches=lambda f, t: True, now_us=NOW, holder=DEAD, random=numbers(0)
-        )  # fmt: skip
+        )
         self.hand, self.view = Hand(), RetainedView()
         self.batches = [Batch(), Batch()]
         self.said: list[tuple[int, bool]] = []

@@ -64,9 +64,7 @@ def test_mqtt_5_publishers_are_told_and_go_on(shard: Shard) -> None:
 
 @pytest.mark.parametrize("version", [3, 4])
 @pytest.mark.parametrize("qos", [1, 2])
-def test_an_older_client_is_sent_away_without_an_acknowledgement(
-    shard: Shard, version: int, qos: int
-) -> None:
+def test_an_older_client_is_sent_away_without_an_acknowledgement(shard: Shard, version: int, qos: int) -> None:
     client = Client(shard, "p", version)
     fill(client)
     client.say(wire.publish("new", b"refused", qos, 1, version=version))
@@ -130,7 +128,7 @@ def test_a_flood_of_made_up_topics_costs_what_the_stream_allows(shard: Shard) ->
     client = Client(shard, "p", 4)
     for n in range(2000):
         client.say(wire.publish(f"made/up/{n}", b"x", version=4))
-    assert len(shard.parts.topics.known) == 3
+    assert len(shard.parts.writing.topics.known) == 3
     assert len(shard.store.partitions[1].topic_names) == 3
 
 
@@ -142,9 +140,9 @@ def test_made_up_topics_are_taken_a_bounded_number_a_turn(shard: Shard) -> None:
     data = flood + wire.publish("t/0", b"known", 1, 1)
     at, turns = 0, 0
     while at < len(data):
-        before = shard.parts.topics.refused["main"]
+        before = shard.parts.writing.topics.refused["main"]
         at = client.link.receive(data, at, len(data))
-        refused = shard.parts.topics.refused["main"]
+        refused = shard.parts.writing.topics.refused["main"]
         assert 0 < refused - before <= PACKETS_A_TURN
         assert client.link.paused is (at < len(data))
         shard.settle()

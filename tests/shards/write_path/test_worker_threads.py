@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from commitlog.files import RealFiles
-from commitlog.segment_writer import Flush
+from commitlog.disk.files import RealFiles
+from commitlog.write.segment_writer import Flush
 from rumq.shards.write_path import worker_threads
 from rumq.shards.write_path.worker_threads import Broken, Worker
 

@@ -1,4 +1,4 @@
-"""Columns out of topics and payloads, and messages out of columns. docs/spark.md, "Jobs"."""
+"""Columns out of topics and payloads, and messages out of columns. docs/guides/spark.md, "Jobs"."""
 
 from typing import Any
 
@@ -56,9 +56,7 @@ def test_good_payloads_are_parsed_once(spark: Any) -> None:
 
 def test_a_field_takes_the_place_of_a_column_of_its_name(spark: Any) -> None:
     """Devices say `ts`, too: theirs counts."""
-    frame = spark.createDataFrame(
-        [("t", 5, b'{"ts": 7, "payload": "p"}')], "topic string, ts int, payload binary"
-    )
+    frame = spark.createDataFrame([("t", 5, b'{"ts": 7, "payload": "p"}')], "topic string, ts int, payload binary")
     (row,) = with_json(frame, "ts int, payload string").collect()
     assert row.asDict() == {"topic": "t", "ts": 7, "payload": "p"}
 
@@ -91,14 +89,10 @@ def test_a_pattern_that_is_none_is_refused(pattern: str) -> None:
 
 
 def test_rows_become_messages(spark: Any) -> None:
-    frame = spark.createDataFrame(
-        [("a/b", "x+/#", None, 1.5)], "topic string, city string, none string, mean double"
-    )
+    frame = spark.createDataFrame([("a/b", "x+/#", None, 1.5)], "topic string, city string, none string, mean double")
     (row,) = as_messages(frame, "{topic}/of/{city}/{none}").collect()
     assert row.asDict() == {"topic": "a/b/of/x___/_", "payload": '{"topic":"a/b","city":"x+/#","mean":1.5}'}
-    raw = spark.createDataFrame(
-        [("a", b"\x00", True, 3)], "topic string, payload binary, retain boolean, lsn int"
-    )
+    raw = spark.createDataFrame([("a", b"\x00", True, 3)], "topic string, payload binary, retain boolean, lsn int")
     (row,) = as_messages(raw, "again/{topic}").collect()
     assert row.asDict() == {"topic": "again/a", "payload": b"\x00", "retain": True}
 

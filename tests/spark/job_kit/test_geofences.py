@@ -52,9 +52,7 @@ def test_a_radius_is_of_metres_on_the_ground() -> None:
 
 
 def test_a_polygon_has_holes_and_need_not_be_convex() -> None:
-    star = tuple(
-        (math.sin(n * math.pi / 5) * r, math.cos(n * math.pi / 5) * r) for n, r in enumerate([2.0, 0.8] * 5)
-    )
+    star = tuple((math.sin(n * math.pi / 5) * r, math.cos(n * math.pi / 5) * r) for n, r in enumerate([2.0, 0.8] * 5))
     fence = Fence("star", (star, ((-0.2, -0.2), (0.2, -0.2), (0.2, 0.2), (-0.2, 0.2))))
     x, y = np.array([0.0, 0.0, 0.5, 1.2, 0.0]), np.array([1.5, 0.0, 0.0, 1.2, -1.5])
     assert fence.holds(x, y).tolist() == [True, False, True, False, False]

@@ -23,9 +23,7 @@ def weather_message(reading: Reading) -> Publish:
     return message(f"weather/{city}/temperature", json.dumps({"time": time, "celsius": celsius}).encode(), 1)
 
 
-def write_log(
-    root: str, messages: Sequence[Publish], client_id: str = "device-7", chunk: int = CHUNK
-) -> None:
+def write_log(root: str, messages: Sequence[Publish], client_id: str = "device-7", chunk: int = CHUNK) -> None:
     """Chunks a second apart."""
     write_timed(
         root,

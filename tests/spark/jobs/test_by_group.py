@@ -62,9 +62,7 @@ def test_a_value_after_many_equal_ones_is_far_and_none_is_before_enough_came(spa
     assert [(row.topic, row.ts, row.mean, row.sd, row.z) for row in found] == [("a", 33, 1.0, 0.0, None)]
 
 
-SQUARE = Fence(
-    "square", (((0.0, 0.0), (10.0, 0.0), (10.0, 10.0), (0.0, 10.0)), ((4.0, 4.0), (6.0, 4.0), (5.0, 6.0)))
-)
+SQUARE = Fence("square", (((0.0, 0.0), (10.0, 0.0), (10.0, 10.0), (0.0, 10.0)), ((4.0, 4.0), (6.0, 4.0), (5.0, 6.0))))
 ROUND = Fence("round", (), (20.0, 0.0), 500_000.0)
 TRACK = [
     (-1, 5),

@@ -70,9 +70,7 @@ def test_devices_publish_and_a_subscriber_gets_the_days(
     spark: Any, broker: Rumqd, tmp_path: Path, readings: list[Reading]
 ) -> None:
     """Each day of each city once, live, and exactly as computed by hand, while the broker goes on."""
-    sent = [
-        one for city in ("seattle", "san-francisco") for one in [r for r in readings if r[0] == city][:HOURS]
-    ]
+    sent = [one for city in ("seattle", "san-francisco") for one in [r for r in readings if r[0] == city][:HOURS]]
     expected = days(sent)
     desk = Device(broker, "desk")
     desk.subscribe("weather/+/daily", len(expected))

@@ -78,10 +78,7 @@ def test_every_job_has_help_with_an_example(job: str, capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit):
         run(job, "--help")
     said = capsys.readouterr().out
-    assert (
-        f"rumqd spark run {job} " in said.partition("usage")[2].partition("\n\n")[2]
-        and "--checkpoint" in said
-    )
+    assert f"rumqd spark run {job} " in said.partition("usage")[2].partition("\n\n")[2] and "--checkpoint" in said
 
 
 @pytest.mark.parametrize(
@@ -116,7 +113,7 @@ def test_every_job_has_help_with_an_example(job: str, capsys: pytest.CaptureFixt
         (("sessions", "--by", "device", "--topics", "dev/{divice}/#"), "no column device: did you mean divice?"),
         (("dedupe", "--by", "m", "--json", SCHEMA), "there is no column m: "),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_one_sentence_before_spark_starts(
     arguments: tuple[str, ...], says: str, log: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -138,7 +135,7 @@ def test_what_cannot_be_is_one_sentence_before_spark_starts(
         (("geofence", "--fences", "nowhere"), "a file of GeoJSON"),
         (("replay", "--speed", "-1"), "how many times faster"),
     ],
-)  # fmt: skip
+)
 def test_what_only_spark_can_tell_is_one_sentence_too(
     spark: Any, arguments: tuple[str, ...], says: str, log: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -278,9 +275,7 @@ def test_for_ever_is_until_it_is_stopped(spark: Any, log: str, tmp_path: Path) -
 
 
 @pytest.mark.spark
-def test_a_stream_is_bridged_as_it_is_each_message_once(
-    spark: Any, log: str, broker: Rumqd, tmp_path: Path
-) -> None:
+def test_a_stream_is_bridged_as_it_is_each_message_once(spark: Any, log: str, broker: Rumqd, tmp_path: Path) -> None:
     """With the sink that is once, which has a QoS of its own."""
     assert run(
         "dedupe", "--data", log, "--subscribe", "dev/#", "--to", url(broker), "--topic", "bridged/{topic}",

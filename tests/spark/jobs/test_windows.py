@@ -57,9 +57,7 @@ def test_a_stream_gives_a_window_once_no_row_of_it_can_come(spark: Any, tmp_path
     made = [("a", f"2010-01-01T{n // 60:02}:{n % 60:02}:00", float(n)) for n in range(300)]
     write_log(root, [as_json(f"weather/{c}/temperature", time=t, celsius=v) for c, t, v in made], chunk=50)
     rows = spark.readStream.format("rumq").option("maxOffsetsPerTrigger", 150).load(root)
-    found = streamed(
-        spark, downsample(shaped(rows), "1 hour", ["celsius"], ["city"], "time", "30 minutes"), "hours"
-    )
+    found = streamed(spark, downsample(shaped(rows), "1 hour", ["celsius"], ["city"], "time", "30 minutes"), "hours")
     assert sorted((row["start"].hour, row["count"], row["celsius_mean"]) for row in found) == [
         (0, 60, 29.5), (1, 60, 89.5), (2, 60, 149.5), (3, 60, 209.5),
     ]  # fmt: skip

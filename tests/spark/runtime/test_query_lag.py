@@ -1,4 +1,4 @@
-"""How far queries are behind, told by the session. docs/spark.md, "Lag"."""
+"""How far queries are behind, told by the session. docs/guides/spark.md, "Lag"."""
 
 import json
 import threading
@@ -32,7 +32,7 @@ def source(end: str | None, latest: str | None) -> Any:
 def progress(*sources: Any, name: str | None = "hourly") -> Any:
     return SimpleNamespace(
         name=name, id="id-1", runId="run-1", batchId=7, timestamp="2026-11-21T06:00:00.000Z", sources=list(sources)
-    )  # fmt: skip
+    )
 
 
 def test_a_lag_is_counted_by_partition() -> None:
@@ -131,9 +131,7 @@ def test_the_lag_of_a_query_is_published_after_each_batch_and_retained(
     """300 records, 100 a batch: 200 behind, 100, 0, and then it has ended; also to a callback."""
     told: Queue[Lag] = Queue()
     live = Watcher(broker)
-    listeners = [
-        report_lag(spark, f"mqtt://{broker.address.host}:{broker.address.port}"), report_lag(spark, told.put)
-    ]  # fmt: skip
+    listeners = [report_lag(spark, f"mqtt://{broker.address.host}:{broker.address.port}"), report_lag(spark, told.put)]
     query = (
         spark.readStream.format("rumq").option("maxOffsetsPerTrigger", 100).load(data)
         .writeStream.format("noop").queryName("slow one").option("checkpointLocation", str(tmp_path / "c"))
@@ -194,9 +192,7 @@ class Door:
         scope.cancel()
 
 
-def test_the_newest_lag_waits_while_there_is_no_connection(
-    broker: Rumqd, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_newest_lag_waits_while_there_is_no_connection(broker: Rumqd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rumq.spark.runtime.query_lag.RETRY_SECONDS", 0.01)
     door = Door(broker)
     tell = LagPublisher(f"mqtt://127.0.0.1:{door.port}")

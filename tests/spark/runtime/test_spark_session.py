@@ -1,6 +1,6 @@
 """What a session sets and what it leaves to the user, on this machine and on a cluster. No JVM is started.
 
-docs/spark-cluster.md."""
+docs/guides/spark-cluster.md."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ from rumq.spark.source.ranges import python_version, ranges
 from rumq.table.errors import BadOption
 from rumq.table.flight_location import FlightLocation
 from rumq.table.options import Options
-from rumq.table.plan import Span
+from rumq.table.plan import LsnSpan
 
 CLUSTER = "spark://master:7077"
 
@@ -90,19 +90,15 @@ def test_cores_are_otherwise_those_that_have_registered_once_no_more_come() -> N
 
 
 def test_tasks_follow_the_cores_of_the_cluster_and_not_those_of_the_driver() -> None:
-    span = [Span("main/g1/p0", 0, 100_000_000)]
+    span = [LsnSpan("main/g1/p0", 0, 100_000_000)]
     for cores in (1, 7, 300):
-        options = Options(
-            "", records_max=1 << 40, cores=cores, flight_location=FlightLocation("grpc://n1:8815")
-        )
+        options = Options("", records_max=1 << 40, cores=cores, flight_location=FlightLocation("grpc://n1:8815"))
         assert len(ranges(span, options)) == cores
 
 
 def test_the_source_of_a_session_is_pickled_with_its_cores() -> None:
     """As Spark hands it to the process that plans."""
-    asked = (
-        "import pickle, sys; made = pickle.load(sys.stdin.buffer); print(made.name(), made({}).parallelism)"
-    )
+    asked = "import pickle, sys; made = pickle.load(sys.stdin.buffer); print(made.name(), made({}).parallelism)"
     done = subprocess.run(
         [sys.executable, "-c", asked],
         input=cloudpickle.dumps(with_parallelism(12)),
@@ -124,9 +120,7 @@ def test_an_archive_is_brought_to_executors_and_one_name_is_right_on_both_sides(
     assert found["spark.executorEnv.PATH"].startswith(f"./{FOLDER}/bin:")
     program = os.environ["PYSPARK_PYTHON"]
     assert "/" not in program and os.environ["PATH"] == f"{os.path.dirname(sys.executable)}:/usr/bin"
-    done = subprocess.run(
-        [program, "-c", "import rumq, sys; print(sys.prefix)"], capture_output=True, check=True
-    )
+    done = subprocess.run([program, "-c", "import rumq, sys; print(sys.prefix)"], capture_output=True, check=True)
     assert done.stdout.decode().strip() == sys.prefix
     assert executor_settings("hdfs://n/e.tar.gz", CLUSTER)["spark.archives"] == f"hdfs://n/e.tar.gz#{FOLDER}"
 
@@ -139,12 +133,6 @@ def test_an_archive_that_cannot_be_brought_is_refused(tmp_path: Path) -> None:
 
 
 def test_versions_are_compared_without_path_and_patch() -> None:
-    assert VERSIONS.findall(python_version()) == VERSIONS.findall(
-        python_version().replace(sys.executable, "/x")
-    )
-    assert VERSIONS.findall("Python 3.11.2 with rumq 1.0 (/a)") == VERSIONS.findall(
-        "Python 3.11.9 with rumq 1.0 (/b)"
-    )
-    assert VERSIONS.findall("Python 3.12.2 with rumq 1.0 (/a)") != VERSIONS.findall(
-        "Python 3.11.9 with rumq 1.0 (/b)"
-    )
+    assert VERSIONS.findall(python_version()) == VERSIONS.findall(python_version().replace(sys.executable, "/x"))
+    assert VERSIONS.findall("Python 3.11.2 with rumq 1.0 (/a)") == VERSIONS.findall("Python 3.11.9 with rumq 1.0 (/b)")
+    assert VERSIONS.findall("Python 3.12.2 with rumq 1.0 (/a)") != VERSIONS.findall("Python 3.11.9 with rumq 1.0 (/b)")

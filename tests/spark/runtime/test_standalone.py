@@ -1,4 +1,6 @@
-"""Spark on a real cluster: a standalone master and two workers, without rumq of their own. docs/spark-cluster.md."""
+"""Spark on a real cluster: a standalone master and two workers, without rumq of their own.
+
+docs/guides/spark-cluster.md."""
 
 import json
 import os
@@ -134,7 +136,7 @@ def archive_of(folder: Path) -> str:
 def test_executors_without_rumq_are_told_when_the_session_starts(standalone: Standalone) -> None:
     said = Driver(REFUSED, standalone.master, PYSPARK_PYTHON="/usr/bin/python3").result()
     assert "a Python without it (No module named 'rumq')" in said or "No module named 'pyspark" in said, said
-    assert "docs/spark-cluster.md" in said
+    assert "docs/guides/spark-cluster.md" in said
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["path", "archive"])
@@ -179,9 +181,7 @@ class Three:
         self._live = LiveCluster(folder, settings=("flight.port=-1", "flight.host=127.0.0.1"))
         self._live.start()
         try:
-            ports = [
-                until(lambda node=node: flight_port(node.logs), node.last_words) for node in self._live.nodes
-            ]
+            ports = [until(lambda node=node: flight_port(node.logs), node.last_words) for node in self._live.nodes]
         except BaseException:
             self.end()
             raise

@@ -48,7 +48,7 @@ class ModelBroker:
 
     def __init__(
         self, *, receive_maximum: int = 4, at_release: bool = False, slow: bool = False, supersedes: bool = False
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.receive_maximum, self.at_release = receive_maximum, at_release
         self.slow, self.supersedes = slow, supersedes
         self.sessions: dict[str, Session] = {}

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from rumq.spark.sink.row_writer import RumqStreamWriter
-from rumq.spark.sink.sink_protocol import SinkProtocol, Wait
+from rumq.sink.sink_protocol import SinkProtocol, Wait
 from rumq.spark.source.data_source import RumqDataSource
+from rumq.spark.source.row_writer import RumqStreamWriter
 
 
 class CrashingWriter(RumqStreamWriter):
@@ -40,7 +40,7 @@ class CrashingSource(RumqDataSource):
         return "rumq-crashing"
 
     def streamWriter(self, schema: Any, overwrite: bool) -> CrashingWriter:
-        from rumq.spark.sink.sink_options import parse_sink_options
+        from rumq.sink.sink_options import parse_sink_options
 
         options = {name: value for name, value in self.options.items() if name.lower() != "crash"}
         writer = CrashingWriter(parse_sink_options(options), schema)

@@ -8,10 +8,10 @@ from itertools import count
 import pyarrow as pa
 
 from rumq.mqtt.packets import Connect
-from rumq.spark.sink.exactly_once import ExactlyOnce
-from rumq.spark.sink.progress_marker import ProgressMarker
-from rumq.spark.sink.publish_encoder import PublishEncoder, encode
-from rumq.spark.sink.sink_protocol import Wait
+from rumq.sink.exactly_once import ExactlyOnce
+from rumq.sink.progress_marker import ProgressMarker
+from rumq.sink.publish_encoder import PublishEncoder, encode
+from rumq.sink.sink_protocol import Wait
 from tests.spark.sink.broker_model import Connection, ModelBroker
 
 CLIENT, STATE = "rumq-spark-q-0", "rumq/spark/q/0"

@@ -1,4 +1,6 @@
-"""A streaming query that publishes with `once`: each row once, over tasks and drivers that die. docs/spark.md."""
+"""A streaming query that publishes with `once`: each row once, over tasks and drivers that die.
+
+docs/guides/spark.md."""
 
 from __future__ import annotations
 
@@ -50,9 +52,7 @@ def start(spark: Any, broker: Rumqd, root: str, folder: Path, **options: str) ->
         .load(root)
         .selectExpr("concat('copy/', lsn % 3) as topic", "payload")
         .writeStream.format("rumq-crashing")
-        .options(
-            broker=f"mqtt://{broker.address.host}:{broker.address.port}", once="true", crash=f"{folder}/crash"
-        )
+        .options(broker=f"mqtt://{broker.address.host}:{broker.address.port}", once="true", crash=f"{folder}/crash")
         .options(checkpointLocation=str(folder / "checkpoint"), **options)
         .trigger(availableNow=True)
         .start()
@@ -120,9 +120,7 @@ query.awaitTermination()
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-def test_each_row_once_over_drivers_brokers_and_tasks_that_die(
-    spark: Any, broker: Rumqd, tmp_path: Path
-) -> None:
+def test_each_row_once_over_drivers_brokers_and_tasks_that_die(spark: Any, broker: Rumqd, tmp_path: Path) -> None:
     """kill -9 of the driver in the middle of a batch, three times; Spark does tasks again by itself (local[2,4]);
     the broker is killed between."""
     rows = 8_000
@@ -134,9 +132,7 @@ def test_each_row_once_over_drivers_brokers_and_tasks_that_die(
     for lives in (1, 3, 6, 0):
         command = [sys.executable, "-c", DRIVER, *map(str, broker.address), root, str(tmp_path)]
         environment = {**os.environ, "PYTHONPATH": os.getcwd()}
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, start_new_session=True, env=environment
-        ) as driver:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, env=environment) as driver:
             assert driver.stdout is not None and driver.stdout.readline() == b"started\n"
             if not lives:
                 assert driver.wait(300) == 0

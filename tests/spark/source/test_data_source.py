@@ -12,9 +12,9 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'ru
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import rumq.spark
-from rumq.spark.sink.row_writer import check_schema
-from rumq.spark.sink.sink_options import parse_sink_options
+from rumq.sink.sink_options import parse_sink_options
 from rumq.spark.source.data_source import RumqDataSource, RumqReader
+from rumq.spark.source.row_writer import check_schema
 from rumq.spark.source.schema import columns_of, schema_of
 from rumq.table.errors import BadColumn, BadOption, WrongWorker
 from rumq.table.options import Options, parse
@@ -25,15 +25,13 @@ def schema(**kinds: object) -> StructType:
 
 
 def test_a_schema_asks_for_columns_that_there_are() -> None:
-    with pytest.raises(
-        BadColumn, match=r"column paylod of the schema: no such column; did you mean payload\?"
-    ):
+    with pytest.raises(BadColumn, match=r"column paylod of the schema: no such column; did you mean payload\?"):
         columns_of(Options("d"), schema(paylod=StringType()))
     with pytest.raises(BadColumn, match="column payload of the schema: expected binary"):
         columns_of(Options("d"), schema(payload=StringType()))
-    assert columns_of(Options("d", properties="map"), schema_of(Options("d", properties="map")))[
-        "properties"
-    ] == ("properties_map")
+    assert columns_of(Options("d", properties="map"), schema_of(Options("d", properties="map")))["properties"] == (
+        "properties_map"
+    )
 
 
 def test_what_cannot_be_published_is_refused_before_a_row_is_sent() -> None:
@@ -73,6 +71,4 @@ def test_workers_whose_python_has_no_rumq_are_found_before_a_query(tmp_path: Pat
         rumq.spark.check_workers(session(str(bare)))
     with pytest.raises(WrongWorker, match="there is no such program"):
         rumq.spark.check_workers(session("python9"))
-    rumq.spark.check_workers(
-        session(sys.executable)
-    )  # executors of a cluster: tests/spark/runtime/test_standalone.py
+    rumq.spark.check_workers(session(sys.executable))  # executors of a cluster: tests/spark/runtime/test_standalone.py

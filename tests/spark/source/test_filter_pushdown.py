@@ -1,4 +1,6 @@
-"""Conditions that the source takes over choose the same rows as Spark would, and read less. docs/spark.md, "Read"."""
+"""Conditions that the source takes over choose the same rows as Spark would, and read less.
+
+docs/guides/spark.md, "Read"."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -20,10 +22,10 @@ from pyspark.sql.datasource import (
     Not,
     StringContains,
     StringStartsWith,
-)  # fmt: skip
+)
 from pyspark.sql.types import StructType
 
-from commitlog.files import RealFiles
+from commitlog.disk.files import RealFiles
 from rumq.spark.source.data_source import RumqReader
 from rumq.spark.source.filter_pushdown import push
 from rumq.spark.source.schema import schema_of
@@ -208,9 +210,7 @@ def test_the_same_rows_come_wherever_they_are_read(tmp_path: Path, where: str) -
             assert found and sorted(found) == expected(everything, each), each
 
 
-def test_conditions_on_topic_time_and_lsn_read_a_part_of_the_bytes(
-    tmp_path: Path, counted: Callable[[], int]
-) -> None:
+def test_conditions_on_topic_time_and_lsn_read_a_part_of_the_bytes(tmp_path: Path, counted: Callable[[], int]) -> None:
     root = {"path": str(tmp_path / "d")}
     write(root["path"])
     everything = everything_of(root)

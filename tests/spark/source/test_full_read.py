@@ -5,10 +5,10 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'rumq[spark]')")
 
 from rumq.spark.source.full_read import RECORDS_MIN, full_read_notice
-from rumq.table.plan import NO_FILTERS, Span
+from rumq.table.plan import NO_FILTERS, LsnSpan
 from rumq.table.pushed_filters import Condition, PushedFilters
 
-ALL = [Span("main/g1/p0", 5, 5 + RECORDS_MIN // 2), Span("main/g1/p1", 0, RECORDS_MIN - RECORDS_MIN // 2)]
+ALL = [LsnSpan("main/g1/p0", 5, 5 + RECORDS_MIN // 2), LsnSpan("main/g1/p1", 0, RECORDS_MIN - RECORDS_MIN // 2)]
 TOPIC = PushedFilters(topics=(Condition("EqualTo", "a", False),))
 
 
@@ -28,6 +28,6 @@ def test_a_full_read_of_a_large_log_is_told_with_the_way_out(subscribe: tuple[st
     ],
 )
 def test_a_query_that_something_narrows_says_nothing(
-    spans: list[Span], pushed: PushedFilters, subscribe: tuple[str, ...]
+    spans: list[LsnSpan], pushed: PushedFilters, subscribe: tuple[str, ...]
 ) -> None:
     assert full_read_notice(spans, pushed, subscribe) == ""

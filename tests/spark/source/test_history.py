@@ -1,4 +1,6 @@
-"""All of a log as one table: Spark reads the lake by itself, format "rumq" the rest. docs/spark.md, "History"."""
+"""All of a log as one table: Spark reads the lake by itself, format "rumq" the rest.
+
+docs/guides/spark.md, "History"."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

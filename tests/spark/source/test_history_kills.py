@@ -1,5 +1,5 @@
 """Driver and JVM killed in the middle of a stream while a broker seals, exports, merges and lets go: nothing is lost,
-nothing doubled. docs/spark.md, "History"."""
+nothing doubled. docs/guides/spark.md, "History"."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from commitlog import RealFiles
-from commitlog.log_reader import LogReader
+from commitlog.read.log_reader import LogReader
 from tests.broker_process import Rumqd
 from tests.cli.conftest import rumqd
 

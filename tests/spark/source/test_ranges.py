@@ -59,10 +59,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[History, 
     """A history of which three segments are left, and its rows as the whole log gave them."""
     history = History(tmp_path_factory.mktemp("history"))
     history.publish(60)
-    forms = {
-        name: rows(history, **given, lake="none")
-        for name, given in FORMS.items()
-    }  # fmt: skip
+    forms = {name: rows(history, **given, lake="none") for name, given in FORMS.items()}
     history.export()
     history.remove(3)
     yield history, forms

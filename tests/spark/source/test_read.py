@@ -1,4 +1,4 @@
-"""The log as a table, from its files and from a Flight server: the same. docs/spark.md."""
+"""The log as a table, from its files and from a Flight server: the same. docs/guides/spark.md."""
 
 import shutil
 from collections.abc import Callable
@@ -12,7 +12,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'ru
 
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from rumq.flight.served_log import ServedLog
+from rumq.flight.serving.served_log import ServedLog
 from rumq.flight.tickets import Ticket
 from rumq.spark.source.data_source import RumqDataSource
 from rumq.table.arrow.columns import Columns
@@ -66,18 +66,14 @@ def test_a_narrow_schema_reads_those_columns(
     """Spark gives each row the names of the schema, whatever the source has read: only the values show it."""
     asked = record_asked_columns(monkeypatch)
     named = place(data)
-    frame = (
-        spark.read.format("rumq").schema("payload binary, topic string, lsn bigint").options(**named).load()
-    )
+    frame = spark.read.format("rumq").schema("payload binary, topic string, lsn bigint").options(**named).load()
     rows = [(bytes(row.payload), row.topic, row.lsn) for row in frame.collect()]
     assert sorted(rows, key=itemgetter(2)) == [(b"%d" % n, f"plant/{n % 3}/temp", n) for n in range(300)]
     # Workers are other processes; the server is in this one.
     assert set(asked) == (set() if "path" in named else {("payload", "topic", "lsn")})
 
 
-def test_a_narrow_schema_makes_no_other_columns(
-    place: Place, data: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_narrow_schema_makes_no_other_columns(place: Place, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Likewise in this process, for files: columns that nobody asked for are not even made from the log."""
     made: list[str] = []
     array = Columns.array
@@ -106,9 +102,7 @@ def record_asked_columns(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...
 
 
 def test_the_names_and_types_of_the_kafka_source(spark: Any, place: Place, data: str) -> None:
-    frame = (
-        spark.read.format("rumq").options(schemaStyle="kafka", includeHeaders="true", **place(data)).load()
-    )
+    frame = spark.read.format("rumq").options(schemaStyle="kafka", includeHeaders="true", **place(data)).load()
     row = frame.where("offset = 20").collect()[0]
     assert (bytes(row.key), bytes(row.value), row.topic, row.timestampType) == (
         b"device-7",
@@ -131,9 +125,7 @@ def test_properties_as_a_map(spark: Any, place: Place, data: str) -> None:
      ({"stream": "other"}, "one of the streams: main"),
      ({"startingOffsets": '{"main/g1/p0": 301}'}, "no more than where the log ends, 300")],
 )  # fmt: skip
-def test_a_wrong_option_is_named(
-    spark: Any, place: Place, data: str, options: dict[str, str], says: str
-) -> None:
+def test_a_wrong_option_is_named(spark: Any, place: Place, data: str, options: dict[str, str], says: str) -> None:
     with pytest.raises(Exception, match=says):
         spark.read.format("rumq").options(**options, **place(data)).load().count()
 

@@ -57,9 +57,7 @@ def rows(reader: RumqStreamReader, start: dict[str, Any], end: dict[str, Any]) -
     found = []
     for task in reader.partitions(start, end):
         for batch in reader.read(task):
-            found += [
-                (row["partition"], row["lsn"]) for row in batch.select(["partition", "lsn"]).to_pylist()
-            ]
+            found += [(row["partition"], row["lsn"]) for row in batch.select(["partition", "lsn"]).to_pylist()]
     return found
 
 
@@ -210,9 +208,7 @@ def test_a_checkpoint_of_another_log_is_refused(root: str, stream: Stream, tmp_p
     with pytest.raises(OtherLog):
         stream(str(tmp_path / "o")).partitions(begin, middle)
     # What an earlier version wrote says nothing of it, and goes on.
-    assert stream(str(tmp_path / "o")).latestOffset(at(p0=30), reader.getDefaultReadLimit())["lsn"] == {
-        P0: 50
-    }
+    assert stream(str(tmp_path / "o")).latestOffset(at(p0=30), reader.getDefaultReadLimit())["lsn"] == {P0: 50}
 
 
 def test_a_copy_of_a_log_is_the_same_log_up_to_its_end(root: str, stream: Stream, tmp_path: Path) -> None:

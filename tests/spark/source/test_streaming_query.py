@@ -1,4 +1,4 @@
-"""Streaming queries in Spark: each record once, over restarts and kills. docs/spark.md, "Stream"."""
+"""Streaming queries in Spark: each record once, over restarts and kills. docs/guides/spark.md, "Stream"."""
 
 import os
 import signal
@@ -31,12 +31,7 @@ def test_a_query_goes_on_where_its_checkpoint_says(
     options = {"maxOffsetsPerTrigger": "60", "startingOffsets": "earliest"}
     for count in (40, 10):
         publish(store, count)
-        frame = (
-            spark.readStream.format("rumq")
-            .options(**options, **place(root))
-            .load()
-            .select("partition", "lsn")
-        )
+        frame = spark.readStream.format("rumq").options(**options, **place(root)).load().select("partition", "lsn")
         query = (
             frame.writeStream.format("parquet")
             .option("checkpointLocation", checkpoint)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from commitlog import Chunk
 from rumq.mqtt.encode import encode
 from rumq.mqtt.packets import Publish
-from rumq.table.arrow.columns import Block, Columns, TopicNames
+from rumq.table.arrow.columns import Block, Columns, RangeTopics
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
 OPTIONAL = {
@@ -57,16 +57,14 @@ def chunk_of(messages: list[tuple[Publish, int]], base_lsn: int, names: dict[str
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    st.lists(st.lists(MESSAGES, min_size=1, max_size=8), min_size=1, max_size=3), st.sampled_from(["#", "a"])
-)
+@given(st.lists(st.lists(MESSAGES, min_size=1, max_size=8), min_size=1, max_size=3), st.sampled_from(["#", "a"]))
 def test_columns_are_what_each_frame_says(chunks: list[list[tuple[Publish, int]]], wanted: str) -> None:
     names: dict[str, int] = {}
     base, made = 50, []
     for messages in chunks:
         made.append(chunk_of(messages, base, names))
         base += len(messages)
-    topics = TopicNames(None if wanted == "#" else lambda topic: topic == wanted)
+    topics = RangeTopics(None if wanted == "#" else lambda topic: topic == wanted)
     columns = Columns(topics.learn(Block(made)), "main/g1/p0", topics, {0: b""})
     numbered = [(50 + n, m) for n, (m, _) in enumerate(m for messages in chunks for m in messages)]
     expected = [(lsn, m) for lsn, m in numbered if wanted in ("#", m.topic)]

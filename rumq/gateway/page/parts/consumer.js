@@ -56,12 +56,12 @@ function judged(row, counted) {
   return { kind: "", tag: "reading", line: `Nothing holds it: the log is being read for it, and ${waiting}.` };
 }
 
-// docs/guarantees.md, "Where messages are lost": [what happened, what helps]
+// docs/explanation/guarantees.md, "Where messages are lost": [what happened, what helps]
 export const LOSS = {
   expired: ["its expiry interval was over before the client could be sent it", "Longer expiry intervals of the publisher, or a faster consumer."],
   over_limit: ["larger than the client's maximum packet size", "A larger Maximum Packet Size of the client, or smaller messages."],
   retention: ["retention removed it before the client had read it", "Keep records longer: retention of the stream (log.retention_bytes_max, log.retention_seconds_max), or more disk."],
   backlog_records_max: ["the session was further behind than mqtt.backlog_records_max allows", "Raise mqtt.backlog_records_max, or find out why the client is slow."],
-  damaged: ["the record is damaged on disk", "Look at the disk and restore the segment: rumqd log verify, docs/howto/backup-and-restore.md."],
+  damaged: ["the record is damaged on disk", "Look at the disk and restore the segment: rumqd log verify, docs/guides/backup-and-restore.md."],
   no_permission: ["the client's rules do not allow it", "Allow it in the rules file, or have the client subscribe to what it may read."],
 };

@@ -115,7 +115,7 @@ export class MqttSession {
     this.state.set({ kind: "off", why: this.why });
   }
 
-  // from: empty, or where a replay starts (docs/replay.md)
+  // from: empty, or where a replay starts (docs/reference/replay.md)
   // returns: why it cannot be asked for, a sentence, or ""
   subscribe({ filter, from = "", qos = 0 }) {
     const wrong = faultOfFilter(filter) || faultOfText("The start", from);

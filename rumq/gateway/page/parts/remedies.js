@@ -1,5 +1,5 @@
 // What to do about a warning or an error of the broker: a sentence, and where on this page it can be done.
-// docs/events.md has every event; tests/page/remedies.test.mjs holds that each of them that is a warning or an error is here.
+// docs/reference/events.md has every event; tests/page/remedies.test.mjs holds that each of them that is a warning or an error is here.
 import { link } from "./router.js";
 
 const FREE = "Make room on the disk, add disk, or keep records for less time (log.retention_bytes_max, log.retention_seconds_max); a trim makes room at once.";
@@ -18,6 +18,7 @@ const CONNECTS = "Nothing, if it ends soon: it is tried again. Else look at the 
 // event -> [what to do, (fields) -> [text of the link, href] or nothing]
 const REMEDIES = {
   "kernels.plain": ["Install from a wheel, or with a C compiler: without compiled kernels the broker is several times slower."],
+  "modules.stale": ["The edits of the modules that it names are not in use: run the command that it names, and restart the broker."],
   "certificate.refused": ["Put a certificate and the key that belongs to it into the files that it names: they are read again by themselves. Until then the old ones are used."],
   "listener.rate_reached": ["Nothing, if a crowd of devices comes back. Else see who the address is and ban it, or raise listener.connections_per_second_max.", BANS],
   "settings.refused": ["Correct the setting that it names (rumqd check says all of them), and reload.", SHARDS],
@@ -44,14 +45,14 @@ const REMEDIES = {
   "refusals.summed": ["One address is refused again and again: correct its clients, or ban it.", BANS],
   "secrets.exposed": ["chmod 600 the file."],
   "data.exposed": ["Run the chmod that it names."],
-  "mosquitto.left_out": ["Set its counterpart in config.toml by hand if you need it: docs/howto/migrate-from-mosquitto.md."],
-  "mosquitto.listener_closed": ["Set its counterpart in config.toml by hand; then the listener opens: docs/howto/migrate-from-mosquitto.md."],
+  "mosquitto.left_out": ["Set its counterpart in config.toml by hand if you need it: docs/guides/migrate-from-mosquitto.md."],
+  "mosquitto.listener_closed": ["Set its counterpart in config.toml by hand; then the listener opens: docs/guides/migrate-from-mosquitto.md."],
   "auth.failed": ["See whether the server that it asks answers; the clients try again."],
   "client.crashed": [BUG, CLIENT],
   "consumer.lagging": ["Its page says what holds it.", CLIENT],
   "trace.export_failed": ["See whether the OTLP endpoint answers; spans are lost meanwhile."],
   "log.recovered": ["Nothing: what was acknowledged is there. If the broker was not killed on purpose, see why it ended.", STREAM],
-  "log.gap": ["Records are lost. Look at the disk; a backup, a mirror or the lake may have them (docs/howto/backup-and-restore.md).", (fields) => CLIENT(fields) || STREAM(fields)],
+  "log.gap": ["Records are lost. Look at the disk; a backup, a mirror or the lake may have them (docs/guides/backup-and-restore.md).", (fields) => CLIENT(fields) || STREAM(fields)],
   "log.missing": [STORED, STREAMS],
   "log.failed": ["Look at the disk (dmesg, SMART): the system call failed. It is retried.", STREAM],
   "log.offline": ["The sentence says what to do; the partition is tried again every second.", STREAM],
@@ -87,7 +88,7 @@ const REMEDIES = {
   "cluster.record_lost": ["Restore etcd's snapshot.", CLUSTER],
   "cluster.copy_damaged": [REPAIRED, CLUSTER],
   "cluster.copy_doubted": [REPAIRED, CLUSTER],
-  "cluster.copies_disagree": ["Start the replicas that are missing, with their disks, or choose a copy: docs/cluster.md, \"When copies disagree\".", CLUSTER],
+  "cluster.copies_disagree": ["Start the replicas that are missing, with their disks, or choose a copy: docs/guides/cluster.md, \"When copies disagree\".", CLUSTER],
   "cluster.copy_failed": ["Look at the disk of this node: full, slow, or broken.", CLUSTER],
   "cluster.copy_unreadable": ["Nothing at once: the leader is read instead. Look at the disk of this node.", CLUSTER],
   "cluster.deposed": ["Nothing: another node leads.", CLUSTER],

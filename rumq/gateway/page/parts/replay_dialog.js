@@ -7,7 +7,7 @@ import { addressOf, quoted, spark } from "./replay_words.js";
 import { go } from "./router.js";
 import { visible, visibleLine } from "./visible.js";
 
-// from: an offset of the topic, or another start of docs/replay.md
+// from: an offset of the topic, or another start of docs/reference/replay.md
 export function offerReplay(topic, from) {
   openDialog(ReplayDialog, { topic, from: String(from), wide: true });
 }

@@ -15,7 +15,7 @@ const PLACES = [
   ["offset", "An offset of one topic"],
 ];
 
-// The start as the broker takes it: docs/replay.md.
+// The start as the broker takes it: docs/reference/replay.md.
 export function startOf({ place, ago, unit, when, offset }) {
   if (place === "ago") return `-${Math.max(0, Math.round(Number(ago) || 0))}${unit || "h"}`;
   if (place === "time") return when ? new Date(when).toISOString().replace(/\.000Z$/, "Z") : "";

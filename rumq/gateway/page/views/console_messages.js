@@ -9,7 +9,7 @@ import { offerReplay } from "../parts/replay_dialog.js";
 import { link } from "../parts/router.js";
 import { useStore } from "../parts/store.js";
 import { Search } from "../parts/table.js";
-import { UserProperties } from "./topic.js";
+import { UserProperties } from "../parts/user_properties.js";
 
 const SHOWN_MAX = 200;
 

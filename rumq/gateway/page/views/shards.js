@@ -1,5 +1,5 @@
 // The processes of the broker and its listeners, and what concerns the broker as a whole: drain, reload, shut down.
-// In a cluster those of every node, each shard at its leader; docs/gateway.md, "In a cluster", has what an action reaches.
+// In a cluster those of every node, each shard at its leader; docs/reference/gateway.md, "In a cluster", has what an action reaches.
 import { ActionButton } from "../parts/action.js";
 import { get } from "../parts/api.js";
 import { html, usePoll } from "../parts/dom.js";

@@ -7,6 +7,7 @@ import { bytesOf } from "../parts/payload.js";
 import { PayloadView } from "../parts/payload_view.js";
 import { offerReplay } from "../parts/replay_dialog.js";
 import { link } from "../parts/router.js";
+import { UserProperties } from "../parts/user_properties.js";
 import { Fault, Heading, Loading } from "../parts/view_place.js";
 import { DeletionButton } from "./retained_actions.js";
 import { TopicRecords } from "./topic_records.js";
@@ -60,9 +61,4 @@ function Levels({ topic }) {
 function Retained({ message, isLast }) {
   return html`<section class="panel"><header><h2>Retained</h2><span class="dim">${isLast ? "the same record" : `of ${time(message.time_us)}`}, QoS ${message.qos}</span></header>
     <div class="body"><${PayloadView} payload=${bytesOf(message)} whole=${message.bytes} label="Retained payload"/></div></section>`;
-}
-
-export function UserProperties({ list }) {
-  if (!list || !list.length) return null;
-  return html`<dl class="facts properties">${list.map(([name, value]) => html`<dt><${Name} text=${name}/></dt><dd><${Name} text=${value} none="(empty)"/></dd>`)}</dl>`;
 }

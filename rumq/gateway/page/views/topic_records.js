@@ -7,8 +7,8 @@ import { bytesOf, payloadLine } from "../parts/payload.js";
 import { PayloadView } from "../parts/payload_view.js";
 import { offerReplay } from "../parts/replay_dialog.js";
 import { setParams } from "../parts/router.js";
+import { UserProperties } from "../parts/user_properties.js";
 import { Fault } from "../parts/view_place.js";
-import { UserProperties } from "./topic.js";
 import { SearchForm } from "./topic_search.js";
 
 const ROWS = 25;

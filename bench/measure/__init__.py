@@ -1,0 +1,1 @@
+"""What one run measures: messages, latencies, CPU, memory, disk."""

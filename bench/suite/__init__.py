@@ -1,0 +1,1 @@
+"""Scenarios, series of runs of them, and their figures against what rumq is to reach."""

@@ -1,0 +1,152 @@
+"""The manifest of a partition: an append-only list of edits about its segments, each with a CRC.
+
+docs/reference/log-format.md.
+Lost or damaged, it is rebuilt from the segments; an unknown segment is adopted, never removed."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TypedDict, TypeGuard
+from zlib import crc32
+
+from commitlog.chunk import NUMBER_MAX
+from commitlog.disk.clock_guard import Jump
+from commitlog.disk.files import Files, replace_file, whole_file
+
+NAME = "MANIFEST"
+
+
+class Edit(TypedDict, total=False):
+    """One line; which fields it has depends on `edit`: `FIELDS`, `Manifest`."""
+
+    edit: str
+    segment: str
+    base_lsn: int
+    end_lsn: int
+    next_lsn: int
+    lsn: int
+    stop: int
+    why: str
+    jumps: list[list[int]]
+
+
+def encode_edit(edit: Edit) -> bytes:
+    text = json.dumps(edit, separators=(",", ":"), sort_keys=True).encode()
+    return b"%08x %s\n" % (crc32(text), text)
+
+
+FIELDS = {
+    "first": ("lsn",),
+    "open": ("segment", "base_lsn"),
+    "drop": ("segment",),
+    "seal": ("segment", "end_lsn", "stop"),
+    "end": ("segment", "end_lsn", "stop"),
+    "gap": ("base_lsn", "next_lsn", "why"),
+    "clock": ("jumps",),
+}
+SEGMENT_NAME = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.seg")
+
+
+def is_sound(edit: dict[str, object]) -> TypeGuard[Edit]:
+    """Whether an edit is of a known kind and has that kind's fields."""
+    kind = edit.get("edit")
+    fields = FIELDS.get(kind) if isinstance(kind, str) else None
+    return fields is not None and all(is_of(field, edit.get(field)) for field in fields)
+
+
+def is_of(field: str, value: object) -> bool:
+    if field == "segment":
+        return isinstance(value, str) and SEGMENT_NAME.fullmatch(value) is not None
+    if field == "why":
+        return isinstance(value, str)
+    if field == "jumps":
+        return isinstance(value, list) and all(
+            isinstance(jump, list) and len(jump) == 2 and all(is_of("us", us) for us in jump) for jump in value
+        )
+    return type(value) is int and 0 <= value < NUMBER_MAX
+
+
+def decode_edits(raw: bytes) -> list[Edit]:
+    """Every edit whose CRC matches; a torn last line is skipped, a damaged one hides no other."""
+    edits = []
+    for line in raw.split(b"\n")[:-1]:
+        edit = maybe_edit(line)
+        if edit is not None and is_sound(edit):
+            edits.append(edit)
+    return edits
+
+
+def maybe_edit(line: bytes) -> dict[str, object] | None:
+    crc, _, text = line.partition(b" ")
+    try:
+        if crc == b"%08x" % crc32(text):
+            edit = json.loads(text)
+            return edit if isinstance(edit, dict) else None
+    except ValueError:
+        pass
+    return None
+
+
+def bad_lines(raw: bytes) -> list[int]:
+    """Numbers, from 1, of the lines whose CRC differs, without a torn last line."""
+    lines = raw.split(b"\n")[:-1]
+    return [number for number, line in enumerate(lines, 1) if maybe_edit(line) is None]
+
+
+def clock_edit(jumps: list[Jump]) -> Edit:
+    return {"edit": "clock", "jumps": [list(jump) for jump in jumps]}
+
+
+class Manifest:
+    """The edits of one partition's directory. Each has "edit":
+
+    "first" (lsn: retention removed all below) · "open" (segment, base_lsn) · "drop" (segment: it had no valid
+    records, and was removed) · "seal" (segment, end_lsn, stop) · "end" (segment, end_lsn, stop: abandoned, or not
+    sealed; its valid part ends at byte `stop`) · "gap" (base_lsn, next_lsn, why: reported as lost) · "clock"
+    (jumps: [before_us, after_us] each, of the wall clock; the last such edit counts).
+    """
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._path = f"{directory}/{NAME}"
+        self._handle: int | None = None
+        self._position = 0
+        self.edits: list[Edit] = []
+
+    def load(self) -> list[Edit]:
+        """Read the edits; writes nothing."""
+        if self._files.exists(self._path):
+            self.edits = decode_edits(whole_file(self._files, self._path))
+        return self.edits
+
+    def rewrite(self, edits: list[Edit]) -> None:
+        """Replace the whole list. raises: OSError, and then the old one stays"""
+        self.close()
+        content = b"".join(map(encode_edit, edits))
+        replace_file(self._files, self._path, content)
+        self.edits = edits
+        self._handle = self._files.open(self._path, write=True)
+        self._position = len(content)
+
+    def add(self, edit: Edit) -> None:
+        """Append one edit and sync it. After `rewrite`. raises: OSError
+
+        A file whose sync failed is not synced again: the next edit goes to a new one, with all before it."""
+        if self._handle is None:
+            self.rewrite([*self.edits, edit])
+            return
+        raw = encode_edit(edit)
+        self._files.write(self._handle, self._position, [raw])
+        try:
+            self._files.sync(self._handle)
+        except OSError:
+            self.close()
+            raise
+        self._position += len(raw)
+        self.edits.append(edit)
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._files.close(self._handle)
+            self._handle = None

@@ -1,0 +1,1 @@
+"""Names that records refer to by number: topics and publishers."""

@@ -1,0 +1,1 @@
+"""Readers of the log that do not write it: old records, whole partitions, verification, backup."""

@@ -1,0 +1,337 @@
+"""The active segment of a partition: opened, written to, sealed or abandoned.
+
+Runs on the I/O thread, or on the loop while that thread has nothing of the partition, and shares no mutable state with
+others. One function writes, one syncs; `Flush` has both done. The time is that of the records.
+docs/reference/log-format.md."""
+# compiled: hot
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from commitlog.chunk import (
+    ALIGN,
+    HEADER_BYTES,
+    MARK,
+    SEAL,
+    SYNC_ALIGN,
+    Buffer,
+    Chunk,
+    padded,
+)
+from commitlog.disk.clock_guard import Jump
+from commitlog.disk.files import Files
+from commitlog.disk.os_errors import FULL
+from commitlog.disk.preallocation import GROUP_BYTES_MAX, LOW_PART, ZEROS, piece_bytes
+from commitlog.format.chunk_layout import ChunkLayout, Names
+from commitlog.format.manifest import Edit, Manifest, clock_edit
+from commitlog.format.segment import SEGMENT_HEADER_BYTES, ChunkPosition, SegmentHeader, encode_segment_header
+from commitlog.index.index import IndexBuilder
+from commitlog.index.segment_news import Ended, Opened, Preallocated
+from commitlog.write.tap import WriterTap
+
+
+class Flush:
+    """A chunk that is laid out, to be written and synced: by `run`, on any thread, or by a kernel with the descriptor.
+
+    descriptor: of the segment, -1: only `run` can; data: valid until the partition's next group"""
+
+    __slots__ = ("_files", "_handle", "data", "descriptor", "position")
+
+    def __init__(self, files: Files, handle: int, descriptor: int, position: int, data: memoryview) -> None:
+        self._files, self._handle = files, handle
+        self.descriptor, self.position, self.data = descriptor, position, data
+
+    def run(self) -> None:
+        """raises: OSError"""
+        self._files.write(self._handle, self.position, [self.data])
+        self._files.sync(self._handle)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentOptions:
+    """Of every segment of a partition. epoch: one higher at every start; sync_groups: a group is synced before it is
+    committed; direct_bytes_min: chunks of at least this size bypass the page cache, where the file system allows it"""
+
+    stream: str
+    generation: int
+    number: int
+    epoch: int
+    boot_id: bytes
+    sync_groups: bool
+    bytes_max: int
+    us_max: int
+    direct_bytes_min: int
+
+
+class SegmentWriter:
+    """The active segment of one partition. tap: told what is written, where copies are made; set before anything is"""
+
+    def __init__(
+        self, files: Files, directory: str, options: SegmentOptions, *, names: Names, manifest: Manifest,
+        random: Callable[[int], bytes],
+    ) -> None:  # fmt: skip
+        self._options = options
+        self._direct_bytes_min = options.direct_bytes_min
+        self._layout = ChunkLayout(names, options.generation, options.epoch)
+        self._files = files
+        self._directory = directory
+        self._generation, self._epoch = options.generation, options.epoch
+        self.sync_groups = options.sync_groups
+        self._bytes_max, self._us_max = options.bytes_max, options.us_max
+        self._names = names
+        self._manifest = manifest
+        self._random = random
+        self._handle: int | None = None
+        self._descriptor = -1
+        self.path = ""
+        self._opened_us = 0
+        self.position = 0
+        self._allocated = 0  # up to here the file is zeros behind `position`, and synced
+        self._low = 0  # with less than that left, the next piece is due
+        self._may_allocate = False
+        self._base_lsn = 0
+        self._draft = IndexBuilder()
+        self._owed: list[Edit] = []
+        self.must_end = False  # the next group goes to another segment
+        self._is_known = False  # the manifest may have an `open` of the active segment
+        self.tap: WriterTap | None = None
+
+    # One function writes, one syncs
+
+    def _write(self, data: Buffer, *, direct: bool = False) -> None:
+        assert self._handle is not None
+        if direct:
+            self._files.write_direct(self._handle, self.path, self.position, memoryview(data))
+        else:
+            self._files.write(self._handle, self.position, [data])
+        if self.tap is not None and self.position:
+            self.tap.written(self._name, self.position, data)
+        self.position += len(data)
+
+    def sync(self) -> None:
+        if self._handle is not None:
+            self._files.sync(self._handle)
+
+    # Segments
+
+    def open_segment(self, base_lsn: int, now_us: int) -> Opened:
+        """Open a new segment; it is on disk and in the manifest before a chunk is written to it. raises: OSError"""
+        uuid = self._random(16)
+        salt = int.from_bytes(self._random(8), "little") | 1
+        # Of two segments with the same base lsn, the time tells which was the later one.
+        self._opened_us = max(now_us, self._opened_us + 1)
+        header = SegmentHeader(
+            self._generation, self._options.number, self._options.stream, uuid, salt, base_lsn, self._opened_us,
+            self._epoch, self._options.boot_id,
+        )  # fmt: skip
+        name = f"{base_lsn:020d}-{uuid.hex()[:8]}.seg"
+        self.path = f"{self._directory}/{name}"
+        self._handle = self._files.create(self.path)
+        self._descriptor = self._files.descriptor(self._handle)
+        self.position, self._is_known = 0, False
+        self._allocated = self._low = 0
+        self._may_allocate = self.sync_groups
+        try:
+            opening = encode_segment_header(header)
+            self._write(opening)
+            self.sync()
+            self._files.sync_directory(self._directory)
+            self._pay()
+            self._is_known = True
+            self._manifest.add({"edit": "open", "segment": name, "base_lsn": base_lsn})
+        except Exception:
+            self._remove()
+            raise
+        self.must_end = False
+        self._layout.begin_segment(salt)
+        self._base_lsn, self._draft = base_lsn, IndexBuilder(self._names.topics)
+        self._names.publishers.written = self._draft.index.publishers
+        if self.tap is not None:
+            self.tap.opened(name, base_lsn, opening)
+        return Opened(self.path, header)
+
+    def must_roll(self, size: int, now_us: int) -> bool:
+        if self._handle is None:
+            return True
+        if self.position <= SEGMENT_HEADER_BYTES:
+            self._opened_us = max(self._opened_us, now_us)  # its age is that of its first record
+            return False
+        if self.must_end:
+            return True
+        return self.position + size > self._bytes_max or now_us - self._opened_us > self._us_max
+
+    def seal(self, next_lsn: int, now_us: int, durable_lsn: int) -> Ended | None:
+        """Seal the active segment: its content is synced before the manifest says so. raises: OSError
+
+        durable_lsn: as of the other chunks: of a group that does not fit, a part may be written and not be synced"""
+        if self._handle is None:
+            return None
+        self._append_bare(SEAL, next_lsn, now_us, durable_lsn)
+        if self._allocated > self.position:
+            self._files.truncate(self._handle, self.position)
+        self.sync()
+        self._close()
+        self._note({"edit": "seal", "segment": self._name, "end_lsn": next_lsn, "stop": self.position})
+        return Ended(next_lsn, self.position, self._draft)
+
+    def fence(self, end_lsn: int, logical_end: int) -> Ended | None:
+        """Abandon the active segment: after a failed write or sync, what is behind `logical_end` does not count."""
+        if self._handle is None:
+            return None
+        self._close()
+        if self.tap is not None:
+            self.tap.irregular()
+        self._note({"edit": "end", "segment": self._name, "end_lsn": end_lsn, "stop": logical_end})
+        return Ended(end_lsn, logical_end, None)
+
+    def discard(self) -> None:
+        """Remove the active segment, in which nothing counts yet.
+
+        Where that fails it stays: the segment opened next is the later one. One that the manifest lists is removed only
+        after a "drop" edit, else it would be reported missing."""
+        self._remove()
+        if self.tap is not None:
+            self.tap.irregular()
+
+    def _remove(self) -> None:
+        self._close()
+        try:
+            if self._is_known:
+                self._owed.append({"edit": "drop", "segment": self._name})
+                self._pay()
+            self._files.remove(self.path)
+        except OSError:
+            pass
+
+    @property
+    def _name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    def _note(self, edit: Edit) -> None:
+        """Add an edit that could also be recovered from the segments: a failure is no error, it is retried."""
+        self._owed.append(edit)
+        try:
+            self._pay()
+        except OSError:
+            pass  # before the next segment is opened
+
+    def _pay(self) -> None:
+        while self._owed:
+            self._manifest.add(self._owed[0])
+            del self._owed[0]
+
+    def note_jumps(self, jumps: list[Jump]) -> None:
+        """Add the clock's jumps to the manifest, now or with the next edit that can be written."""
+        self._note(clock_edit(jumps))
+
+    def raise_first(self, first_lsn: int) -> None:
+        """Add to the manifest that retention removes everything below, before it does. raises: OSError"""
+        self._manifest.add({"edit": "first", "lsn": first_lsn})
+        if self.tap is not None:
+            self.tap.trimmed(first_lsn)
+
+    def close(self) -> None:
+        self._close()
+        self._manifest.close()
+
+    def _close(self) -> None:
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            try:
+                self._files.close(handle)
+            except OSError:
+                pass  # what counts of it was synced before
+
+    # Preallocation
+
+    def wants_room(self, group_bytes: int) -> bool:
+        """Whether zeros should be written ahead. group_bytes: of the group that was written last"""
+        left = self._allocated - self.position
+        return left <= self._low and self._may_allocate and group_bytes <= GROUP_BYTES_MAX and not self.must_end
+
+    def preallocate(self) -> Preallocated | None:
+        """Write zeros ahead of the position, synced; None where there is no room for them.
+
+        raises: OSError, when no more may be written to this segment"""
+        if self._handle is None or not self._may_allocate or self.position % SYNC_ALIGN:
+            return None
+        self._may_allocate = False  # unless it succeeds
+        start = max(self.position, self._allocated)
+        try:
+            free_bytes = self._files.space(self._directory).free_bytes
+        except OSError:
+            return None
+        size = piece_bytes(self.position, start, self._bytes_max, free_bytes)
+        if not size:
+            return None
+        try:
+            self._files.write_direct(self._handle, self.path, start, ZEROS[:size])
+        except OSError as fault:
+            if fault.errno not in FULL:
+                raise
+            # The room is left to records. What fitted is part of the file now.
+            self._files.truncate(self._handle, start)
+            return None
+        self.sync()
+        self._allocated, self._low = start + size, size // LOW_PART
+        self._may_allocate = True
+        return Preallocated(self._allocated)
+
+    # Chunks
+
+    def mark(self, next_lsn: int, now_us: int, durable_lsn: int) -> None:
+        """Write a MARK chunk with the durable lsn, so that the last group is covered too."""
+        if self._handle is not None:
+            self._append_bare(MARK, next_lsn, now_us, durable_lsn)
+
+    def _append_bare(self, kind: int, lsn: int, now_us: int, durable_lsn: int, total: int = 0) -> None:
+        if not total:
+            total = padded(HEADER_BYTES, SYNC_ALIGN if self.sync_groups else ALIGN)
+        self._write(self._layout.bare(kind, lsn, now_us, durable_lsn, total))
+
+    def append(self, chunks: list[Chunk], durable_lsn: int, *, last: bool) -> ChunkPosition:
+        """Write memory chunks as one. last: of its sync group, so the next one begins on a page of its own."""
+        first = chunks[0]
+        direct = bytes_of(chunks) >= self._direct_bytes_min
+        if direct and self.position % SYNC_ALIGN:
+            self._fill_page(first.base_lsn, first.base_ts, durable_lsn)
+        align = SYNC_ALIGN if direct or (last and self.sync_groups) else ALIGN
+        laid = self._layout.data(chunks, durable_lsn, align)
+        place = ChunkPosition(
+            first.base_lsn, self.position, first.base_ts, laid.records, len(laid.data), laid.flags, laid.late
+        )
+        with laid.data, laid.rows:
+            self._write(laid.data, direct=direct)
+            self._draft.add(place, self._base_lsn, laid.rows, [], laid.publishers)
+        return place
+
+    def lay_out(self, chunks: list[Chunk], durable_lsn: int) -> tuple[Flush, ChunkPosition]:
+        """Lay memory chunks out as one that is a sync group of its own; a segment is open. As `append`, if written."""
+        assert self._handle is not None
+        first = chunks[0]
+        laid = self._layout.data(chunks, durable_lsn, SYNC_ALIGN)
+        place = ChunkPosition(
+            first.base_lsn, self.position, first.base_ts, laid.records, len(laid.data), laid.flags, laid.late
+        )
+        with laid.rows:
+            self._draft.add(place, self._base_lsn, laid.rows, [], laid.publishers)
+        flush = Flush(self._files, self._handle, self._descriptor, self.position, laid.data)
+        if self.tap is not None:
+            self.tap.written(self._name, self.position, laid.data)
+        self.position += len(laid.data)
+        return flush, place
+
+    def _fill_page(self, lsn: int, now_us: int, durable_lsn: int) -> None:
+        """End the page with an empty chunk, so that the next one can bypass the page cache."""
+        missing = padded(self.position + HEADER_BYTES, SYNC_ALIGN) - self.position
+        self._append_bare(MARK, lsn, now_us, durable_lsn, missing)
+
+
+def bytes_of(chunks: list[Chunk]) -> int:
+    """Of their rows and frames."""
+    size = 0
+    for chunk in chunks:
+        size += len(chunk.rows) + len(chunk.frames)
+    return size

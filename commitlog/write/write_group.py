@@ -1,0 +1,165 @@
+"""A write group: the chunks of a partition that are written and synced to the active segment together, all or none.
+
+A failed write or sync is never retried on the same file: the segment is abandoned at its logical end, and what was not
+safe is written to a new one. `run` is for the I/O thread. A small group of a segment that is open already can do with
+less: the loop lays it out (`begin`), a thread does no more than write and sync, and the loop ends it (`end`)."""
+# compiled: hot
+
+from __future__ import annotations
+
+from commitlog.chunk import HEADER_BYTES, Chunk
+from commitlog.disk.preallocation import GROUP_BYTES_MAX
+from commitlog.format.chunk_layout import pieced
+from commitlog.format.segment import SEGMENT_HEADER_BYTES, ChunkPosition
+from commitlog.index.segment_news import Ended, Opened, Preallocated
+from commitlog.write.segment_writer import Flush, SegmentWriter, bytes_of
+
+
+class WriteGroup:
+    """`run` on the I/O thread; then `Partition.complete` on the loop thread.
+
+    news: segments opened and ended, and chunks written, in order, for the loop thread
+    fault: a write or sync failed, and its records went to another segment; offline: or nowhere
+    safe_lsn: everything below is written, and synced where the stream asks for it
+    wants_room: the next one should write zeros ahead; preallocates: this one does, and nothing else
+    """
+
+    __slots__ = (
+        "_failed", "_next", "_pieces", "_position", "_roll", "_writer", "bytes", "chunks", "durable_lsn", "end_lsn",
+        "fault", "mark_us", "news", "offline", "preallocates", "safe_lsn", "wants_room",
+    )  # fmt: skip
+
+    def __init__(
+        self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int,
+        roll: bool = False, preallocates: bool = False,
+    ) -> None:  # fmt: skip
+        """durable_lsn: as it is when the group is taken; mark_us: when not 0, only write that down, at this time;
+        roll: and go on in a new segment"""
+        self.preallocates, self.wants_room = preallocates, False
+        self._writer = writer
+        self._roll = roll
+        self.chunks = chunks
+        self.durable_lsn = durable_lsn
+        self.end_lsn = end_lsn
+        self.mark_us = mark_us
+        self.bytes = bytes_of(chunks)
+        self.news: list[Opened | Ended | ChunkPosition | Preallocated] = []
+        self._failed: OSError | None = None
+        self.fault: OSError | None = None
+        self.offline: OSError | None = None
+        self.safe_lsn = chunks[0].base_lsn if chunks else end_lsn
+        self._pieces: list[list[Chunk]] = []
+        self._next = 0  # the first piece that is not safe
+        self._position = 0  # where the pieces from there on begin in the active segment
+
+    def run(self) -> None:
+        if self.mark_us or self.preallocates:
+            self._position = self._writer.position
+            try:
+                if self.preallocates:
+                    self._preallocate()
+                elif self._roll:
+                    self._go_on_in_another()
+                else:
+                    self._writer.mark(self.end_lsn, self.mark_us, self.durable_lsn)
+            except Exception as fault:
+                self._give_up(told(fault))
+            return
+        self._pieces = pieced(self.chunks) if len(self.chunks) > 1 else [self.chunks]
+        attempts, failure = 2, self._failed
+        if failure is not None:
+            attempts = 1
+            self._give_up(failure)
+        for _ in range(attempts):
+            try:
+                self._write()
+                self.end()
+                return
+            except Exception as fault:
+                failure = told(fault)
+                self._give_up(failure)
+        self.offline = failure
+
+    def is_small(self) -> bool:
+        """Whether it is little, of a segment that is open: `run` does no more than write, and sync where it is due."""
+        if self.bytes > GROUP_BYTES_MAX or not self.chunks:
+            return False
+        return not self._writer.must_roll(self.bytes + 2 * HEADER_BYTES, self.chunks[0].base_ts)
+
+    @property
+    def syncs(self) -> bool:
+        return self._writer.sync_groups
+
+    def begin(self) -> Flush | None:
+        """On the loop, if it is small: what is to be written and synced before `end`; None: `run` is to do it all.
+
+        Whatever goes wrong, `failed` and then `run` go on in another segment."""
+        if len(self.chunks) > 1 and len(pieced(self.chunks)) > 1:
+            return None
+        self._position = self._writer.position
+        try:
+            flush, place = self._writer.lay_out(self.chunks, self.durable_lsn)
+        except Exception as fault:
+            self.failed(fault)
+            return None
+        self.news.append(place)
+        return flush
+
+    def failed(self, fault: Exception) -> None:
+        """What `begin` gave could not be written, or not be synced."""
+        self._failed = told(fault)
+
+    def end(self) -> None:
+        """All of it is written, and synced where that is due."""
+        self.safe_lsn = self.end_lsn
+        self.wants_room = self._writer.wants_room(self.bytes)
+
+    def _preallocate(self) -> None:
+        room = self._writer.preallocate()
+        if room is not None:
+            self.news.append(room)
+
+    def _go_on_in_another(self) -> None:
+        sealed = self._writer.seal(self.end_lsn, self.mark_us, self.durable_lsn)
+        if sealed is not None:
+            self.news.append(sealed)
+        try:
+            self.news.append(self._writer.open_segment(self.end_lsn, self.mark_us))
+        except OSError:
+            pass  # the next record opens it, or tells why that cannot be
+
+    def _write(self) -> None:
+        writer = self._writer
+        self._position = writer.position
+        last = len(self._pieces) - 1
+        for index in range(self._next, last + 1):
+            piece = self._pieces[index]
+            size = bytes_of(piece) + 2 * HEADER_BYTES
+            if writer.must_roll(size, piece[0].base_ts):
+                sealed = writer.seal(piece[0].base_lsn, piece[0].base_ts, self.durable_lsn)
+                if sealed is not None:
+                    self.news.append(sealed)
+                    self._next, self.safe_lsn = index, piece[0].base_lsn
+                self.news.append(writer.open_segment(piece[0].base_lsn, piece[0].base_ts))
+                self._position = writer.position
+            self.news.append(writer.append(piece, self.durable_lsn, last=index == last))
+        if writer.sync_groups:
+            writer.sync()
+
+    def _give_up(self, fault: OSError) -> None:
+        """Abandon the active segment; of this group only what is safe counts in it."""
+        self.fault = self.fault or fault
+        while self.news and isinstance(self.news[-1], ChunkPosition) and self.news[-1].base_lsn >= self.safe_lsn:
+            self.news.pop()
+        if self._position > SEGMENT_HEADER_BYTES:
+            ended = self._writer.fence(self.safe_lsn, self._position)
+            if ended is not None:
+                self.news.append(ended)
+        elif self.news and isinstance(self.news[-1], Opened):
+            self.news.pop()
+            self._writer.discard()
+
+
+def told(fault: Exception) -> OSError:
+    """An exception that is no OSError, such as MemoryError, counts as a disk error: what was written may be wrong."""
+    return fault if isinstance(fault, OSError) else OSError(0, f"{type(fault).__name__}: {fault}")

@@ -1,7 +1,0 @@
-cdef class Groups:
-    cdef public bint _records_changes
-    cdef public Py_ssize_t _partitions, _private
-    cdef public long long rematch_visits, turn, visits_left, visits_reserved
-    cdef public dict _by_filter, _by_wants, _targets, _under_way, changed_filters, local_filters
-    cdef public list crowded, ended
-    cdef public object filters

@@ -1,0 +1,1 @@
+"""Which readers want a topic: filters, groups of equal filters, routes, retained messages."""

@@ -1,0 +1,1 @@
+"""Who a client is: passwords, tokens, SCRAM, certificates, another server."""

@@ -1,1 +1,0 @@
-"""The listeners of a running broker, which a reload may change."""

@@ -1,1 +1,0 @@
-"""The processes of a node of a cluster, built from the settings."""

@@ -1,0 +1,1 @@
+"""What settings are in force: `rumqd show settings`, `rumqd config`."""

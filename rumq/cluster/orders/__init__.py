@@ -1,0 +1,1 @@
+"""Where an operator's order goes, and what follows: formation, placement, replacement of nodes."""

@@ -1,0 +1,113 @@
+"""Events for the operator: every event of the loop's thread is logged here, with its level.
+
+docs/reference/events.md lists them. Knows no client, no log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rumq.events.output import get_logger, when_set_up
+
+LEVELS = {
+    "auth.failed": "error",
+    "broker.failed": "error",
+    "broker.turn_slow": "warning",
+    "certificate.refused": "error",
+    "client.crashed": "error",
+    "clock.jumped": "warning",
+    "client.refused": "warning",
+    "cluster.agent_unreachable": "error",
+    "cluster.certificate_refused": "warning",
+    "cluster.copies_disagree": "error",
+    "cluster.insecure": "warning",
+    "cluster.unnamed_certificates": "warning",
+    "cluster.copy_damaged": "error",
+    "cluster.copy_doubted": "error",
+    "cluster.copy_failed": "error",
+    "cluster.copy_unreadable": "warning",
+    "cluster.deposed": "warning",
+    "cluster.disk_unwell": "error",
+    "cluster.epoch_back": "error",
+    "cluster.resigns": "warning",
+    "cluster.waits_ended": "warning",
+    "cluster.feed_failed": "error",
+    "cluster.follower_lost": "warning",
+    "cluster.clients_sent_away": "warning",
+    "cluster.quorum_lost": "error",
+    "consumer.lagging": "warning",
+    "data.exposed": "warning",
+    "disk.filling": "warning",
+    "disk.low": "warning",
+    "secrets.exposed": "warning",
+    "mosquitto.left_out": "warning",
+    "mosquitto.listener_closed": "error",
+    "orders.restored": "warning",
+    "permission.refused": "warning",
+    "connection.refused": "warning",
+    "gateway.overloaded": "warning",
+    "gateway.refused": "warning",
+    "listener.accept_failed": "warning",
+    "listener.closed": "warning",
+    "listener.open": "warning",
+    "connection.shed": "warning",
+    "listener.overloaded": "warning",
+    "listener.rate_reached": "warning",
+    "flight.died": "error",
+    "flight.failed": "error",
+    "flight.refused": "warning",
+    "gateway.died": "error",
+    "gateway.failed": "error",
+    "history.put_aside": "warning",
+    "history.unwritten": "warning",
+    "kernels.plain": "warning",
+    "lake.died": "error",
+    "lake.failed": "error",
+    "lake.gap": "warning",
+    "log.failed": "error",
+    "log.full": "error",
+    "log.gap": "error",
+    "log.offline": "error",
+    "log.recovered": "warning",
+    "log.restored": "info",
+    "log.unreachable": "error",
+    "log.missing": "error",
+    "log.unwritten": "error",
+    "mirror.failed": "error",
+    "mirror.gap": "warning",
+    "modules.stale": "warning",
+    "publish.slowed": "warning",
+    "relay.refused": "warning",
+    "refusals.summed": "warning",
+    "retained.full": "warning",
+    "retention.held": "warning",
+    "settings.refused": "error",
+    "shard.crashing": "error",
+    "shard.detoured": "warning",
+    "shard.died": "error",
+    "shard.failed": "error",
+    "shard.link_failed": "error",
+    "shard.lost": "warning",
+    "shard.missing": "warning",
+    "shard.silent": "error",
+    "shard.waits_ended": "warning",
+    "task.failed": "error",
+    "topic.refused": "warning",
+    "trace.export_failed": "warning",
+}
+
+
+def tell(event: str, /, **fields: Any) -> None:
+    """Write one event. An `exc_info` field adds the exception that is being handled.
+
+    Each connection tells three or so: to make a logger for each would cost more than to accept it."""
+    method = _methods.get(event)
+    if method is None:
+        floor = event.partition(".")[0]
+        method = getattr(get_logger(f"rumq.{floor}").bind(), LEVELS.get(event, "info"))
+        _methods[event] = method
+    method(event, **fields)
+
+
+_methods: dict[str, Callable[..., object]] = {}
+when_set_up(_methods.clear)

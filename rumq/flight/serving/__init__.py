@@ -1,0 +1,1 @@
+"""The server of the log over Arrow Flight."""

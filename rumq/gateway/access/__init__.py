@@ -1,0 +1,1 @@
+"""Who may use the gateway: tokens, admission, origins, topics."""

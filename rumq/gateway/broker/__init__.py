@@ -1,0 +1,1 @@
+"""The gateway as a client of the broker: shards' admin sockets, publishers, events, spans."""

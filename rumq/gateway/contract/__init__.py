@@ -1,0 +1,1 @@
+"""What the gateway promises its clients: endpoints, messages, problems, the OpenAPI document."""

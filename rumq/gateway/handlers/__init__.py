@@ -1,0 +1,1 @@
+"""One handler for each endpoint."""

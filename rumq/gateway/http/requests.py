@@ -1,0 +1,66 @@
+"""What the endpoints have in common: parameters of a request, its address, an answer in JSON, a client that leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+import trio
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from rumq.admin import requests as q
+from rumq.admin.operations import Raw
+from rumq.gateway.http.media_types import JSON
+from rumq.gateway.http.request_body import body_of
+
+T = TypeVar("T", bound=q.Request)
+Answered = TypeVar("Answered")
+
+
+async def while_heard(request: Request, answer: Callable[[], Awaitable[Answered]]) -> Answered:
+    """The answer, unless the client leaves before. raises: ClientDisconnect, and what the answer raises"""
+    found: list[Answered] = []
+    fault: Exception = ClientDisconnect()
+    async with trio.open_nursery() as nursery:
+
+        async def listen() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(listen)
+        try:
+            found.append(await answer())
+        except Exception as raised:  # not as a group of the nursery
+            fault = raised
+        nursery.cancel_scope.cancel()
+    if not found:
+        raise fault
+    return found[0]
+
+
+def parameters_of(request: Request, kind: type[T]) -> T:
+    """The query parameters of a request. raises: ValueError"""
+    given: Raw = dict(request.query_params)
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    if unknown := sorted(given.keys() - known):
+        raise ValueError(f"unknown parameter {unknown[0]!r}; known are {', '.join(sorted(known)) or 'none'}")
+    return msgspec.convert(given, kind, strict=False)
+
+
+async def fields_of(request: Request, kind: type[T], bytes_max: int) -> T:
+    """The JSON object in the body of a request. raises: ValueError, TooLarge"""
+    raw = msgspec.json.decode(await body_of(request, bytes_max) or b"{}")
+    if not isinstance(raw, dict):
+        raise ValueError("the body is an object with the fields of the request")
+    return msgspec.convert(raw, kind)
+
+
+def address_of(request: Request) -> str:
+    return request.client.host if request.client is not None else ""
+
+
+def as_json(found: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(found), status, media_type=JSON)

@@ -1,0 +1,1 @@
+"""Metrics for Prometheus: the table, and the exposition of it."""

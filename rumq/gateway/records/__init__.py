@@ -1,0 +1,1 @@
+"""Records of the log for REST: rows, positions, watching."""

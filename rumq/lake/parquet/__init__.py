@@ -1,0 +1,1 @@
+"""Parquet files of the lake: made, checked, published, merged, verified."""

@@ -1,0 +1,1 @@
+"""The loop of a process that serves clients: turns, timers, queues, a guard around faults."""

@@ -1,0 +1,1 @@
+"""Listeners: accept a socket, read what comes before MQTT, pass a connection on."""

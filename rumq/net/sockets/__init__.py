@@ -1,0 +1,1 @@
+"""Sockets as the operating system has them: descriptors passed between processes, Unix addresses, limits."""

@@ -1,0 +1,1 @@
+"""TLS: contexts, options and what a failed handshake means."""

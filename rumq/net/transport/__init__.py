@@ -1,0 +1,1 @@
+"""Layers between a socket and MQTT: a stream connection, its handshake, a relay of bytes."""

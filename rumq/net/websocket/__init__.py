@@ -1,0 +1,1 @@
+"""MQTT over WebSocket. RFC 6455; MQTT 5.0, 6."""

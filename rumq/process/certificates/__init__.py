@@ -1,0 +1,1 @@
+"""Certificates and secrets that all nodes of a cluster need."""

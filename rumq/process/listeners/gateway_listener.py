@@ -1,0 +1,44 @@
+"""The broker's listener for its gateway: a Unix socket in the data directory, where a user name needs no password.
+
+Only the broker's own user can open it: who can, can read and write the log anyway. Rules apply as to any client:
+gateway.rules_file, or those of [auth]. The gateway says with a PROXY header for whom it speaks."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from rumq.errors import ConfigError, Fault
+from rumq.settings.table import Listener, Settings
+
+NAME = "gateway.sock"
+PATH_BYTES_MAX = 107  # of a Unix socket
+
+
+def gateway_socket(settings: Settings) -> str:
+    return f"{os.path.abspath(settings.data.dir)}/{NAME}"
+
+
+def is_gateway(settings: Settings, listener: Listener) -> bool:
+    return bool(settings.gateway.port) and listener.path == gateway_socket(settings)
+
+
+def with_gateway(settings: Settings) -> Settings:
+    """The settings, with that listener if there is to be a gateway. raises: ConfigError"""
+    if not settings.gateway.port or any(is_gateway(settings, each) for each in settings.listeners):
+        return settings
+    path = gateway_socket(settings)
+    if len(os.fsencode(path)) > PATH_BYTES_MAX:
+        raise ConfigError(
+            Fault(
+                "settings",
+                "data.dir",
+                "",
+                f"the gateway's socket {path} is longer than {PATH_BYTES_MAX} bytes",
+            )
+        )
+    own = Listener(
+        path=path, path_mode="600", anonymous="yes", proxies=("unix",), rules_file=settings.gateway.rules_file
+    )
+    return msgspec.structs.replace(settings, more_listeners=(*settings.more_listeners, own))

@@ -1,0 +1,1 @@
+"""The process of a shard: its store, listeners, reload, shutdown, and its part in a cluster."""

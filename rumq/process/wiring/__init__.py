@@ -1,0 +1,1 @@
+"""From settings to the parameters of parts: streams, bounds of the disk, sidecars."""

@@ -1,0 +1,102 @@
+"""Sidecar processes of a broker, by its settings: exporters to Parquet, the Flight server, and the gateway."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+from rumq.errors import ConfigError, Fault
+from rumq.events.event_log import tell
+from rumq.process.listeners.listener_policies import FLIGHT, ListenerPolicies, as_listener
+from rumq.process.listeners.transports import transport_of
+from rumq.process.wiring.gateway_settings import check_gateway as check_files
+from rumq.process.wiring.gateway_settings import kept_by_listeners
+from rumq.process.wiring.lake_exporters import export_commands, exported_streams
+from rumq.settings.table import Settings
+from rumq.supervision.sidecars import Sidecar
+
+
+def check_sidecars(settings: Settings) -> None:
+    """raises: ConfigError"""
+    exported_streams(settings)
+    if settings.flight.port:
+        check_flight(settings)
+    if settings.gateway.port:
+        check_gateway(settings)
+
+
+def check_gateway(settings: Settings) -> None:
+    """raises: ConfigError for settings that the gateway could not start with"""
+    if settings.trace.otlp_endpoint and importlib.util.find_spec("opentelemetry") is None:
+        raise ConfigError(
+            Fault("settings", "trace.otlp_endpoint", "", 'tracing needs its extra: pip install "rumq[tracing]"')
+        )
+    check_files(settings)
+
+
+def check_flight(settings: Settings) -> None:
+    """raises: ConfigError for settings that its server could not start with"""
+    flight = settings.flight
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ConfigError(
+            Fault("settings", "flight.port", "", "Flight needs pyarrow and numpy: pip install pyarrow numpy")
+        )
+    policy = ListenerPolicies(settings, says_exposed=False).flight()
+    where = kept_by_listeners(settings)
+    if policy.authenticator.methods and where and not flight.rules_file:
+        expected = (
+            f"expected a file of rules: {where} holds for a listener, and users of Flight belong to none; it names the "
+            "rules for them, on topics with their mount points"
+        )
+        raise ConfigError(Fault("settings", "flight.rules_file", '""', expected))
+    if flight.tls_certificate:
+        transport_of(FLIGHT, as_listener(flight), settings.auth.exposed_files == "refuse")
+    elif flight.tls_authority:
+        raise ConfigError(
+            Fault(
+                "settings",
+                "flight.tls_certificate",
+                "",
+                "is missing: tls_authority needs TLS",
+            )
+        )
+
+
+def sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
+    """Of a broker alone. sources: command line flags that give another process the same settings"""
+    return [*leader_sidecars(settings, data), *node_sidecars(settings, data, sources)]
+
+
+def leader_sidecars(settings: Settings, data: str) -> list[Sidecar]:
+    """In a cluster they go with the leader of shard 0, so that one node exports."""
+    return [Sidecar(command, lake_died) for command in export_commands(settings, data)]
+
+
+def node_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
+    """In a cluster every node has them: Flight serves the copies of that node, the gateway asks the whole cluster."""
+    found = []
+    if settings.flight.port:
+        found.append(Sidecar(flight_command(data, sources), flight_died, reloads=True))
+    if settings.gateway.port:
+        found.append(Sidecar(gateway_command(data, sources), gateway_died, reloads=True))
+    return found
+
+
+def flight_command(data: str, sources: list[str]) -> list[str]:
+    return [sys.executable, "-m", "rumq", "flight", "--for-broker", *sources, "--set", f"data.dir={data}"]
+
+
+def gateway_command(data: str, sources: list[str]) -> list[str]:
+    return [sys.executable, "-m", "rumq", "gateway", "--for-broker", *sources, "--set", f"data.dir={data}"]
+
+
+def lake_died(why: str, start_seconds: float) -> None:
+    tell("lake.died", why=why, start_seconds=start_seconds)
+
+
+def flight_died(why: str, start_seconds: float) -> None:
+    tell("flight.died", why=why, start_seconds=start_seconds)
+
+
+def gateway_died(why: str, start_seconds: float) -> None:
+    tell("gateway.died", why=why, start_seconds=start_seconds)

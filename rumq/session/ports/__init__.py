@@ -1,0 +1,1 @@
+"""What a session asks of the connection below it and of the clock."""

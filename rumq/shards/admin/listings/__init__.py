@@ -1,0 +1,1 @@
+"""Lists of the operator: sorted, filtered and bounded, made some rows a turn."""

@@ -1,0 +1,1 @@
+"""Answers to questions of the operator about one shard; they change nothing."""

@@ -1,0 +1,255 @@
+"""Interest: which filters all other shards forward records of. A SUBACK waits until they do.
+
+It does not wait for a shard that is away for 3 s: that one is told of the filter when it is back, and forwards
+from where this shard had got to, so nothing is missing then. docs/explanation/guarantees.md, "Between connections"."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from router.shard import Shard
+from rumq.loop.ports import Call, Placement, Timers
+from rumq.shards.bus import messages as m
+from rumq.shards.bus.bus_link import BusLink
+from rumq.shards.bus.remote_partition import RemotePartition
+from rumq.shards.peers.shared_groups import SharedGroups
+
+LOOK_SECONDS, LOOKS = 0.5, 6  # a shard whose leader has died is back sooner than so many looks
+
+
+class OtherShard(Protocol):
+    """Another shard that can be asked: `rumq.shards.peers.peer`."""
+
+    link: BusLink | None
+
+    @property
+    def partitions(self) -> list[RemotePartition]: ...
+    def begin(self) -> None:
+        """Sessions of this shard are restored."""
+
+    def ask(self, question: Callable[[int], m.Question], answered: Callable[[Any, memoryview], None]) -> None:
+        """Ask what `question(request)` gives, now or once the shard is linked (again)."""
+
+
+class Asked:
+    """A question to every other shard. then: called once all in `left` have answered"""
+
+    __slots__ = ("_left", "_then")
+
+    def __init__(self, left: set[int], then: Call) -> None:
+        self._left, self._then = left, then
+
+    def discard(self, index: int) -> bool:
+        """A shard has answered, or is not waited for any more. returns: whether it was the last one"""
+        if index not in self._left:
+            return False
+        self._left.discard(index)
+        if self._left:
+            return False
+        self._then()
+        return True
+
+
+class Interest:
+    """confirmed: filters whose records every other shard forwards
+
+    has_begun: sessions are restored, so it is known what is wanted here"""
+
+    def __init__(
+        self, others: Mapping[int, OtherShard], router: Shard, placement: Placement, timers: Timers,
+        shared_groups: SharedGroups,
+    ) -> None:  # fmt: skip
+        """others: complete before the first question"""
+        self._others, self._router, self._placement = others, router, placement
+        self._timers, self._shared_groups = timers, shared_groups
+        self.has_begun = False
+        self.confirmed: set[str] = set()
+        self._asking: Counter[str] = Counter()  # filters that others have been asked for, and have not confirmed
+        self.wants_publishers = False  # a subscription here asks for publishers
+        self._has_publishers = False  # and every other shard sends them
+        self._asked: set[Asked] = set()  # that have not been answered by all
+        self._meeting: list[Call] = []  # who waits for the next `_meet`
+        # By shard: looks in a row that found it away. What has reached LOOKS stays until it says where it stands.
+        self._away: Counter[int] = Counter()
+        self._is_looking = False
+
+    def begin(self, *, wants_publishers: bool) -> None:
+        """Sessions are restored: have everything forwarded that they want."""
+        self.wants_publishers |= wants_publishers
+        self.has_begun = True
+        self.confirmed = set(self._router.groups.local_filters.counts)
+        self._router.groups.local_filters.take_changes()
+        for other in self._others.values():
+            other.begin()
+
+    def filters(self) -> list[str]:
+        """What a shard that has just joined is to forward: also filters that a client is about to have: its SUBACK
+        may wait for nothing more."""
+        here = self._router.groups.local_filters.counts
+        return [*here, *sorted(self.confirmed.union(self._asking).difference(here))]
+
+    def changes(self) -> None:
+        """After a step: tell which filters are wanted here that were not, and which are not any more."""
+        local = self._router.groups.local_filters
+        if not local.changed or not self.has_begun:
+            return
+        fresh, gone = local.take_changes()
+        # What is being asked for is looked at again when that is answered.
+        gone = [f for f in gone if f not in self._asking]
+        for other in self._others.values():
+            if gone and other.link is not None:
+                other.link.say(m.Unwant(gone))
+        self.confirmed.difference_update(gone)
+        self.confirm([f for f in fresh if f not in self._asking], lambda: None)
+
+    def confirm(self, filters: Iterable[str], then: Call, *, marks: bool = False) -> bool:
+        """Whether every shard forwards what these filters match; if not, they are asked to, and `then` is called.
+
+        marks: `Mark` is to come as soon as a watermark moves"""
+        needed = [f for f in filters if f not in self.confirmed]
+        if not needed or not self._others:
+            return True
+        self._asking.update(needed)
+
+        def confirmed() -> None:
+            self._asking.subtract(needed)
+            self._asking = +self._asking
+            self.confirmed.update(needed)
+            # If it is not subscribed to after all, that is found out after the next step.
+            self._router.groups.local_filters.changed.update(dict.fromkeys(needed))
+            then()
+
+        self._ask_all(lambda request: m.Want(request, needed, marks), confirmed)
+        return False
+
+    def _meet(self, then: Call) -> None:
+        """Call once every other shard has said how far its log is committed, and sent it: a link may have been cut just
+        now, and who subscribes finds what was acknowledged before. Calls of one turn share a question."""
+        if not self._meeting:
+            self._timers.next_turn(self._ask_where_they_stand)
+        self._meeting.append(then)
+
+    def is_away(self, index: int) -> bool:
+        """Whether a shard was away for so long that nobody waited for it, and has not said since where it stands."""
+        return self._away.get(index, 0) >= LOOKS
+
+    def _not_waited_for(self) -> set[int]:
+        return {index for index, other in self._others.items() if other.link is None and self.is_away(index)}
+
+    def _ask_where_they_stand(self) -> None:
+        calls, self._meeting = self._meeting, []
+
+        def met() -> None:
+            for call in calls:
+                call()
+
+        # One that has been away for long holds up nobody again, unlike for a filter that is new to it.
+        away = self._not_waited_for()
+        if away.issuperset(self._others):
+            met()
+        else:
+            self._ask_all(lambda request: m.Want(request, []), met, away)
+
+    def _ask_all(
+        self,
+        question: Callable[[int], m.Question],
+        then: Call,
+        but: Collection[int] = (),
+        *,
+        is_want: bool = True,
+    ) -> None:
+        """Ask every other shard; `then` is called when all have answered. but: these are not waited for
+
+        is_want: the answer comes behind all that is committed there"""
+        asked = Asked(set(self._others).difference(but), then)
+
+        def answered(index: int, _: m.Wanted, __: memoryview) -> None:
+            if is_want:
+                self._away.pop(index, None)
+            if asked.discard(index):
+                self._asked.discard(asked)
+
+        for index, other in self._others.items():
+            other.ask(question, partial(answered, index))
+        self._asked.add(asked)
+        if not self._is_looking:
+            self._is_looking = True
+            self._timers.later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        """Have nobody wait for shards that are away for long."""
+        self._is_looking = False
+        for index, other in self._others.items():
+            # Of one that was linked it is known how far its records are here.
+            if other.link is None and all(partition.is_met for partition in other.partitions):
+                self._away[index] += 1
+            elif not self.is_away(index):
+                self._away.pop(index, None)
+        for asked in list(self._asked):
+            for index in self._not_waited_for():
+                if asked.discard(index):
+                    self._asked.discard(asked)
+        if self._asked or self._away:
+            self._is_looking = True
+            self._timers.later(LOOK_SECONDS, self._look)
+
+    def confirm_subscriptions(self, asked: list[tuple[str, str]], then: Call, *, publishers: bool = False) -> bool:
+        """As `confirm`, of (filter as written, plain filter); groups of other homes are joined there first.
+
+        publishers: client ids of publishers are to be known, too"""
+        if not self._others:
+            return True
+        if publishers and not self._has_publishers:
+
+            def named() -> None:
+                self._has_publishers = True
+                if self.confirm_all(asked, then):
+                    then()
+
+            self.wants_publishers = True
+            self._ask_all(m.WantPublishers, named, is_want=False)
+            return False
+        return self.confirm_all(asked, then)
+
+    def confirm_all(self, asked: Iterable[tuple[str, str]], then: Call) -> bool:
+        plain: list[str] = []
+        away: dict[str, str] = {}
+        for written, topic_filter in asked:
+            if written.startswith("$share/") and not self._placement.is_here(written):
+                away[written] = topic_filter
+            else:
+                plain.append(topic_filter)
+        left = len(away)
+
+        def one_less() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                then()
+
+        if plain:
+            left += 1
+            if self.confirm(plain, one_less):
+                self._meet(one_less)
+        elif not away:
+            return True
+        for key, topic_filter in away.items():
+            self._join_group(key, topic_filter, one_less)
+        return False
+
+    def _join_group(self, key: str, topic_filter: str, then: Call) -> None:
+        """Have the home of a group, another shard, create it for a client here, which joins in `then`."""
+        other = self._others[self._placement.home(key)]
+
+        def joined(_: m.Wanted, __: memoryview) -> None:
+            then()
+            self._timers.after_step(leave_if_gone)
+
+        def leave_if_gone() -> None:
+            if key not in self._router.sharing.shares and other.link is not None:
+                self._shared_groups.leave(other.link, key, topic_filter)
+
+        other.ask(partial(m.ShareJoin, key=key, topic_filter=topic_filter), joined)

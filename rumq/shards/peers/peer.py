@@ -1,0 +1,267 @@
+"""One other shard: the link to it, questions that it has not answered, and each message to the part that handles it.
+
+Either shard may die at any time. Questions are asked again over the next link; what the other shard asked dies with
+its link."""
+# compiled: hot
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from commitlog.log.partition_types import PartitionWriter
+from router.matching.feed import Feed
+from rumq.loop.ports import Call, Clock
+from rumq.shards.bus import messages as m
+from rumq.shards.bus.bus_link import BusLink
+from rumq.shards.bus.publish_receiver import PublishReceiver
+from rumq.shards.bus.record_forwarder import RemoteSubscriber
+from rumq.shards.bus.remote_partition import Admission, Owner, Quota, RemotePartition
+from rumq.shards.peers.interest import Interest
+from rumq.shards.peers.query_server import Asker, QueryServer, RestartQueries
+from rumq.shards.peers.shared_groups import RemoteMembers, SharedGroups
+
+MARK_SECONDS = 0.05  # watermarks that nobody waits for are sent so often
+
+
+@dataclass(frozen=True, slots=True)
+class ThisShard:
+    """What another shard is told of this one. partitions, feeds: that it owns, and by partition"""
+
+    index: int
+    incarnation: int  # of this run
+    partitions: list[PartitionWriter]
+    feeds: list[Feed]
+    admission: Admission
+    quota: Quota
+
+
+class Parts(NamedTuple):
+    """What one other shard is to this one, by what it may do. queries, restarts, groups: shared by all shards"""
+
+    owner: Owner
+    publisher: PublishReceiver
+    subscriber: RemoteSubscriber
+    members: RemoteMembers
+    groups: SharedGroups
+    queries: QueryServer
+    restarts: RestartQueries
+
+
+class Links(Protocol):
+    """Is told of links that begin and end: `rumq.shards.peers.peers`."""
+
+    def joined(self, shard: int) -> None: ...
+    def lost(self, shard: int, why: str) -> None: ...
+    def tally(self, message: m.Tally) -> None: ...
+
+
+class Peer:
+    """link: None while the other shard is away; is_known: it has said how far its partitions go; has_begun: it was sent
+    `Begin` over this link"""
+
+    def __init__(
+        self, index: int, here: ThisShard, parts: Parts, interest: Interest, links: Links, clock: Clock
+    ) -> None:
+        self.index = index
+        self._here, self.parts, self._interest, self._links, self._clock = here, parts, interest, links, clock
+        self.link: BusLink | None = None
+        self.is_known = self.has_begun = self.is_drained = False
+        self._request = 0
+        self._asked: dict[int, tuple[m.Question, Callable[[Any, memoryview], None]]] = {}
+        self._marks: dict[int, tuple[int, int, int]] = {}  # as they were sent last
+        self._next_marks = 0.0
+        self._sent_needs: dict[int, int] = {}
+        self.needs: dict[int, int] = {}  # partition of ours -> first lsn that a session there has not had
+        self.trimmable = m.Trimmable(0, [])
+        owner, _, subscriber, members, groups, queries, restarts = parts
+        self._of_link: dict[type, Callable[[BusLink, Any], None]] = {
+            m.Hello: self._hello, m.Begin: self._begin, m.Resumed: owner.resumed,
+            m.Want: lambda link, message: subscriber.want(link, message, self._confirmed),
+            m.WantPublishers: subscriber.want_publishers, m.ShareJoin: members.join,
+            m.ReadFrom: lambda link, message: queries.read(self._asker(link), message),
+            m.FindStart: lambda link, message: queries.find_start(self._asker(link), message),
+            m.FindRetained: lambda link, message: queries.find_retained(self._asker(link), message),
+            m.Leaving: lambda link, message: queries.leaving(self._asker(link), message),
+            m.FindTags: lambda link, message: restarts.find_tags(self._asker(link), message),
+            m.Resume: self._resume,
+        }  # fmt: skip
+        self._others: dict[type, Callable[[Any, memoryview], None]] = {
+            m.Published: self._published, m.Rows: owner.rows, m.Mark: owner.mark, m.Numbered: owner.numbered,
+            m.Publishers: owner.publishers, m.Refusing: owner.refusing, m.RetainedFull: owner.retained_full,
+            m.Unwant: subscriber.unwant, m.ShareWeight: members.weight, m.ShareBack: members.back,
+            m.ShareReady: members.ready, m.ShareDone: members.done, m.ShareParts: groups.parts,
+            m.ShareLeft: groups.left,
+            m.Wanted: self._answered, m.Chunks: self._answered, m.Found: self._answered, m.Tags: self._answered,
+            m.Needs: self._needs, m.Trimmable: self._trimmable, m.Drained: self._drained,
+            m.Tally: lambda message, _: links.tally(message),
+        }  # fmt: skip
+
+    @property
+    def partitions(self) -> list[RemotePartition]:
+        """Those that the other shard owns."""
+        return self.parts.owner.partitions
+
+    # The link
+
+    def linked(self, link: BusLink) -> None:
+        """A connection to the other shard is there; whatever came over an earlier one has been handled."""
+        if self.link is not None:
+            self.link.end()
+        self.link = link
+        self.is_drained = False
+        feeds, partitions = self._here.feeds, self._here.partitions
+        own = {p.index: (p.first_lsn, feeds[p.index].visible_lsn) for p in partitions}
+        link.say(m.Hello(self._here.index, self._here.incarnation, own))
+
+    def received(self, message: m.AnyMessage, raw: memoryview) -> None:
+        kind = type(message)
+        handler = self._others.get(kind)
+        if handler is not None:
+            handler(message, raw)
+            return
+        assert self.link is not None
+        self._of_link[kind](self.link, message)
+
+    def lost(self, why: str) -> None:
+        parts = self.parts
+        self.link = None
+        self.has_begun = False
+        parts.subscriber.lost()
+        parts.members.lost()
+        parts.groups.home_lost(self.index)
+        parts.publisher.lost()
+        parts.owner.lost()
+        self._marks.clear()
+        self._sent_needs = {}
+        self.needs.clear()
+        self._links.lost(self.index, why)
+
+    def drained(self) -> None:
+        """The link has room again."""
+        self.parts.subscriber.drained()
+
+    def say(self, message: m.AnyMessage) -> bool:
+        """Send a message; False if the other shard is away."""
+        if self.link is None:
+            return False
+        self.link.say(message)
+        return True
+
+    def _hello(self, link: BusLink, message: m.Hello) -> None:
+        self.parts.publisher.joined(message.incarnation)
+        self.parts.owner.joined(link, message.partitions)
+        self.is_known = True
+        self._ask_publishers(link)  # before anything that they have published comes
+        for question, _ in list(self._asked.values()):
+            link.say(question)
+        if self._interest.has_begun:
+            self.begin()
+        self._links.joined(self.index)
+
+    def begin(self) -> None:
+        """Sessions are restored here: have everything forwarded that they want, from where this shard stands."""
+        self.parts.members.restored()
+        if self.link is not None:
+            groups, feeds = self.parts.groups, self._here.feeds
+            cursors = {p.index: feeds[p.index].visible_lsn for p in self.partitions}
+            self._ask_publishers(self.link)
+            self.link.say(
+                m.Begin(self._interest.filters(), cursors, groups.weights(self.index), groups.handed(self.index))
+            )
+            self.has_begun = True
+
+    def _begin(self, link: BusLink, message: m.Begin) -> None:
+        self.parts.subscriber.begin(link, message, self._confirmed)
+        self.parts.members.begin(link, message)
+        for index, (full, why) in self._here.admission.reasons().items():
+            link.say(m.Refusing(index, full, why))
+        for index in self._here.quota.full:
+            link.say(m.RetainedFull(index, True))
+
+    def _ask_publishers(self, link: BusLink) -> None:
+        if self._interest.wants_publishers:
+            link.say(m.WantPublishers(0))  # nobody waits for the answer
+
+    # Publishing and watermarks
+
+    def _published(self, message: m.Published, raw: memoryview) -> None:
+        assert self.link is not None
+        self.parts.publisher.published(self.link, message, raw)
+
+    def _resume(self, link: BusLink, message: m.Resume) -> None:
+        source = self.parts.publisher.incoming[message.partition].source
+        self.parts.restarts.resume(self._asker(link), source, message)
+
+    def end_turn(self) -> None:
+        """Send watermarks of this shard's partitions: at once where somebody waits for them."""
+        incoming = self.parts.publisher.incoming
+        if self.link is None or not incoming:
+            return
+        soon = self._clock.monotonic < self._next_marks
+        if not soon:
+            self._next_marks = self._clock.monotonic + MARK_SECONDS
+        subscriber = self.parts.subscriber
+        reader = subscriber.reader
+        for index, each in incoming.items():
+            each.step_done()
+            feed = self._here.feeds[index]
+            committed = feed.partition.committed_lsn
+            sent = self._marks.get(index, (0, 0, 0))
+            sequence = each.committed_sequence()
+            if sequence == sent[0] and soon and not (subscriber.wants_marks and committed != sent[1]):
+                continue
+            live = feed.mark(False) if reader is not None and reader.is_live(index) else 0
+            now = (sequence, feed.committed_lsn, live)
+            if now != sent:
+                self._marks[index] = now
+                self.link.say(m.Mark(index, sequence, live, feed.committed_lsn, feed.partition.first_lsn))
+
+    def _confirmed(self, answer: Call) -> None:
+        """Answer where this shard stands, once it is known to be the one that leads.
+
+        R15 of docs/explanation/replication.md"""
+
+        def say() -> None:
+            self._next_marks = 0.0
+            self.end_turn()
+            answer()
+
+        self.parts.queries.when_newest(say)
+
+    # Questions
+
+    def _asker(self, link: BusLink) -> Asker:
+        return Asker(self.index, link, self.parts.subscriber)
+
+    def ask(self, question: Callable[[int], m.Question], answered: Callable[[Any, memoryview], None]) -> None:
+        """Ask `question(request)`; `answered(answer, raw)` when it answers, be it after its next start."""
+        self._request += 1
+        asked = question(self._request)
+        self._asked[self._request] = (asked, answered)
+        if self.link is not None and self.is_known:
+            self.link.say(asked)
+
+    def _answered(self, message: m.Answer, raw: memoryview) -> None:
+        asked = self._asked.get(message.request)
+        if asked is not None:
+            if not (isinstance(message, m.Found) and message.more):
+                del self._asked[message.request]
+            asked[1](message, raw)
+
+    # Retention and shutdown
+
+    def tell_needs(self, needs: dict[int, int]) -> None:
+        if self.link is not None and needs != self._sent_needs:
+            self._sent_needs = needs
+            self.link.say(m.Needs(needs))
+
+    def _needs(self, message: m.Needs, _: memoryview) -> None:
+        self.needs = message.lsns
+
+    def _trimmable(self, message: m.Trimmable, _: memoryview) -> None:
+        self.trimmable = message
+
+    def _drained(self, message: m.Drained, _: memoryview) -> None:
+        self.is_drained = True

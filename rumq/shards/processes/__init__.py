@@ -1,1 +1,0 @@
-"""The broker's processes: supervisor, sidecars, descriptors passed between shards, placement of clients."""

@@ -1,1 +1,0 @@
-"""Tracing in a shard: who published, deliveries and replays, and pages of spans for the gateway."""

@@ -1,0 +1,1 @@
+"""Rows published to a broker over MQTT, at least once or exactly once. Knows no Spark."""

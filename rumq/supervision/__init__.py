@@ -1,0 +1,1 @@
+"""Processes that are watched: started again, told to systemd, ended when they hang."""

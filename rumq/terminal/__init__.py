@@ -1,0 +1,1 @@
+"""How amounts and progress look on a terminal."""

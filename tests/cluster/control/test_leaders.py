@@ -1,0 +1,63 @@
+"""Where a shard is reached, by a view."""
+
+import msgspec
+import pytest
+
+from rumq.cluster.control.leaders import epoch_of, is_planned, is_replaced, leader_of, maybe_leader
+from rumq.cluster.control.records import ShardRecord, Versioned, View
+from tests.cluster.edge.world import node
+
+HERE, THERE = "n1#aaaaaaaa", "n2#bbbbbbbb"
+
+
+def view(leader: str) -> View:
+    record = ShardRecord(epoch=7, leader=leader, claim="", replicas=[HERE, THERE])
+    shards = [Versioned(record, 3)] * 2
+    return View(cluster="c1", node=HERE, replicas=2, nodes=[node(THERE, 7000)], shards=shards, is_current=True)
+
+
+def test_each_shard_has_a_port_of_its_own() -> None:
+    found = [maybe_leader(view(THERE), shard) for shard in range(2)]
+    assert [(each.port, each.is_here, each.epoch) for each in found if each] == [
+        (7001, False, 7),
+        (7002, False, 7),
+    ]
+
+
+def test_a_leader_on_this_node_needs_no_record_of_the_node() -> None:
+    """Its lease may have run out: the process serves all the same."""
+    found = maybe_leader(view(HERE), 0)
+    assert found is not None and found.is_here
+
+
+@pytest.mark.parametrize(
+    "without", [None, view(""), view("n3#cccccccc"), msgspec.structs.replace(view(THERE), shards=[])]
+)
+def test_there_may_be_none(without: View | None) -> None:
+    assert maybe_leader(without, 0) is None
+    assert epoch_of(without, 0) == (7 if without is not None and without.shards else 0)
+    assert leader_of(without, 0) == (without.shards[0].record.leader if without and without.shards else "")
+
+
+def test_a_leader_is_replaced_by_another_node_not_by_its_own_next_epoch() -> None:
+    led = maybe_leader(view(THERE), 0)
+    assert led is not None
+    before = led._replace(epoch=6)
+    assert not is_replaced(view(THERE), led) and not is_replaced(view(THERE), before)
+    assert is_replaced(view(HERE), before) and is_replaced(view(""), before)
+    assert not is_replaced(view(HERE), led._replace(epoch=8)) and not is_replaced(None, led)
+
+
+def led(leader: str, epoch: int, claim: str, *, moves: bool = True) -> View:
+    record = ShardRecord(epoch=epoch, leader=leader, claim=claim, replicas=[HERE, THERE])
+    nodes = [msgspec.structs.replace(node(each, 7000), moves=moves) for each in (HERE, THERE)]
+    return msgspec.structs.replace(view(HERE), shards=[Versioned(record, epoch)], nodes=nodes)
+
+
+def test_a_leader_was_succeeded_as_it_wanted_if_the_claim_says_so_and_no_term_was_missed() -> None:
+    before = led(HERE, 7, "x")
+    assert is_planned(before, led(THERE, 8, "handed-y"), 0)
+    assert not is_planned(before, led(THERE, 8, "y"), 0)  # it was taken for dead
+    assert not is_planned(before, led(THERE, 9, "handed-y"), 0)  # of another leader, that nobody saw
+    assert not is_planned(led(HERE, 7, "x", moves=False), led(THERE, 8, "handed-y"), 0)  # it had stopped nothing
+    assert not is_planned(None, led(THERE, 8, "handed-y"), 0) and not is_planned(before, led(THERE, 8, "handed-y"), 1)

@@ -1,0 +1,79 @@
+"""The bytes of a small chunk that names nothing new are those that the general way makes, compiled and as Python."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commitlog.chunk import HEADER_BYTES, encode_header, maybe_header
+from tests.kernel_forms import forms
+
+KERNELS = forms("commitlog.kernels.small_chunk")
+SALT, LSN, TS, DURABLE, EPOCH, CHAIN, GENERATION = (
+    1 << 63 | 5,
+    1 << 40 | 9,
+    1 << 50 | 3,
+    1 << 39,
+    7,
+    1 << 31 | 1,
+    3,
+)
+
+
+def rows_of(topics: list[int], publisher: int = 1) -> bytearray:
+    """A row each; the k-th is k µs late."""
+    rows = bytearray(32 * len(topics))
+    words = memoryview(rows).cast("I")
+    for row, topic in enumerate(topics):
+        words[8 * row], words[8 * row + 4], words[8 * row + 6] = topic, row, publisher
+    return rows
+
+
+def encode(
+    kernel: Any, rows: bytearray, frames: bytes, named: bytes, *, flags: int = 33, align: int = 64
+) -> tuple[Any, bytearray]:
+    out = bytearray(b"\xff" * 12_288)
+    found = kernel.encode(
+        out, rows, frames, named, b"\1\1", flags, SALT, LSN, TS, DURABLE, EPOCH, CHAIN, GENERATION, align
+    )
+    return found, out
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@given(
+    topics=st.lists(st.integers(0, 9), min_size=1, max_size=40), frames=st.binary(max_size=2000),
+    flags=st.integers(0, 63), align=st.sampled_from([64, 4096]),
+)  # fmt: skip
+def test_they_are_those_of_the_general_way(
+    kernel: Any, topics: list[int], frames: bytes, flags: int, align: int
+) -> None:
+    rows = rows_of(topics)
+    found, out = encode(kernel, rows, frames, b"\1" * 10, flags=flags, align=align)
+    size = HEADER_BYTES + len(rows) + len(frames)
+    total = (size + align - 1) // align * align
+    raw, crc = encode_header(
+        1, flags, SALT, LSN, len(topics), rows, frames, b"", total, TS, DURABLE, len(topics) - 1, EPOCH, CHAIN,
+        min(topics), max(topics), GENERATION,
+    )  # fmt: skip
+    assert found == (total, len(topics), len(topics) - 1, crc)
+    assert out[:total] == (raw + rows + frames).ljust(total, b"\0")
+    assert set(out[total:]) <= {255}, "no byte behind it"
+    assert maybe_header(bytes(out[:HEADER_BYTES]), SALT) is not None
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("rows", "frames", "named"),
+    [
+        (rows_of([0, 2]), b"x", b"\1\1\0"),
+        (rows_of([0, 3]), b"x", b"\1\1\1"),
+        (rows_of([0], publisher=2), b"x", b"\1"),
+        (rows_of([0]), b"x" * 4065, b"\1"),
+        (bytearray(), b"", b"\1"),
+    ],
+    ids=["a new topic", "a topic beyond the marks", "a publisher beyond the marks", "much", "nothing"],
+)
+def test_what_is_new_or_much_is_for_the_general_way(kernel: Any, rows: bytearray, frames: bytes, named: bytes) -> None:
+    found, out = encode(kernel, rows, frames, named)
+    assert found is None and set(out) == {255}

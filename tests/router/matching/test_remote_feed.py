@@ -1,0 +1,106 @@
+"""A partition of another shard, as its records come: nothing seen twice, holes passed over, marks in step with them."""
+
+from typing import Any, ClassVar
+
+from commitlog import Chunk, NotInMemory
+from router.matching.groups import Groups
+from router.matching.remote_feed import FilteredRange, RemoteFeed
+from router.readers.reader import GroupKey, Reader
+from router.readers.shared_group import SharedGroup
+from router.readers.subscriber import Subscriber
+
+
+class Elsewhere:
+    is_mirrored = True
+    next_lsn = first_lsn = 0
+    topic_names: ClassVar[list[bytes]] = []
+
+    def read(self, lsn: int, bytes_max: int) -> list[Any]:
+        raise NotInMemory(lsn)
+
+
+def chunk(base_lsn: int, count: int) -> Chunk:
+    return Chunk(base_lsn, count, 0, 0, bytes(32 * count), b"x" * count)
+
+
+def feed(next_lsn: int = 100) -> RemoteFeed:
+    made = RemoteFeed(0, Elsewhere(), Groups(1))
+    made.start_at(next_lsn)
+    return made
+
+
+def test_what_was_left_out_is_a_hole_up_to_what_follows() -> None:
+    mirror = feed()
+    first, second = chunk(110, 5), chunk(130, 5)
+    assert mirror.chunk_arrived(first) == [first] and mirror.chunk_arrived(second) == [second]
+    assert mirror.visible_lsn == 135
+    assert mirror.maybe_chunk(100) == FilteredRange(100, 110)
+    assert mirror.maybe_chunk(112) is first
+    assert mirror.maybe_chunk(120) == FilteredRange(120, 130)
+    assert mirror.maybe_chunk(134) is second
+    mirror.watermark_moved(150, 0)
+    assert mirror.maybe_chunk(140) == FilteredRange(140, 150)
+    assert mirror.maybe_chunk(99) is None, "before the feed began its owner must be asked"
+
+
+def test_a_chunk_that_comes_again_is_not_shown_again() -> None:
+    mirror = feed()
+    mirror.chunk_arrived(chunk(110, 5))
+    assert mirror.chunk_arrived(chunk(110, 5)) == []
+    assert mirror.chunk_arrived(chunk(100, 5)) == []
+
+
+def test_those_who_learn_offsets_see_a_chunk_once_it_is_committed() -> None:
+    mirror = feed()
+    first, second = chunk(100, 5), chunk(105, 5)
+    mirror.chunk_arrived(first)
+    mirror.chunk_arrived(second)
+    assert mirror.watermark_moved(110, 104) == [] and mirror.committed_lsn == 100
+    assert mirror.watermark_moved(110, 105) == [first] and mirror.committed_lsn == 105
+    assert mirror.watermark_moved(120, 130) == [second]
+    assert mirror.committed_lsn == 120, "not beyond what has been sent"
+
+
+def test_after_the_owner_lost_its_end_lsns_begin_anew() -> None:
+    mirror = feed()
+    mirror.chunk_arrived(chunk(100, 10))
+    mirror.truncate(105)
+    again = chunk(105, 3)
+    assert mirror.chunk_arrived(again) == [again] and mirror.visible_lsn == 108
+    assert mirror.maybe_chunk(102) is None
+
+
+def test_whole_chunks_of_different_readers_do_not_take_each_others_place() -> None:
+    mirror = feed(1000)
+    runs = [[chunk(100 * n, 10), chunk(100 * n + 10, 10)] for n in range(4)]
+    for run in runs:
+        mirror.cache_cold(list(run))
+    for run in runs:
+        for each in run:
+            assert mirror.maybe_chunk(each.base_lsn + 3) is each
+    assert mirror.maybe_chunk(50) is None
+
+
+def test_what_is_kept_is_bounded_and_what_goes_is_asked_for() -> None:
+    mirror = feed(0)
+    for n in range(400):
+        mirror.chunk_arrived(Chunk(n, 1, 0, 0, bytes(32), bytes(1 << 17)))
+    assert mirror.maybe_chunk(0) is None
+    assert mirror.maybe_chunk(399) is not None
+    assert sum(mirror.maybe_chunk(n) is not None for n in range(400)) < 300
+
+
+def test_a_share_forgets_lsns_that_will_be_given_out_again() -> None:
+    """What waited of them would come twice, and what members had of them would be taken for what comes now."""
+    groups = Groups(1)
+    share = SharedGroup("$share/g/#", "#", Reader(1, groups.private(GroupKey(frozenset())), [120], "$share/g/#"))
+    reader = Reader(2, groups.private(GroupKey(frozenset())), [0], share.key)
+    member = share.add(Subscriber("a", None), reader)
+    share.returned.extend([(0, 90, 110), (0, 111, 112), (1, 111, 112)])
+    share.recent.append((0, 80, 120))
+    member.given, member.before, member.outstanding = [(0, 104, 106)], [(0, 105, 106)], [(0, 99, 101)]
+    share.truncate(0, 105)
+    assert list(share.returned) == [(0, 90, 105), (1, 111, 112)]
+    assert list(share.recent) == [(0, 80, 105)]
+    assert (member.given, member.before, member.outstanding) == ([(0, 104, 105)], [], [(0, 99, 101)])
+    assert share.reader.cursors == [105]

@@ -1,0 +1,163 @@
+"""Shared subscriptions across shards: what a member shard and a home say to each other, and when."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from router import commands as c
+from router import effects as e
+from router.readers.subscriber import Subscriber
+from router.shard import Shard
+from rumq.shards.bus import messages as m
+from rumq.shards.bus.bus_link import BusLink, decode
+from rumq.shards.peers.shared_groups import (
+    JournalBarrier,
+    RemoteMembers,
+    SharedGroupHome,
+    SharedGroups,
+    ShareSink,
+)
+from tests.shards.bus.world import Hand, LinkEnd
+
+KEY = "$share/g/t1"  # its home is shard 1
+RANGES = [(0, 5, 9)]
+NONE = memoryview(b"")
+
+
+class Journal:
+    def __init__(self) -> None:
+        self.partition: Any = SimpleNamespace(index=7, next_lsn=1, committed_lsn=1)
+        self.recorder: Any = SimpleNamespace(shared=lambda key, cursors: self.noted.append(key))
+        self.noted: list[str] = []
+
+    def shared(self, key: str) -> None:
+        self.noted.append(key)
+
+    def flush(self, now_us: int) -> None:
+        self.partition.next_lsn += 1
+
+    def commit(self) -> None:
+        self.partition.committed_lsn = self.partition.next_lsn
+
+
+class World:
+    def __init__(self) -> None:
+        self.hand, self.journal = Hand(), Journal()
+        self.urgent: list[int] = []
+        self.barrier = JournalBarrier(self.journal, self.hand, self.urgent.append)
+        self.groups = SharedGroups(self.hand, self.hand, self.barrier, Shard([]), self.hand, {})
+
+    def said(self) -> list[Any]:
+        said, self.hand.said = self.hand.said, []
+        return said
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_delivered_ranges_are_reported_once_the_journal_has_them(world: World) -> None:
+    world.groups.carry_out(e.ShareDone(KEY, RANGES))
+    world.groups.end_turn()
+    assert not world.said() and not world.urgent
+    world.journal.commit()
+    world.groups.end_turn()
+    assert world.said() == [(1, m.ShareDone(KEY, RANGES))]
+
+
+def test_the_last_member_leaves_behind_what_was_delivered_to_it(world: World) -> None:
+    """MQTT-4.8.2-5: a delivery that its home still counts as outstanding would go to another member."""
+    world.groups.carry_out(e.ShareDone(KEY, RANGES))
+    world.groups.carry_out(e.ShareWeight(KEY, "t1", 0))
+    world.groups.carry_out(e.ShareWeight(KEY, "t1", 1))
+    assert not world.said()
+    world.journal.commit()
+    world.groups.end_turn()
+    weights = [(1, m.ShareWeight(KEY, "t1", weight)) for weight in (0, 1)]
+    assert world.said() == [(1, m.ShareDone(KEY, RANGES)), *weights]
+
+
+def test_what_a_home_assigns_before_it_has_heard_that_the_last_member_left_is_ignored(world: World) -> None:
+    world.groups.carry_out(e.ShareWeight(KEY, "t1", 0))
+    world.groups.parts(m.ShareParts(KEY, RANGES), NONE)
+    world.groups.carry_out(e.ShareBack(KEY, RANGES, early=True))
+    assert world.said() == [(1, m.ShareWeight(KEY, "t1", 0))] and not world.hand.items
+    world.groups.left(m.ShareLeft(KEY), NONE)
+    world.groups.parts(m.ShareParts(KEY, RANGES), NONE)
+    (command,) = world.hand.items
+    assert isinstance(command, c.SharePart) and command.ranges == RANGES
+
+
+def test_a_home_that_is_away_is_not_waited_for(world: World) -> None:
+    world.hand.away.add(1)
+    world.groups.carry_out(e.ShareWeight(KEY, "t1", 0))
+    world.groups.parts(m.ShareParts(KEY, RANGES), NONE)
+    assert len(world.hand.items) == 1
+
+
+def test_ranges_that_no_member_has_room_for_go_back(world: World) -> None:
+    world.groups.carry_out(e.ShareBack(KEY, RANGES))
+    world.groups.carry_out(e.ShareReady(KEY))
+    assert world.said() == [(1, m.ShareBack(KEY, RANGES, False)), (1, m.ShareReady(KEY))]
+
+
+# The home
+
+
+def home_of(world: World, *, begun: bool) -> tuple[SharedGroupHome, RemoteMembers, Any]:
+    confirms: list[Callable[[], None]] = []
+    interest = SimpleNamespace(has_begun=begun, confirm=lambda filters, then: not confirms.append(then))
+    home = SharedGroupHome(Shard([]), world.hand, world.hand, world.barrier, interest)
+    return home, RemoteMembers(2, home), interest
+
+
+def link() -> tuple[BusLink, LinkEnd]:
+    transport = LinkEnd()
+    return BusLink(transport, lambda message, raw: None, lambda why: None, lambda: None), transport
+
+
+def test_a_join_is_answered_once_the_group_is_in_the_home_s_journal(world: World) -> None:
+    _, members, _ = home_of(world, begun=True)
+    bus, transport = link()
+    members.join(bus, m.ShareJoin(4, "$share/g/t0", "t0"))
+    (command,) = world.hand.items
+    assert isinstance(command, c.ShareNews) and (command.what, command.weight) == ("weight", 1)
+    world.hand.step()
+    world.groups.end_turn()
+    assert world.journal.noted == ["$share/g/t0"] and world.urgent == [7] and not transport.written
+    world.journal.commit()
+    world.groups.end_turn()
+    assert decode(memoryview(transport.written)[4:])[0] == m.Wanted(4)
+
+
+def test_what_is_said_before_groups_are_restored_waits_until_they_are(world: World) -> None:
+    home, members, interest = home_of(world, begun=False)
+    bus, _ = link()
+    members.begin(bus, m.Begin([], {}, {KEY: ("t1", 2)}, {}))
+    members.weight(m.ShareWeight(KEY, "t1", 3), NONE)
+    assert not world.hand.items and not home.have_all_begun
+    interest.has_begun = True
+    members.restored()
+    first, second = world.hand.items
+    assert isinstance(first, c.ShareMembers) and first.prune, "every shard has said what members it has"
+    assert isinstance(second, c.ShareNews) and second.weight == 3
+
+
+def test_a_member_shard_that_dies_before_it_was_heeded_begins_anew(world: World) -> None:
+    home, members, _ = home_of(world, begun=False)
+    members.begin(link()[0], m.Begin([], {}, {}, {}))
+    members.lost()
+    assert not members.was_begun and not members.early
+    assert isinstance(world.hand.items[0], c.ShareAway)
+    assert not home.have_all_begun
+
+
+def test_revoked_ranges_are_confirmed_to_the_shard_that_left(world: World) -> None:
+    bus, transport = link()
+    subscriber = Subscriber("shard 2 shares", None, is_shard=True)
+    subscriber.sink = ShareSink(bus)
+    world.groups.carry_out(e.ShareLeft(subscriber, KEY))
+    assert decode(memoryview(transport.written)[4:])[0] == m.ShareLeft(KEY)
