@@ -7,6 +7,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from diagrams import FOLDER, name_of, texts_of
 DOCS = Path(__file__).parents[1]
 VERSION = "11.12.0"
 SECONDS_MAX = 120
+BROWSERS = ("chromium-headless-shell", "chromium")
 PAGE = """<!doctype html><meta charset="utf-8"><body><script src="mermaid.min.js"></script><script>
 const texts = {texts};
 mermaid.initialize({{startOnLoad: false, securityLevel: "strict", theme: "neutral", fontFamily: "sans-serif",
@@ -58,11 +60,19 @@ def drawn(texts: list[str]) -> list[str]:
         run(["tar", "xzf", f"mermaid-{VERSION}.tgz"], folder)
         (folder / "package/dist/page.html").write_text(PAGE.format(texts=json.dumps(texts).replace("</", "<\\/")))
         page = run(
-            ["chromium-headless-shell", "--no-sandbox", "--virtual-time-budget=20000", "--dump-dom",
+            [browser(), "--headless", "--no-sandbox", "--virtual-time-budget=20000", "--dump-dom",
              f"file://{folder}/package/dist/page.html"],
             folder,
         )  # fmt: skip
     return [html.unescape(each) for each in re.findall(r'<pre class="drawn">(.*?)</pre>', page, re.S)]
+
+
+def browser() -> str:
+    """The name of one that is installed. raises: SystemExit, with what to install"""
+    found = next(filter(shutil.which, BROWSERS), None)
+    if found is None:
+        sys.exit("draw.py: no browser: sudo apt-get install chromium-headless-shell")
+    return found
 
 
 def run(command: list[str], folder: Path) -> str:

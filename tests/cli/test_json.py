@@ -89,7 +89,7 @@ def test_rules_tokens_users_and_the_version(folder: Path) -> None:
     assert said(folder, "passwd", "-L", "users", "--json") == [{"user": "alice"}]
     assert rumqd("passwd", "-L", "users", cwd=folder).out == "alice\n"
     (version,) = said(folder, "version", "--json")
-    assert version.keys() == {"version", "kernels", "python"}
+    assert version.keys() == {"version", "kernels", "python", "stale"}
     assert rumqd("version").out == rumqd("--version").out
 
 

@@ -194,8 +194,8 @@ PLANTED = [
     Planted(
         "an idle partition writes no mark",
         "commitlog/log/partition.py",
-        "            or self.marked_lsn >= self.committed_lsn\n",
-        "            or self.marked_lsn >= 0\n",
+        "self._pending or self.marked_lsn >= self.committed_lsn or self.offline",
+        "self._pending or self.marked_lsn >= 0 or self.offline",
         TORN,
     ),
     # Checksums

@@ -75,7 +75,7 @@ def claim(name: str) -> Look:
 
 def sampler(name: str) -> Look:
     """The turn asks it of each message; none: no message is traced."""
-    return lambda broker: getattr(broker.shard.turn._tracer.sampler, name, 0)
+    return lambda broker: getattr(broker.shard.turn.appender.sampler, name, 0)
 
 
 ALIVE_OF_MQTT = [name for name, key in SECTIONS["mqtt"].items() if key.applies != RESTART]

@@ -47,8 +47,10 @@ class World:
         self.leader = Leader(place, SimpleNamespace(), None)  # type: ignore[arg-type]
         self.told: list[tuple[str, dict[str, Any]]] = []
         shard: Any = SimpleNamespace(
-            replication=self.replication, pump=self.site.pump,
-            fd_passing=SimpleNamespace(flush_within=lambda seconds: self.said.append("doors flushed")),
+            writing=SimpleNamespace(replication=self.replication), pump=self.site.pump,
+            cluster=SimpleNamespace(
+                fd_passing=SimpleNamespace(flush_within=lambda seconds: self.said.append("doors flushed"))
+            ),
             events=SimpleNamespace(tell=lambda name, **fields: self.told.append((name, fields))),
             timers=SimpleNamespace(later=lambda seconds, call: self.later.append((seconds, call))),
         )  # fmt: skip
