@@ -85,6 +85,12 @@ class MirrorPartition:
     def position(self) -> int:
         return self.tail[1]
 
+    @property
+    def lacks_names(self) -> bool:
+        """It begins behind records that are removed, and has not been sent their topics yet: an owner who began with it
+        would count the topics' offsets anew."""
+        return self.first_lsn > self._names.saved_lsn and self.first_lsn > 0 and self.tail == ("", 0)
+
     def _state_of(self, tail: TailSegment) -> SegmentState:
         return SegmentState(tail.name, tail.header.base_lsn, self.next_lsn, tail.position, tail.is_sealed)
 
@@ -236,7 +242,12 @@ class MirrorPartition:
         self._check()
         if self._segments or self._tail is not None:
             raise LogError(f"{self.directory} has segments: names come with them")
-        if not self._names.adopt(raw, self.first_lsn):
+        try:
+            is_whole = self._names.adopt(raw, self.first_lsn)
+        except BaseException:
+            self.failed = True
+            raise
+        if not is_whole:
             raise Damaged(self.directory, "the names that were sent are damaged")
 
     def take_seal_job(self) -> SealJob | None:

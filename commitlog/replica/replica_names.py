@@ -44,6 +44,11 @@ class ReplicaNames:
     def lsn(self) -> int:
         return self._dictionary.lsn
 
+    @property
+    def saved_lsn(self) -> int:
+        """The names of every record below are on disk; -1: none are."""
+        return self._dictionary.saved_lsn
+
     def queue(self, segments: Iterable[SegmentState]) -> None:
         """The finished segments of the copy, in order: those that are not in it are to be indexed."""
         self._unindexed = deque(segment for segment in segments if segment.end_lsn > self.lsn)

@@ -90,9 +90,10 @@ class NodeLogCopies:
                 return
 
     def ends(self) -> dict[str, int]:
+        """0: a copy that lacks names, though it begins later. What is committed protects it from being chosen."""
         for key in self._touched:  # they are acknowledged by the next `sync`
             self._copies[key].sync()
-        return {key: copy.next_lsn for key, copy in self._copies.items()}
+        return {key: 0 if copy.lacks_names else copy.next_lsn for key, copy in self._copies.items()}
 
     def inventory(self, partition: str) -> list[m.SegmentInfo]:
         copy = self._copy(partition)

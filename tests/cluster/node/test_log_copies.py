@@ -1,15 +1,19 @@
 """The partitions of a shard on a node that does not lead it, on a simulated disk."""
 
+from array import array
 from concurrent.futures import Future
 
 import pytest
 
 from commitlog import LogError
+from commitlog.index.dictionary import Snapshot, snapshot_pieces
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.node.log_copies import NodeLogCopies
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import CutRefused
 from tests.cluster.node.world import COPIES, KEY, filled, frames, log
+
+NAMES = b"".join(snapshot_pieces(Snapshot(30, [b"old"], array("Q", [30]), {}, 1)))
 
 
 def blank() -> NodeLogCopies:
@@ -78,14 +82,19 @@ def test_a_partition_of_the_leader_that_is_not_here_is_told_with_the_reason() ->
         blank().apply(m.Trim(1, "plant/g1/p0", 4), memoryview(b""))
 
 
+def beginning_at(lsn: int, epoch: int = 1) -> NodeLogCopies:
+    """Retention has removed everything below."""
+    copies = blank()
+    copies.apply(m.Cut(epoch, KEY, [], "", 0, 0, lsn), memoryview(b""))
+    copies.apply(m.Names(epoch, KEY), memoryview(NAMES))
+    return copies
+
+
 def test_a_copy_that_begins_anew_still_tells_what_it_knows_to_be_committed() -> None:
     """Retention had removed 30 records here, of which the leader has all; nothing else here is in its log."""
-    files = SimulatedFiles()
-    copies = NodeLogCopies(files, "data", COPIES)
-    empty = m.Cut(1, KEY, [], "", 0, 0, 30)
-    copies.apply(empty, memoryview(b""))
+    copies = beginning_at(30)
     copies.note_committed(KEY, 30)
-    assert copies.ends() == {KEY: 30} and not copies.begins_anew(empty)
+    assert copies.ends() == {KEY: 30} and not copies.begins_anew(m.Cut(1, KEY, [], "", 0, 0, 30))
     cut = m.Cut(2, KEY, [], "", 0, 0, 0)
     assert copies.begins_anew(cut)
     copies.apply(cut, memoryview(b""))
@@ -95,8 +104,7 @@ def test_a_copy_that_begins_anew_still_tells_what_it_knows_to_be_committed() -> 
 
 
 def test_a_copy_begins_anew_once_nothing_of_it_is_being_indexed() -> None:
-    copies = blank()
-    copies.apply(m.Cut(1, KEY, [], "", 0, 0, 30), memoryview(b""))
+    copies = beginning_at(30)
     ends: list[dict[str, int]] = []
 
     class Job(Future[None]):
@@ -109,7 +117,16 @@ def test_a_copy_begins_anew_once_nothing_of_it_is_being_indexed() -> None:
 
 
 def test_a_copy_without_a_record_says_where_it_begins() -> None:
-    source, copies = blank(), blank()
-    source.apply(m.Cut(1, KEY, [], "", 0, 0, 30), memoryview(b""))
-    filled(copies, source)
+    copies = filled(blank(), beginning_at(30))
     assert copies.ends() == {KEY: 30}
+
+
+def test_a_copy_without_the_names_of_what_was_removed_is_no_ones_log() -> None:
+    """A claimant that began with it would count its topics' offsets anew: what is committed speaks against it."""
+    copies = blank()
+    copies.apply(m.Cut(1, KEY, [], "", 0, 0, 30), memoryview(b""))
+    assert copies.ends() == {KEY: 0} and copies.holdings()[KEY][0] == 0 and copies.marks() == {KEY: 30}
+    again = NodeLogCopies(copies._files, "data", COPIES)
+    assert again.ends() == {KEY: 0} and again.marks() == {KEY: 30}
+    again.apply(m.Names(1, KEY), memoryview(NAMES))
+    assert again.ends() == {KEY: 30}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from commitlog import Partition
-from commitlog.replica.block_reader import read_block, read_opening
+from commitlog.replica.block_reader import read_block, read_opening, saved_names
 from commitlog.replica.differences import difference
 from commitlog.replica.inventory import SegmentState, states_of
 from commitlog.replica.mirror_partition import MirrorPartition
@@ -22,10 +22,15 @@ def mirror_of(files: SimulatedFiles) -> MirrorPartition:
     return MirrorPartition(files, DIRECTORY, "main", 0, segment_bytes_max=SEGMENT_BYTES)
 
 
-def align(ours: Sequence[SegmentState], first_lsn: int, mirror: MirrorPartition) -> tuple[int, int]:
-    """Cut what the leader does not have; returns (segment, byte) from which it must send."""
+def align(
+    files: SimulatedFiles, ours: Sequence[SegmentState], first_lsn: int, mirror: MirrorPartition
+) -> tuple[int, int]:
+    """Cut what the leader does not have, and send the names of what it has removed to a copy that begins there;
+    returns (segment, byte) from which it must send."""
     found = difference(ours, mirror.segments)
     mirror.cut(found.drop, found.name, found.end_lsn, found.stop, first_lsn)
+    if first_lsn > 0 and not mirror.segments:
+        mirror.adopt_names(saved_names(files, DIRECTORY))
     return found.send_index, found.position
 
 
@@ -34,7 +39,7 @@ def copy(
     *, bytes_max: int = 1 << 16, writes_between: int = 1, writes_max: int = 1 << 30,
 ) -> None:  # fmt: skip
     """Send what the copy lacks. writes_between: syncs; writes_max: stop after so many, without a sync"""
-    at, position = align(ours, first_lsn, mirror)
+    at, position = align(files, ours, first_lsn, mirror)
     writes = 0
     while at < len(ours):
         state = ours[at]

@@ -19,7 +19,9 @@ FAULTS = st.sampled_from([errno.EIO, errno.ENOSPC])
 
 
 class CopiesAgree(RuleBasedStateMachine):
-    """model: of the leader's log; copied: of the follower's; committed: what both have synced"""
+    """model: of the leader's log; copied: of the follower's; committed: what both have synced
+
+    is_short: the copy began anew and has not caught up: its mark says what it lacks (decision 55)"""
 
     @initialize(sector_bytes=st.sampled_from([512, 4096]))
     def start(self, sector_bytes: int) -> None:
@@ -28,9 +30,10 @@ class CopiesAgree(RuleBasedStateMachine):
         self.others = SimulatedFiles(sector_bytes=sector_bytes)
         self.model: list[Seen] = []
         self.copied: list[Seen] = []
-        self.is_aligned = True
+        self.is_aligned, self.is_short = True, False
         self._lead()
         self.mirror = mirror_of(self.others)
+        self.first_lsn = 0
 
     def _lead(self) -> None:
         self.starts += 1
@@ -45,11 +48,25 @@ class CopiesAgree(RuleBasedStateMachine):
             self.offsets[seen.topic] = seen.offset + 1
         self.is_aligned = False  # what the follower has beyond it is not of this log
 
+    def _began_anew(self) -> bool:
+        """Whether the copy begins earlier than when this was asked before; notes whether it is short."""
+        is_anew = self.mirror.first_lsn < self.first_lsn
+        self.first_lsn = self.mirror.first_lsn
+        self.is_short = (self.is_short or is_anew) and self.mirror.next_lsn < self.committed
+        return is_anew
+
+    def _synced(self) -> int:
+        """What stays of the copy, however the power goes."""
+        return self.mirror.synced_lsn if self.is_short else self.committed
+
     def _follow(self, synced: int, power_lost: bool) -> None:
         """A new process, with what the other one left: a prefix of what it had, or of what it was being sent."""
+        is_doubted = power_lost or bool(self.mirror.doubt)
         self.mirror = mirror_of(self.others)
+        if self._began_anew():
+            synced = self.mirror.first_lsn
         self.is_aligned = False
-        assert power_lost or not self.mirror.doubt
+        assert is_doubted or not self.mirror.doubt
         assert inventory(self.others, DIRECTORY, "main", 0) == self.mirror.segments
         if self.mirror.doubt:
             return
@@ -101,7 +118,8 @@ class CopiesAgree(RuleBasedStateMachine):
         self.copied = self.model[: self.mirror.next_lsn]
         self.committed = max(self.committed, min(self.mirror.synced_lsn, self.partition.durable_lsn))
         self.partition.note_replicated(self.committed)
-        self.mirror.note_committed(self.committed)
+        self.mirror.note_committed(min(self.committed, self.mirror.synced_lsn))
+        self._began_anew()
 
     @rule(
         bytes_max=st.sampled_from([1, 5000, 1 << 16]),
@@ -117,11 +135,12 @@ class CopiesAgree(RuleBasedStateMachine):
     )  # fmt: skip
     def lose_power_while_following(self, bytes_max: int, writes_between: int, call: int, choices: list[int]) -> None:
         self.others.before_call = power_for(call)
+        before = self._synced()
         try:
             self._send(bytes_max, writes_between, 1 << 30)
             synced = self.mirror.synced_lsn
         except PowerLost:
-            synced = self.committed
+            synced = before
         self.others = self.others.after_power_loss(chooser(choices))
         self._follow(synced, power_lost=True)
 
@@ -134,6 +153,7 @@ class CopiesAgree(RuleBasedStateMachine):
     ) -> None:
         self.others.choose = chooser(choices)
         self.others.fail = {len(self.others.calls) + call: number}
+        before = self._synced()
         try:
             self._send(bytes_max, writes_between, 1 << 30)
             return
@@ -142,7 +162,7 @@ class CopiesAgree(RuleBasedStateMachine):
         finally:
             self.others.fail = {}
         self.others = self.others.after_kill()
-        self._follow(self.committed, power_lost=False)
+        self._follow(before, power_lost=False)
 
     @rule()
     def kill_follower(self) -> None:
@@ -161,7 +181,8 @@ class CopiesAgree(RuleBasedStateMachine):
         self.files = self.files.after_power_loss(chooser(choices))
         self._lead()
 
-    @precondition(lambda self: not self.mirror.doubt and self.mirror.next_lsn >= self.committed)
+    @precondition(lambda self: not (self.mirror.doubt or self.mirror.lacks_names))
+    @precondition(lambda self: self.mirror.next_lsn >= self.committed)
     @rule(choices=CHOICES, power=st.booleans())
     def change_places(self, choices: list[int], power: bool) -> None:
         """The follower is made leader; the old leader follows, with a tail of its own."""
@@ -172,6 +193,7 @@ class CopiesAgree(RuleBasedStateMachine):
         self.files = others
         self.model, self.copied = self.copied, self.model
         self._lead()
+        self.first_lsn = 0  # of another copy
         self._follow(self.committed, power_lost=power)
 
     @rule(count=st.integers(1, 2))
@@ -185,6 +207,7 @@ class CopiesAgree(RuleBasedStateMachine):
                 self.partition.removed(removal)
                 if self.is_aligned:
                     self.mirror.trim(removal.first_lsn)
+                    self._began_anew()
 
     @rule()
     def index(self) -> None:
@@ -202,7 +225,8 @@ class CopiesAgree(RuleBasedStateMachine):
         assert end == self.mirror.next_lsn
         if self.is_aligned:
             assert seen == self.model[self.mirror.first_lsn : end]
-        both = self.model[self.mirror.first_lsn : self.committed]
+        reached = min(self.committed, end) if self.is_short else self.committed
+        both = self.model[self.mirror.first_lsn : reached]
         assert [one for one in seen if one.lsn < self.committed] == both
 
     @invariant()

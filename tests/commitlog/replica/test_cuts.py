@@ -63,7 +63,7 @@ def cut_short(
     others.before_call = power_for(call)
     done = False
     try:
-        align(states(partition), 0, mirror)
+        align(partition.files, states(partition), 0, mirror)
         done = True
     except PowerLost:
         pass
@@ -159,7 +159,7 @@ def test_names_that_only_the_cut_records_had_are_forgotten() -> None:
     assert snapshot is not None and snapshot.lsn == 200 and b"only 2" in snapshot.topics
     partition = leading(files)
     mirror = mirror_of(others)
-    align(states(partition), 0, mirror)
+    align(files, states(partition), 0, mirror)
     snapshot = maybe_snapshot(others, DIRECTORY)
     assert snapshot is not None and snapshot.lsn == 60
     assert b"only 1" in snapshot.topics and b"only 2" not in snapshot.topics
@@ -178,6 +178,6 @@ def test_a_cut_that_changes_nothing_costs_nothing() -> None:
     mirror = mirror_of(others)
     copy_all(files, partition, mirror)
     calls = len(others.calls)
-    align(states(partition), 0, mirror)
+    align(files, states(partition), 0, mirror)
     assert len(others.calls) == calls
     assert inventory(others.after_kill(), DIRECTORY, "main", 0) == mirror.segments
