@@ -102,7 +102,6 @@ def text_of(site: Path, page: str) -> str:
 
 def test_reference_pages_have_what_the_code_has(site: Path) -> None:
     from rumq.gateway.contract.openapi import description
-
     from rumq.settings.keys import KEYS, STREAM_KEYS
 
     settings = (site / "reference/settings.html").read_text()
