@@ -11,8 +11,8 @@ import socket
 
 import msgspec
 
-from rumq.admin.socket.admin_socket import reachable
 from rumq.events.event_ring import EventRing
+from rumq.unix_address import Address
 
 NAME = "events.sock"
 A_FLUSH_MAX = 200  # events
@@ -46,7 +46,7 @@ class EventSender:
         """raises: OSError"""
         if self._socket is None:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
-            with reachable(self._directory, NAME) as path:
+            with Address(f"{self._directory}/{NAME}") as path:
                 self._socket.connect(path)
         self._socket.send(msgspec.json.encode(said))
 

@@ -12,6 +12,7 @@ from rumq.mqtt.topics import SHARE_PREFIX, check_topic_filter, check_topic_name
 from rumq.settings.keys import as_toml
 from rumq.settings.loopback import is_loopback
 from rumq.settings.table import Settings, Stream
+from rumq.unix_address import ADDRESS_BYTES_MAX, fits
 
 ENDPOINT = re.compile(r"https?://[^/\s]+(?:/\S*)?")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -28,7 +29,14 @@ def broken_rules(settings: Settings, origins: Mapping[str, str]) -> list[Fault]:
 
 def broken_listeners(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fault]:
     for number, listener in enumerate(settings.listeners):
-        key = "listener.mount_point" if number == 0 else f"listener[{number}].mount_point"
+        prefix = "listener" if number == 0 else f"listener[{number}]"
+        if not fits(listener.path):
+            key = f"{prefix}.path"
+            yield Fault(
+                origins.get(key, ""), key, as_toml(listener.path),
+                f"expected at most {ADDRESS_BYTES_MAX} bytes: clients could not connect to a longer path",
+            )  # fmt: skip
+        key = f"{prefix}.mount_point"
         if point := listener.mount_point:
             try:
                 check_topic_name(point, bytes_max=1000)

@@ -20,10 +20,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import TO_A_STRANGER, Answer, Greeting, Refused
 from rumq.cluster.replication import messages as m
 from rumq.net.client_placement import home_of
+from rumq.net.frames import FrameReader, encoded
 from tests.cli.conftest import rumqd
 from tests.cluster.live.cluster import LiveCluster, address_of
 from tests.cluster.node_tls import context

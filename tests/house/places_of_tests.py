@@ -78,7 +78,7 @@ IMPORTED: dict[str, str] = {
     "rumq/cluster/edge/travellers.py": "tests/cluster/edge/test_moved_clients.py",
     "rumq/cluster/links/frame_outbox.py": "tests/cluster/node/test_frame_link.py",
     "rumq/cluster/orders/leader_stream.py": "tests/cluster/orders/test_leader_orders.py",
-    "rumq/cluster/replication/messages.py": "tests/cluster/links/test_frames.py",
+    "rumq/cluster/replication/messages.py": "tests/net/test_frames.py",
     "rumq/cluster/replication/ports.py": "tests/cluster/node/test_log_copies.py",
     "rumq/cluster/replication/standby/disk_fitness.py": "tests/cluster/node/test_copy_disk.py",
     "rumq/cluster/replication/standby/leader_silence.py": "tests/cluster/simulation/test_majority_lease.py",

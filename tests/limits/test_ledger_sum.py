@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rumq.admin.socket import admin_socket
+from tests import admin_questions
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
@@ -47,7 +47,7 @@ def flags(shards: int, folder: Path) -> list[str]:
 
 
 def ledger(broker: Rumqd, client: str) -> dict[str, Any]:
-    return admin_socket.ask(str(broker.data), {"ask": "ledger", "client": client})
+    return admin_questions.ask(str(broker.data), {"ask": "ledger", "client": client})
 
 
 def matches(client: str, topic: str) -> bool:
@@ -137,7 +137,7 @@ def test_each_topic_of_each_client_adds_up(run: Run, join: Dial, tmp_path: Path,
                 client,
                 topic,
             )
-        (told,) = admin_socket.ask(str(broker.data), {"ask": "clients", "client": client})["clients"]
+        (told,) = admin_questions.ask(str(broker.data), {"ask": "clients", "client": client})["clients"]
         assert told["delivered"] == subscribers.delivered[client].total()
         assert told["undelivered"] == counted.total()
     assert set(reasons) == {"expired", "over_limit", "retention", "backlog_records_max", "no_permission"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.admin.socket import admin_socket
+from tests import admin_questions
 from tests.broker_process import ENVIRONMENT, SECONDS_MAX, Rumqd, run_command
 from tests.conformance.peer import Peer
 from tests.limits.conftest import Dial, Run
@@ -144,7 +144,7 @@ def test_ready_means_that_it_can_be_asked(run: Run, shards: int) -> None:
     """Each of its shards: one that cannot be asked yet would be missing from the sums."""
     broker = run("--set", f"shards.count={shards}")
     for name in ("ask.sock", "ask-1.sock")[:shards]:
-        assert admin_socket.ask_one(str(broker.data), name, {"ask": "status"})["sessions"] == 0
+        assert admin_questions.ask_one(str(broker.data), name, {"ask": "status"})["sessions"] == 0
 
 
 @pytest.mark.parametrize(

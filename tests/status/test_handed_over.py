@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.admin.socket import admin_socket
+from tests import admin_questions
 from tests.conformance.peer import Peer
 from tests.status.test_broker import SECONDS_MAX, at_home, running
 
@@ -30,7 +30,7 @@ def test_a_publish_to_another_shards_partition_is_counted_on_both_sides(tmp_path
         until = time.monotonic() + SECONDS_MAX
         while told != wanted:  # QoS 0 arrives soon
             assert time.monotonic() < until, told
-            said = [admin_socket.ask_one(str(broker.data), name, {"ask": "status"}) for name in COUNTERS]
+            said = [admin_questions.ask_one(str(broker.data), name, {"ask": "status"}) for name in COUNTERS]
             told = [(status["handed_over"], status["taken_over"]) for status in said]
-        total = admin_socket.ask(str(broker.data), {"ask": "status"})
+        total = admin_questions.ask(str(broker.data), {"ask": "status"})
         assert total["handed_over"] == total["taken_over"] == elsewhere + at_end

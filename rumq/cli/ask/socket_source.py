@@ -5,7 +5,6 @@ On a node of a cluster the node's own socket asks all shards of the cluster."""
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import msgspec
 import trio
@@ -18,13 +17,11 @@ from rumq.admin.answers import Partitions
 from rumq.admin.merging import merged, streams_of
 from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME
 from rumq.admin.operations import OPERATIONS, Operation, Raw, question_of
-from rumq.admin.socket.admin_socket import SECONDS_MAX, reachable
+from rumq.admin.socket.admin_client import ask_socket, socket_name
 from rumq.cli.ask.questions import STREAMS, Question
 from rumq.cli.ask.source import AskFailed
 from rumq.errors import RumqError
 from rumq.gateway.broker.cluster_client import ClusterClient
-
-READ_BYTES = 1 << 18
 
 
 class SocketSource:
@@ -56,14 +53,14 @@ class SocketSource:
         pass
 
     async def _ask_all(self, operation: Operation, request: q.Request) -> list[Raw]:
-        said = msgspec.json.encode(question_of(operation, request)) + b"\n"
+        question = msgspec.json.encode(question_of(operation, request)) + b"\n"
         names, needed = self._sockets()
         replies: dict[str, Raw] = {}
         faults: dict[str, OSError] = {}
 
-        async def one(name: str) -> None:
+        async def ask_shard(name: str) -> None:
             try:
-                replies[name] = await ask_one(self._directory, name, said)
+                replies[name] = msgspec.json.decode(await ask_socket(self._directory, name, question), type=Raw)
             except PermissionError as fault:
                 fault.filename = fault.filename or self.name  # a socket's error names none
                 raise
@@ -72,7 +69,7 @@ class SocketSource:
 
         async with trio.open_nursery() as nursery:
             for name in names:
-                nursery.start_soon(one, name)
+                nursery.start_soon(ask_shard, name)
         if not replies:
             why = next(iter(faults.values()))
             raise AskFailed(
@@ -98,33 +95,11 @@ class SocketSource:
         needed: set[str] = set()
         if os.path.exists(f"{self._directory}/{SHARDS}"):
             count = read_shard_count(RealFiles(), self._directory).shards
-            needed = {"ask.sock" if index == 0 else f"ask-{index}.sock" for index in range(count)}
-        return sorted(found | needed | ({"ask.sock"} if not found else set()), key=index_of), needed
+            needed = {socket_name(index) for index in range(count)}
+        return sorted(found | needed | ({socket_name(0)} if not found else set()), key=index_of), needed
 
 
 def index_of(name: str) -> int:
     """Of the shard of a socket: shard 0 says what is one for all."""
     number = name.removeprefix("ask").removesuffix(".sock").removeprefix("-")
     return int(number) if number.isdecimal() else 0
-
-
-async def ask_one(directory: str, name: str, said: bytes) -> Raw:
-    """raises: OSError, also when nothing comes in time"""
-    got = bytearray()
-    try:
-        with trio.fail_after(SECONDS_MAX), reachable(directory, name) as path:
-            sock = trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_STREAM)
-            with sock:
-                await sock.connect(path)
-                stream = trio.SocketStream(sock)
-                await stream.send_all(said)
-                while not got.endswith(b"\n") and (more := await stream.receive_some(READ_BYTES)):
-                    got += more
-    except trio.TooSlowError:
-        raise TimeoutError(f"no answer within {SECONDS_MAX:.0f} s") from None
-    except trio.BrokenResourceError:
-        raise ConnectionResetError("it closed the connection") from None
-    if not got:
-        raise ConnectionResetError("it closed the connection")
-    reply: dict[str, Any] = msgspec.json.decode(got)
-    return reply

@@ -5,16 +5,16 @@ copy that is being repaired differs for a moment. docs/guides/cluster.md"""
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+import trio
 
 from commitlog.replica.copy_digest import SegmentDigest
 from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME, NodeAnswer
-from rumq.admin.socket.admin_socket import reachable
+from rumq.admin.socket.admin_client import ask_socket
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import COPY
 from rumq.cluster.node.copy_inquiries import CopyAnswer, CopyQuestion
@@ -174,14 +174,7 @@ def asker(data: str) -> Ask:
     def ask(node: str, shard: int, question: CopyQuestion) -> CopyAnswer:
         line = msgspec.json.encode({"ask": COPY, "node": node, "shard": shard, "question": question})
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-                sock.settimeout(SECONDS_MAX)
-                with reachable(f"{data}/{DIRECTORY}", SOCKET_NAME) as address:
-                    sock.connect(address)
-                sock.sendall(line + b"\n")
-                got = bytearray()
-                while not got.endswith(b"\n") and (more := sock.recv(1 << 16)):
-                    got += more
+            got = trio.run(ask_socket, f"{data}/{DIRECTORY}", SOCKET_NAME, line + b"\n", SECONDS_MAX)
             answer = msgspec.json.decode(got, type=NodeAnswer)
         except (OSError, msgspec.MsgspecError) as fault:
             raise NoCopy(f"this node does not answer: {fault}") from None

@@ -9,10 +9,10 @@ import trio
 
 from rumq.cluster.control.leaders import Leader
 from rumq.cluster.control.records import View
-from rumq.cluster.links.frames import encoded, maybe_first
 from rumq.cluster.links.greeting import Answer, Greeting, Refused
 from rumq.cluster.orders.leader_stream import AgentTls, leader_stream
 from rumq.errors import RumqError
+from rumq.net.frames import encoded, maybe_first
 
 ANSWER_SECONDS_MAX = 8.0  # less than those wait who ask this node
 ANSWERS_BYTES_MAX = 64 << 20  # of all shards together: 10,000 sessions with many filters

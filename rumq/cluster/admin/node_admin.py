@@ -20,6 +20,7 @@ from rumq.admin.answers import Answer, Done, Prepared, Terms
 from rumq.admin.cluster_rows import MissingShard, TermRow
 from rumq.admin.node_answer import DIRECTORY, HERE, SOCKET_NAME, NodeAnswer
 from rumq.admin.operations import request_of
+from rumq.admin.socket.admin_client import socket_name
 from rumq.cluster.admin.cluster_answer import cluster_answer
 from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, Budget, NoAnswer, ask_leader
 from rumq.cluster.admin.node_signals import NodeSignals
@@ -31,7 +32,7 @@ from rumq.cluster.links.greeting import COPY
 from rumq.cluster.orders.leader_changes import LeaderChanges
 from rumq.cluster.orders.leader_stream import AgentTls
 from rumq.events.output import get_logger
-from rumq.net.sockets.unix_address import Address
+from rumq.unix_address import Address
 
 LINE_BYTES_MAX = 48 << 10  # it fits into a greeting
 SECONDS_MAX = 10.0
@@ -174,7 +175,7 @@ class NodeAdmin:
         """raises: NoAnswer"""
         if not leader.is_here:
             return await ask_leader(view, leader, question, self._tls, budget)
-        name = "ask.sock" if leader.shard == 0 else f"ask-{leader.shard}.sock"
+        name = socket_name(leader.shard)
         try:
             with trio.fail_after(ANSWER_SECONDS_MAX), Address(f"{self._data}/{name}") as path:
                 async with await trio.open_unix_socket(path) as stream:

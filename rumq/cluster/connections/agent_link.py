@@ -9,12 +9,13 @@ import os
 import socket
 from collections.abc import Callable
 
+from rumq.cluster.connections.agent_socket import STARTING
 from rumq.cluster.control.agent_messages import AgentMessage, Here, Seen
 from rumq.cluster.control.records import View
-from rumq.cluster.links.frames import FRAME_BYTES_MAX, FrameReader, encoded
 from rumq.net.connection import Connection
+from rumq.net.frames import FRAME_BYTES_MAX, FrameReader, encoded
 from rumq.net.pump import Pump
-from rumq.net.sockets.unix_address import Address
+from rumq.unix_address import Address
 
 RETRY_SECONDS = 0.1
 OUTBOX_BYTES_MAX = 1 << 20
@@ -32,10 +33,14 @@ class AgentLink:
         later: Callable[[float, Callable[[], None]], None],
         seen: Callable[[View], None],
         heard: Callable[[AgentMessage], None] = lambda message: None,
+        tell: Callable[..., None] = lambda name, **fields: None,
     ) -> None:
-        """path: of the agent's socket; here: this process; seen: told of each view; heard: of other messages"""
+        """path: of the agent's socket; here: this process; seen: told of each view; heard: of other messages
+
+        tell: takes the event of a fault that waiting does not cure"""
         self._pump, self._path, self._here, self._later = pump, path, here, later
-        self._seen, self._heard = seen, heard
+        self._seen, self._heard, self._tell = seen, heard, tell
+        self._has_told = False
         self._handler: AgentHandler | None = None
         self._is_closed = False
         self.view: View | None = None
@@ -49,8 +54,11 @@ class AgentLink:
         try:
             with Address(self._path) as address:
                 sock.connect(address)
-        except OSError:  # there is no agent, or its backlog is full
+        except OSError as fault:
             sock.close()
+            if fault.errno not in STARTING and not self._has_told:
+                self._has_told = True
+                self._tell("cluster.agent_unreachable", path=self._path, why=str(fault))
             self._later(RETRY_SECONDS, self.open)
             return
         connection = Connection(self._pump, sock, "agent", OUTBOX_BYTES_MAX)

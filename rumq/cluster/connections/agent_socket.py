@@ -16,8 +16,8 @@ import trio
 
 from rumq.cluster.control.agent_messages import AgentMessage, Here, Seen
 from rumq.cluster.control.records import View
-from rumq.cluster.links.frames import FrameReader, encoded
-from rumq.net.sockets.unix_address import Address
+from rumq.net.frames import FrameReader, encoded
+from rumq.unix_address import Address
 
 READ_BYTES = 1 << 16
 STARTING = {

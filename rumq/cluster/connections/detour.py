@@ -12,8 +12,8 @@ from rumq.cluster.connections.dial import USUAL, Dial, DialUser, Later, NodeDial
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.control.leaders import Leader, maybe_leader
 from rumq.cluster.control.records import View
-from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import Greeting
+from rumq.net.frames import encoded
 
 DIRECT_SECONDS = 0.4  # until a connection is established, which takes one round trip
 CUT_SECONDS = 5.0  # so long nobody tries the direct way again

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import msgspec
 
 from rumq.cluster.connections.node_tls import NodeTls
-from rumq.cluster.links.frames import encoded, maybe_first
 from rumq.cluster.links.greeting import Answer, Greeting, Refused
 from rumq.net.connection import Connection
+from rumq.net.frames import encoded, maybe_first
 from rumq.net.pump import Pump
 
 DIAL_SECONDS_MAX = 2.0  # to connect and be answered

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rumq.cluster.links.client_moves import EdgeMessage
-from rumq.cluster.links.frames import FrameReader, Raw, encode
 from rumq.net.connection import Connection
+from rumq.net.frames import FrameReader, Raw, encode
 
 
 class MoveHandler:

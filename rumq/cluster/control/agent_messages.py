@@ -1,4 +1,4 @@
-"""Messages between the agent and the other processes of its node, over a Unix socket: `rumq.cluster.links.frames`."""
+"""Messages between the agent and the other processes of its node, over a Unix socket: `rumq.net.frames`."""
 
 from __future__ import annotations
 

@@ -95,7 +95,9 @@ def build_edge(
         placement.view_changed(view)
         travellers.view_changed(view)
 
-    agent = AgentLink(pump, agent_path, here or here_of("edge", -1), later=timers.later, seen=seen)
+    agent = AgentLink(
+        pump, agent_path, here or here_of("edge", -1), later=timers.later, seen=seen, tell=events.tell
+    )  # fmt: skip
     turn.connect((broker.end_turn, passing.flush), lambda: broker.keep_alive_monitor.next_check)
     edge = Edge(clock, timers, events, turn, pump, broker, passing, relays, placement, travellers, seen, agent)
     take_handed_over(edge, policies)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rumq.cluster.links.frames import Raw, encode
+from rumq.net.frames import Raw, encode
 
 OUTBOX_BYTES = 8 << 20
 PARTS_MAX = 64  # of one sendmsg(2)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from rumq.cluster.links.frames import encoded
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.replication.leader_core import BEAT_SECONDS
 from rumq.cluster.replication.messages import Beat
+from rumq.net.frames import encoded
 
 
 class OpeningBeats:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from rumq.cluster.links.frame_outbox import FrameOutbox
-from rumq.cluster.links.frames import FrameReader, Raw
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX
 from rumq.cluster.node.link_handshake import LinkHandshake, LinkTls
 from rumq.cluster.replication.messages import ReplicaMessage
+from rumq.net.frames import FrameReader, Raw
 
 READ_BYTES = 1 << 20
 _received = memoryview(bytearray(READ_BYTES))  # of all links: each takes out at once what it has read

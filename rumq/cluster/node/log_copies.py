@@ -15,9 +15,9 @@ from commitlog.replica.differences import difference
 from commitlog.replica.inventory import SegmentState
 from commitlog.replica.mirror_partition import MirrorPartition
 from commitlog.replica.replica_state import StoredReplicaState
-from rumq.cluster.links.frames import Raw
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import CutRefused, DataFrame
+from rumq.net.frames import Raw
 
 BLOCK_BYTES = 1 << 20
 

@@ -9,9 +9,9 @@ import trio
 from rumq.cluster.control.agent_messages import ORDER_BYTES_MAX, AgentMessage, Done, Order
 from rumq.cluster.control.leaders import Leader
 from rumq.cluster.control.records import View
-from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import Greeting, Refused
 from rumq.cluster.orders.leader_stream import AgentTls, leader_stream
+from rumq.net.frames import FrameReader, encoded
 
 DONE_SECONDS_MAX = 115.0  # a learner may have to catch up; less than an operator waits for this node
 READ_BYTES = 1 << 16

@@ -8,6 +8,8 @@ import ipaddress
 
 import trio
 
+from rumq.unix_address import Address
+
 OWN = b"PROXY UNKNOWN\r\n"  # the gateway itself
 
 
@@ -24,7 +26,8 @@ def header_for(host: str, port: int) -> bytes:
 
 async def open_broker(path: str, header: bytes = OWN) -> trio.SocketStream:
     """raises: OSError, trio.BrokenResourceError"""
-    stream = await trio.open_unix_socket(path)
+    with Address(path) as address:
+        stream = await trio.open_unix_socket(address)
     try:
         await stream.send_all(header)
     except BaseException:

@@ -15,8 +15,9 @@ from rumq.admin import requests as q
 from rumq.admin.merging import merged
 from rumq.admin.node_answer import DIRECTORY, HERE, SOCKET_NAME, decoded
 from rumq.admin.operations import OPERATIONS, Operation, Reader, question_of
+from rumq.admin.socket.admin_client import ask_socket
 from rumq.errors import RumqError
-from rumq.gateway.broker.shard_client import Away, said_back
+from rumq.gateway.broker.shard_client import Away
 
 ONE_SHARDS = {"disconnect", "drop", "reset", "seal", "trim"}  # what they concern is in one shard
 
@@ -44,8 +45,8 @@ class ClusterClient:
     async def _ask(self, operation: Operation, request: q.Request, reader: Reader | None, *, here: bool) -> a.Answer:
         question = msgspec.json.encode(question_of(operation, request, reader) | {HERE: here}) + b"\n"
         try:
-            line = await said_back(f"{self._directory}/{DIRECTORY}", SOCKET_NAME, question)
-        except Away as fault:
+            line = await ask_socket(f"{self._directory}/{DIRECTORY}", SOCKET_NAME, question)
+        except OSError as fault:
             raise Away(f"the agent of this node does not answer: {fault}") from None
         replies, missing = decoded(line)
         why = "; ".join(f"shard {each.shard} does not answer: {each.why}" for each in missing)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import trio
 
-from rumq.admin.socket.admin_socket import reachable
+from rumq.unix_address import Address
 
 NAME = "events.sock"
 DATAGRAM_BYTES_MAX = 1 << 18
@@ -20,10 +20,10 @@ async def receive_events(directory: str, take: Callable[[bytes], None]) -> None:
     with sock:
         try:
             if os.path.exists(path):
-                if await is_used(directory):
+                if await is_used(path):
                     return
                 os.unlink(path)  # of one that was killed
-            with reachable(directory, NAME) as address:
+            with Address(path) as address:
                 await sock.bind(address)
             os.chmod(path, 0o600)
         except OSError:
@@ -35,10 +35,10 @@ async def receive_events(directory: str, take: Callable[[bytes], None]) -> None:
             os.unlink(path)
 
 
-async def is_used(directory: str) -> bool:
+async def is_used(path: str) -> bool:
     with trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_DGRAM) as sock:
         try:
-            with reachable(directory, NAME) as address:
+            with Address(path) as address:
                 await sock.connect(address)
         except OSError:
             return False

@@ -12,11 +12,8 @@ from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.merging import merged
 from rumq.admin.operations import Operation, Raw, Reader, question_of
-from rumq.admin.socket.admin_socket import reachable
+from rumq.admin.socket.admin_client import ask_socket, socket_name
 from rumq.errors import RumqError
-
-ANSWER_SECONDS_MAX = 10.0
-READ_BYTES = 1 << 18
 
 
 class Away(RumqError):
@@ -48,7 +45,7 @@ class ShardClient:
         replies: list[Raw] = [{} for _ in range(self.count)]
         faults: list[Away] = []
 
-        async def one(index: int) -> None:
+        async def ask_shard(index: int) -> None:
             try:
                 replies[index] = await self.ask_one(index, question)
             except Away as away:
@@ -56,7 +53,7 @@ class ShardClient:
 
         async with trio.open_nursery() as nursery:
             for index in range(self.count):
-                nursery.start_soon(one, index)
+                nursery.start_soon(ask_shard, index)
         if faults:
             raise faults[0]
         return merged(operation, request, replies)
@@ -68,26 +65,9 @@ class ShardClient:
 
     async def ask_one(self, index: int, question: bytes) -> Raw:
         """Ask a shard of this machine a line of JSON. raises: Away"""
-        name = "ask.sock" if index == 0 else f"ask-{index}.sock"
         try:
-            got = await said_back(self._directory, name, question)
-        except Away as fault:
+            got = await ask_socket(self._directory, socket_name(index), question)
+        except OSError as fault:
             raise Away(f"shard {index} does not answer: {fault}") from None
         reply: dict[str, Any] = msgspec.json.decode(got)
         return reply
-
-
-async def said_back(directory: str, name: str, question: bytes) -> bytearray:
-    """The line that one socket answers. question: a line. raises: Away"""
-    got = bytearray()
-    try:
-        with trio.fail_after(ANSWER_SECONDS_MAX), reachable(directory, name) as path:
-            async with await trio.open_unix_socket(path) as stream:
-                await stream.send_all(question)
-                while not got.endswith(b"\n") and (more := await stream.receive_some(READ_BYTES)):
-                    got += more
-    except (OSError, trio.TooSlowError, trio.BrokenResourceError) as fault:
-        raise Away(f"{fault or type(fault).__name__}") from None
-    if not got:
-        raise Away("it closed the connection")
-    return got

@@ -7,20 +7,19 @@ import os
 import socket
 import stat
 
-PATH_BYTES_MAX = 107
+from rumq.unix_address import Address
 
 
 def open_unix_socket(path: str, mode: int, backlog: int) -> socket.socket:
     """Listen at `path`, whose file has the permissions `mode` from its first moment on.
 
     A socket there that nobody listens at any more is replaced; anything else stays. raises: OSError in words"""
-    if len(os.fsencode(path)) > PATH_BYTES_MAX:
-        raise OSError(errno.ENAMETOOLONG, f"a Unix socket's path has at most {PATH_BYTES_MAX} bytes", path)
     remove_stale(path)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o777 & ~mode)
     try:
-        sock.bind(path)
+        with Address(path) as address:
+            sock.bind(address)
     except OSError:
         sock.close()
         raise
@@ -42,7 +41,8 @@ def remove_stale(path: str) -> None:
     probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     probe.setblocking(False)
     try:
-        probe.connect(path)
+        with Address(path) as address:
+            probe.connect(address)
     except (ConnectionRefusedError, FileNotFoundError):
         remove(path)
     except BlockingIOError:

@@ -21,6 +21,7 @@ from rumq.process.listeners.transports import transports_of
 from rumq.process.wiring.sidecars import check_sidecars
 from rumq.process.wiring.streams import streams
 from rumq.settings.table import Listener, Settings
+from rumq.unix_address import Address
 
 CLUSTER_FILES = ("etcd_password_file", "etcd_authority", "etcd_certificate", "etcd_key")
 
@@ -71,7 +72,8 @@ def check_path(path: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
-            probe.connect(path)
+            with Address(path) as address:
+                probe.connect(address)
         except (FileNotFoundError, ConnectionRefusedError):
             return  # free, or left by a broker that was killed, which is replaced
         except OSError:

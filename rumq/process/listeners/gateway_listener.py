@@ -9,11 +9,9 @@ import os
 
 import msgspec
 
-from rumq.errors import ConfigError, Fault
 from rumq.settings.table import Listener, Settings
 
 NAME = "gateway.sock"
-PATH_BYTES_MAX = 107  # of a Unix socket
 
 
 def gateway_socket(settings: Settings) -> str:
@@ -25,19 +23,10 @@ def is_gateway(settings: Settings, listener: Listener) -> bool:
 
 
 def with_gateway(settings: Settings) -> Settings:
-    """The settings, with that listener if there is to be a gateway. raises: ConfigError"""
+    """The settings, with that listener if there is to be a gateway."""
     if not settings.gateway.port or any(is_gateway(settings, each) for each in settings.listeners):
         return settings
     path = gateway_socket(settings)
-    if len(os.fsencode(path)) > PATH_BYTES_MAX:
-        raise ConfigError(
-            Fault(
-                "settings",
-                "data.dir",
-                "",
-                f"the gateway's socket {path} is longer than {PATH_BYTES_MAX} bytes",
-            )
-        )
     own = Listener(
         path=path, path_mode="600", anonymous="yes", proxies=("unix",), rules_file=settings.gateway.rules_file
     )

@@ -27,7 +27,6 @@ from rumq.cluster.control.agent_messages import (
 from rumq.cluster.control.leaders import is_planned
 from rumq.cluster.control.records import ShardRecord, View
 from rumq.cluster.links.client_moves import MOVED
-from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import COPY
 from rumq.cluster.replication.quorum import members_of, noted
 from rumq.loop.fault_guard import ShardEvents
@@ -36,6 +35,7 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import HandoverState, encode_state
+from rumq.net.frames import encoded
 from rumq.net.pump import Pump
 from rumq.process.listeners.client_connections import HandedOver
 from rumq.process.shard.cluster_connections import greetings_max, open_cluster_listener, relayed_clients
@@ -143,7 +143,7 @@ class Leader:
         office = self._cluster.office
         self._agent = AgentLink(
             shard.pump, f"{self._place.data}/{SOCKET_NAME}", here_of("shard", self._place.index),
-            later=shard.timers.later, seen=self._see, heard=self._hear,
+            later=shard.timers.later, seen=self._see, heard=self._hear, tell=shard.events.tell,
         )  # fmt: skip
         self._members = MemberChange(
             self._place.index, self._cluster.state, self._replication, self._agent.say, shard.timers

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from commitlog import RealFiles, Store
+from rumq.admin.socket.admin_client import socket_name
 from rumq.admin.socket.admin_socket import serve
 from rumq.events.event_log import tell
 from rumq.loop.loop import Loop
@@ -161,7 +162,7 @@ class ShardProcess:
                     if hung_up():
                         self._reload(settings_reload)  # before clients come
                     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
-                    name = "ask.sock" if index == 0 else f"ask-{index}.sock"
+                    name = socket_name(index)
                     # Before it is said to be ready, for then it can be asked; and as long as it stops.
                     await answering.start(
                         serve, self._place.data, shard.operation.admin.answer, name, shard.events.failed

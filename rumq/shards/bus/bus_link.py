@@ -1,15 +1,11 @@
-"""One connection to another shard, a stream socket that the pump serves like a client's, and the framing on it.
+"""One connection to another shard, a stream socket that the pump serves like a client's.
 
-    u32 length of the rest | u32 length of the head | head: MessagePack | zeros up to a multiple of 8 | raw bytes
-
-The head is a message of `rumq.shards.bus.messages`; raw bytes are rows and frames of chunks
-(docs/reference/log-format.md), so a batch costs the same whatever it holds. They are received into the buffer in which
-the chunk keeps them."""
+Frames are those of `rumq.net.frames`. The head is a message of `rumq.shards.bus.messages`; raw bytes are rows and
+frames of chunks (docs/reference/log-format.md). They are received into the buffer in which the chunk keeps them."""
 # compiled: warm
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Protocol
@@ -18,31 +14,14 @@ import msgspec
 
 from rumq.loop.backoff import Backoff
 from rumq.loop.ports import Clock, Timers
+from rumq.net.frames import FRAME_BYTES_MAX, Raw, decode, encode
 from rumq.net.kernels.sockets import buffer_of
 from rumq.shards.bus.messages import AnyMessage
 
-Raw = bytes | bytearray | memoryview
-PREFIX = struct.Struct("<II")
-MESSAGE_BYTES_MAX = 1 << 30
 BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0)
 STEADY_SECONDS = 1.0
 
-_encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessage)
-
-
-def encode(message: AnyMessage, *raw: Raw) -> list[Raw]:
-    """The buffers that carry a message, without copying the raw ones."""
-    head = _encoder.encode(message)
-    filler = bytes(-len(head) % 8)  # rows are read as words
-    size = 4 + len(head) + len(filler) + sum(map(len, raw))
-    return [PREFIX.pack(size, len(head)) + head + filler, *[part for part in raw if len(part)]]
-
-
-def decode(view: memoryview) -> tuple[AnyMessage, memoryview]:
-    """The message in a whole frame without its first u32, and the raw bytes behind it. raises: ValueError"""
-    head = int.from_bytes(view[:4], "little")
-    return _decoder.decode(view[4 : 4 + head]), view[4 + head + -head % 8 :]
 
 
 class Transport(Protocol):
@@ -99,7 +78,7 @@ class BusLink:
     def say(self, message: AnyMessage, *raw: Raw) -> None:
         """Send a message at the end of the turn; raw buffers must not change until then."""
         if not self.closed:
-            for part in encode(message, *raw):
+            for part in encode(message, raw):
                 self.transport.write(part)
 
     def receive(self, data: Raw, pos: int, end: int) -> int:
@@ -109,7 +88,7 @@ class BusLink:
             pos = self._go_on(self._begun, view, pos, end)
         while end - pos >= 8 and not self.closed:
             size = int.from_bytes(view[pos : pos + 4], "little")
-            if size > MESSAGE_BYTES_MAX:
+            if size > FRAME_BYTES_MAX:
                 raise ValueError(f"a message of {size} bytes on the bus")
             pos += 4
             if end - pos < size:
@@ -135,7 +114,7 @@ class BusLink:
         return pos + taken
 
     def _handle(self, whole: bytearray) -> None:
-        message, raw = decode(memoryview(whole))
+        message, raw = decode(_decoder, memoryview(whole))
         self._received(message, raw)
 
     def lost(self, why: str) -> None:

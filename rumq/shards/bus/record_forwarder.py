@@ -20,8 +20,9 @@ from router.matching.feed import Feed
 from router.readers.reader import Reader
 from router.readers.subscriber import Subscriber
 from rumq.loop.ports import Call, CommandQueue, Timers
+from rumq.net.frames import Raw
 from rumq.shards.bus import messages as m
-from rumq.shards.bus.bus_link import BusLink, Raw
+from rumq.shards.bus.bus_link import BusLink
 from rumq.tracing.trace import Wire
 
 NAMES_A_MESSAGE = 4096

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rumq.admin.operations import Raw
-from rumq.admin.socket.admin_socket import SECONDS_MAX, Answerer, answered, begin, line_of
+from rumq.admin.socket.admin_socket import SECONDS_MAX, Answerer, answer_line, encode_reply, start_callback
 from rumq.loop.ports import Timers
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
@@ -52,9 +52,9 @@ class AdminCallers:
         self._callers.add(asker)
         self._pump.add(connection)
         self._timers.later(SECONDS_MAX, asker.expire)
-        reply = answered(self._answer, self._failed, caller.raw)
+        reply = answer_line(self._answer, self._failed, caller.raw)
         if callable(reply):
-            begin(reply, asker.say, self._failed)
+            start_callback(reply, asker.say, self._failed)
         else:
             asker.say(reply)
 
@@ -76,7 +76,7 @@ class AdminCaller:
 
     def say(self, reply: Raw) -> None:
         if not self.closed:
-            self.transport.write(line_of(reply, self._failed))
+            self.transport.write(encode_reply(reply, self._failed))
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:
         return end  # nothing belongs here

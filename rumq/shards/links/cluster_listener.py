@@ -16,7 +16,6 @@ import msgspec
 from rumq.auth.quota_holder import holder_of
 from rumq.cluster.connections.dial import tune
 from rumq.cluster.connections.node_tls import NodeTls
-from rumq.cluster.links.frames import encoded, maybe_first
 from rumq.cluster.links.greeting import FEATURE_LEVEL, TO_A_STRANGER, Greeting, Refused, Taken
 from rumq.cluster.links.greeting_queue import (
     GREETING_BYTES_MAX,
@@ -26,6 +25,7 @@ from rumq.cluster.links.greeting_queue import (
 )
 from rumq.loop.ports import EventSink, Timers
 from rumq.net.connection import Connection
+from rumq.net.frames import encoded, maybe_first
 from rumq.net.listening.listener import EXHAUSTED, OF_THE_CLIENT
 from rumq.net.pump import Pump
 from rumq.net.transport.stream_connection import StreamConnection

@@ -15,11 +15,11 @@ from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.node_tls import NodeTls, Tunnel
 from rumq.cluster.control.leaders import maybe_leader
 from rumq.cluster.control.records import View
-from rumq.cluster.links.frames import maybe_first
 from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX
 from rumq.loop.ports import Timers
 from rumq.net.connection import Connection
+from rumq.net.frames import maybe_first
 from rumq.net.pump import Pump
 from rumq.net.transport.relay import RELAY_BYTES, RelaySocket
 from rumq.shards.links.cluster_listener import GREETINGS, Caller

@@ -20,8 +20,9 @@ from router.matching.retained import Retained
 from router.shard import Shard
 from rumq.loop.ports import Call, FaultGuard, Placement, ReadPool, Timers
 from rumq.loop.read_gate import ReadGate
+from rumq.net.frames import Raw
 from rumq.shards.bus import messages as m
-from rumq.shards.bus.bus_link import BusLink, Raw
+from rumq.shards.bus.bus_link import BusLink
 
 READ_BYTES = 1 << 18
 RETAINED_A_PIECE = 256

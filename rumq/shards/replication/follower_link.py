@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from rumq.cluster.links.frames import FrameReader, Raw, encode
 from rumq.cluster.replication.messages import ReplicaMessage
+from rumq.net.frames import FrameReader, Raw, encode
 from rumq.shards.replication.feeding.piece_frames import Frames
 
 OUTBOX_BYTES_MAX = 8 << 20  # beyond it a follower is fed from disk

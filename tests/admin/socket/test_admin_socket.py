@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import trio
 
-from rumq.admin.socket.admin_socket import ask, reachable, serve
+from rumq.admin.socket.admin_socket import serve
+from tests.admin_questions import ask
 
 
 def descriptors() -> int:
@@ -18,9 +19,6 @@ def test_a_path_too_long_for_a_socket_leaves_no_descriptor_behind(tmp_path: Path
     deep = tmp_path / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
     before = descriptors()
-    with reachable(str(deep)) as address:
-        assert len(address.encode()) <= 107 and descriptors() == before + 1
-    assert descriptors() == before
     for _ in range(3):
         with pytest.raises(FileNotFoundError):
             ask(str(deep), {"ask": "status"})

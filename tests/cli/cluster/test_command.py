@@ -27,8 +27,8 @@ from rumq.cluster.control.agent_messages import (
 )
 from rumq.cluster.control.control_plane import Health, MemberHealth
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
-from rumq.cluster.links.frames import FrameReader, encoded
-from rumq.net.sockets.unix_address import Address
+from rumq.net.frames import FrameReader, encoded
+from rumq.unix_address import Address
 from tests.cli.conftest import Ended, rumqd
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.admin.socket import admin_socket
+from tests import admin_questions
 from tests.broker_process import Address, Rumqd
 from tests.conformance.peer import Peer
 from tests.conformance.websocket import WebSocket
@@ -63,7 +63,7 @@ class Site:
     def rows(self) -> dict[str, dict[str, int]]:
         """Listeners by name, as an operator is shown them."""
         names = ("ask.sock", "ask-1.sock")[: self.shards]
-        replies = [admin_socket.ask_one(str(self.broker.data), each, {"ask": "listeners"}) for each in names]
+        replies = [admin_questions.ask_one(str(self.broker.data), each, {"ask": "listeners"}) for each in names]
         found: dict[str, dict[str, int]] = {}
         for row in [row for reply in replies for row in reply["listeners"]]:
             known = found.setdefault(row["name"], {**row, "connected": 0})

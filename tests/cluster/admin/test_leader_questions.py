@@ -14,9 +14,9 @@ from trio.testing import trio_test
 from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, Budget, NoAnswer, ask_leader
 from rumq.cluster.control.leaders import Leader as Address
 from rumq.cluster.control.records import View
-from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import Taken
 from rumq.cluster.orders.leader_stream import AgentTls
+from rumq.net.frames import encoded
 from tests.cluster.admin.world import node, view_of
 from tests.cluster.node_tls import agent_tls, pump_tls
 from tests.net.authorities import Authorities

@@ -20,9 +20,9 @@ from rumq.cluster.admin.node_admin import LINE_BYTES_MAX, NodeAdmin
 from rumq.cluster.control.agent_messages import Status
 from rumq.cluster.control.control_plane import Health
 from rumq.cluster.control.records import View
-from rumq.cluster.links.frames import encoded, maybe_first
 from rumq.cluster.links.greeting import Greeting, Taken
 from rumq.cluster.orders.leader_changes import LeaderChanges
+from rumq.net.frames import encoded, maybe_first
 from tests.cluster.admin.world import HEALTH, node, record, status_of, term, view_of
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]

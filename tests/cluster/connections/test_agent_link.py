@@ -11,8 +11,8 @@ import pytest
 from rumq.cluster.connections.agent_link import AgentLink, here_of
 from rumq.cluster.control.agent_messages import AgentMessage, Done, Here, Seen
 from rumq.cluster.control.records import View
-from rumq.cluster.links.frames import FrameReader, encoded
-from rumq.net.sockets.unix_address import Address
+from rumq.net.frames import FrameReader, encoded
+from rumq.unix_address import Address
 from tests.net.site import Site
 
 HERE = Here("edge", -1, 4711)
@@ -28,6 +28,7 @@ class World:
         self.site = Site()
         self.seen: list[View] = []
         self.heard: list[AgentMessage] = []
+        self.told: list[tuple[str, dict[str, str]]] = []
         self.link = AgentLink(
             self.site.pump,
             self.path,
@@ -35,6 +36,7 @@ class World:
             later=self.site.later,
             seen=self.seen.append,
             heard=self.heard.append,
+            tell=lambda name, **fields: self.told.append((name, fields)),
         )
         self.agent: socket.socket | None = None
 
@@ -148,6 +150,18 @@ def test_a_data_directory_may_be_deeper_than_a_sockets_address(tmp_path: Path) -
     made.link.close()
     made.site.end()
     made.agent.close()
+
+
+def test_an_agent_that_is_not_there_yet_is_no_news_and_a_fault_that_stays_is_told_once(world: World) -> None:
+    """Otherwise a process would try for ever, and nobody would know why its node does nothing."""
+    world.link.open()
+    assert world.told == [] and not world.site.pump.connections
+    Path(world.path).symlink_to(world.path)  # to itself: ELOOP
+    for _ in range(3):
+        world.site.now += 10
+        world.site.turn(1)
+    assert [name for name, _ in world.told] == ["cluster.agent_unreachable"]
+    assert world.told[0][1]["path"] == world.path and "refused" not in world.told[0][1]["why"]
 
 
 def test_an_agent_that_sends_what_is_no_message_is_left_and_met_again(world: World) -> None:

@@ -1,9 +1,9 @@
 """Beats of a leader that opens its log: followers hear it until its own links do that."""
 
-from rumq.cluster.links.frames import FrameReader
 from rumq.cluster.node.beats import OpeningBeats
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.replication.messages import Beat, ReplicaMessage
+from rumq.net.frames import FrameReader
 from tests.cluster.node.world import tcp_pair
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from rumq.cluster.links.frame_outbox import OUTBOX_BYTES, Supply
-from rumq.cluster.links.frames import encoded
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.replication import messages as m
+from rumq.net.frames import encoded
 from tests.cluster.node.world import tcp_pair
 from tests.cluster.node_tls import link_tls
 from tests.net.authorities import Authorities

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import TO_A_STRANGER, Greeting, Refused
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX, GREETING_SECONDS_MAX, WAITING_BYTES_MAX
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.standby_port import NODE_LINKS_MAX, LinkOwner, Refusal, StandbyPort
 from rumq.cluster.replication import messages as m
+from rumq.net.frames import encoded
 from tests.cluster.node.world import Peer
 from tests.cluster.node_tls import context, link_tls
 from tests.net.authorities import Authorities

@@ -11,7 +11,6 @@ from commitlog.replica.replica_state import load_state
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.control.agent_messages import AgentMessage
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
-from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.node.link_handshake import LinkTls
@@ -19,6 +18,7 @@ from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
 from rumq.cluster.node.standby_process import StandbyProcess, Standing, TakenOffice
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import DataFrame
+from rumq.net.frames import FrameReader, encoded
 from tests.commitlog.records import DEAD, NOW, append, numbers, write
 
 KEY = "main/g1/p0"

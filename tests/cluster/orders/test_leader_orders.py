@@ -12,10 +12,10 @@ from trio.testing import trio_test
 from rumq.cluster.control.agent_messages import Done, Order
 from rumq.cluster.control.leaders import Leader
 from rumq.cluster.control.records import View
-from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import Greeting, Refused
 from rumq.cluster.orders.leader_orders import DONE_SECONDS_MAX, order_leader
 from rumq.cluster.orders.leader_stream import AgentTls
+from rumq.net.frames import FrameReader, encoded
 from tests.cluster.node_tls import agent_tls, context, named
 from tests.net.authorities import Authorities
 from tests.net.conftest import authorities as authorities

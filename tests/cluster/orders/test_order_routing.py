@@ -9,8 +9,8 @@ import trio
 from rumq.cluster.connections.agent_socket import AgentSocket
 from rumq.cluster.control.agent_messages import AgentMessage, Done, Order
 from rumq.cluster.control.records import NodeRecord, Versioned, View
-from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import Greeting
+from rumq.net.frames import FrameReader, encoded
 from tests.cluster.agent.world import Node, World, in_world, settle
 
 ORDER = Order(7, "hand-over", 1, to="n3#3")

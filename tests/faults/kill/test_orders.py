@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from rumq.admin.socket.admin_socket import ask
 from rumq.mqtt.reasons import Reason
+from tests.admin_questions import ask
 from tests.broker_process import Rumqd
 from tests.conformance.peer import Peer
 from tests.faults.kill.test_shards import shards_of

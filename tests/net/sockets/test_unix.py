@@ -9,6 +9,7 @@ import pytest
 
 from rumq.net.listening.transports import PLAIN
 from rumq.net.sockets.unix import open_unix_socket, remove
+from rumq.unix_address import Address
 from tests.net.site import Site
 
 
@@ -80,9 +81,14 @@ def test_a_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:
     assert path.read_text() == "precious"
 
 
-def test_a_path_that_is_too_long_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="at most 107 bytes"):
-        open_unix_socket(str(tmp_path / ("x" * 108)), 0o600, 10)
+def test_a_path_may_be_longer_than_an_address(tmp_path: Path) -> None:
+    (tmp_path / ("x" * 108)).mkdir()
+    path = str(tmp_path / ("x" * 108) / "s")
+    with open_unix_socket(path, 0o600, 10), socket.socket(socket.AF_UNIX) as client, Address(path) as address:
+        client.connect(address)
+        with pytest.raises(OSError, match="another process listens here"):
+            open_unix_socket(path, 0o600, 10)
+    open_unix_socket(path, 0o600, 10).close()  # what was left is replaced
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from rumq.cluster.control.agent_messages import AgentMessage, Here, Seen
-from rumq.cluster.links.frames import FrameReader, encoded
+from rumq.net.frames import FrameReader, encoded
 from rumq.net.sockets.fd_passing import FdPassing, make_shard_sockets
 from rumq.process.listeners.listening_sockets import open_listening_sockets
 from rumq.process.node.edge import EdgePlace, serve_edge

@@ -8,8 +8,8 @@ import pytest
 
 from rumq.cluster.control.agent_messages import ORDER_BYTES_MAX, Claimed, Done, Order, Report
 from rumq.cluster.control.records import NodeRecord, View
-from rumq.cluster.links.frames import PREFIX, FrameReader, encoded
 from rumq.cluster.links.greeting import Greeting
+from rumq.net.frames import PREFIX, FrameReader, encoded
 from rumq.process.shard import leader as of_leader
 from rumq.process.shard.leader import Leader
 from rumq.supervision.supervisor import DEPOSED

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from rumq.net.frames import FRAME_BYTES_MAX, encode
 from rumq.shards.bus import messages as m
-from rumq.shards.bus.bus_link import MESSAGE_BYTES_MAX, BusLink, decode, encode
-from tests.shards.bus.world import LinkEnd
+from rumq.shards.bus.bus_link import BusLink
+from tests.shards.bus.world import LinkEnd, decoded
 
 
 def linked() -> tuple[BusLink, LinkEnd, list[tuple[Any, bytes]], list[str]]:
@@ -23,7 +24,7 @@ MESSAGES: list[tuple[m.AnyMessage, bytes]] = [
 ]
 
 
-WIRE = b"".join(bytes(part) for message, raw in MESSAGES for part in encode(message, raw))
+WIRE = b"".join(bytes(part) for message, raw in MESSAGES for part in encode(message, [raw]))
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1000])
@@ -77,22 +78,22 @@ def test_raw_bytes_are_the_receiver_s_own_and_aligned_as_rows_are() -> None:
     for raw in kept:
         raw[:] = bytes(len(raw))  # it may be changed
     for message, raw in MESSAGES:
-        head, *_ = encode(message, raw)
+        head, *_ = encode(message, [raw])
         assert (len(head) - 8) % 8 == 0
 
 
 def test_raw_bytes_travel_behind_the_head_uncopied() -> None:
     raw = bytearray(b"frames")
-    parts = encode(m.Drained(), raw, b"")
+    parts = encode(m.Drained(), [raw, b""])
     assert parts[1] is raw and len(parts) == 2
-    message, rest = decode(memoryview(b"".join(parts))[4:])
+    message, rest = decoded(b"".join(parts))
     assert message == m.Drained() and bytes(rest) == b"frames"
 
 
 def test_a_length_that_nobody_sends_ends_the_connection() -> None:
     link, *_ = linked()
     with pytest.raises(ValueError, match="bytes on the bus"):
-        link.receive((MESSAGE_BYTES_MAX + 1).to_bytes(4, "little") + bytes(4), 0, 8)
+        link.receive((FRAME_BYTES_MAX + 1).to_bytes(4, "little") + bytes(4), 0, 8)
 
 
 def test_its_end_is_reported_once_and_nothing_is_sent_after_it() -> None:

@@ -8,11 +8,12 @@ import pytest
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.row_layout import ROW, ROW_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.bus.bus_link import decode, encode
+from rumq.net.frames import encode
 from rumq.shards.bus.messages import Numbered, Published
 from rumq.shards.bus.publish_receiver import IncomingPartition
 from rumq.shards.bus.publish_sender import PublishSender
 from tests.commitlog.records import everything, frame, opened, write
+from tests.shards.bus.world import decoded
 
 SOURCE = 77
 
@@ -31,8 +32,8 @@ class Owner:
 
     def hear(self, message: Published, *raw: Any) -> None:
         """What `say` was given, over the wire and back."""
-        wire = bytearray().join(bytes(part) for part in encode(message, *raw))
-        again, rest = decode(memoryview(wire)[4:])
+        wire = bytearray().join(bytes(part) for part in encode(message, raw))
+        again, rest = decoded(wire)
         self.incoming.append(again, rest, 1_000, self.answers.append)
         self.incoming.step_done()
 

@@ -10,9 +10,9 @@ from commitlog.row_layout import ROW
 from router import commands as c
 from rumq.shards.bus import messages as m
 from rumq.shards.bus import record_forwarder
-from rumq.shards.bus.bus_link import BusLink, decode
+from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.record_forwarder import RecordForwarder, RemoteSubscriber, SentNames
-from tests.shards.bus.world import Hand, LinkEnd
+from tests.shards.bus.world import Hand, LinkEnd, decoded
 
 
 def link() -> tuple[BusLink, LinkEnd]:
@@ -24,7 +24,7 @@ def said(transport: LinkEnd) -> list[Any]:
     found, data = [], bytes(transport.written)
     while data:
         size = int.from_bytes(data[:4], "little")
-        found.append(decode(memoryview(data[4 : 4 + size]))[0])
+        found.append(decoded(data[: 4 + size])[0])
         data = data[4 + size :]
     transport.written.clear()
     return found

@@ -3,9 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from router.commands import Command
+from rumq.net.frames import Raw, decode
 from rumq.session.ports.transport import Transport
 from rumq.shards.bus import messages as m
+
+_decoder: msgspec.msgpack.Decoder[m.AnyMessage] = msgspec.msgpack.Decoder(m.AnyMessage)
+
+
+def decoded(frame: Raw) -> tuple[m.AnyMessage, memoryview]:
+    """A whole frame of a link, and its raw bytes."""
+    return decode(_decoder, memoryview(frame)[4:])
 
 
 class Hand:

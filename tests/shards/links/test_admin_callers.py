@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rumq.admin.socket.admin_socket import SECONDS_MAX
-from rumq.cluster.links.frames import encoded, maybe_first
 from rumq.cluster.links.greeting import Greeting, Refused, Taken
+from rumq.net.frames import encoded, maybe_first
 from rumq.shards.links import admin_callers
 from tests.cluster.admin.world import ANSWERS
 from tests.shards.links.world import CLUSTER, Leader, World

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import Greeting, Refused
+from rumq.net.frames import encoded
 from tests.shards.links.test_cluster_listener import answer
 from tests.shards.links.world import CLUSTER, World, greeting
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rumq.cluster.links.frames import PREFIX, FrameReader, encoded
 from rumq.cluster.links.greeting import TO_A_STRANGER, Answer, Greeting, Refused, Taken
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX, WAITING_BYTES_MAX
+from rumq.net.frames import PREFIX, FrameReader, encoded
 from tests.shards.links.world import CLUSTER, Leader, World, greeting
 
 

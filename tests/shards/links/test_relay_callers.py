@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from rumq.cluster.connections.detour import DIRECT_SECONDS
-from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import Greeting, Refused
+from rumq.net.frames import encoded
 from rumq.shards.links.cluster_links import DIRECT_AGAIN_SECONDS
 from rumq.shards.links.relay_callers import KINDS
 from tests.shards.links.test_cluster_listener import answer

@@ -8,9 +8,9 @@ from rumq.admin.socket.admin_socket import Answerer
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
-from rumq.cluster.links.frames import encoded
 from rumq.cluster.links.greeting import Greeting
 from rumq.net.connection import Connection
+from rumq.net.frames import encoded
 from rumq.net.listening.listener import open_sockets
 from rumq.shards.links.admin_callers import AdminCallers
 from rumq.shards.links.cluster_links import ClusterLinks

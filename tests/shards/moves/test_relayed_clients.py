@@ -6,9 +6,9 @@ import socket
 from typing import Any
 
 from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Moved, Resume
-from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import Greeting, Taken
 from rumq.net.connection import Connection
+from rumq.net.frames import FrameReader, encoded
 from rumq.shards.links.cluster_listener import Caller
 from rumq.shards.moves.relayed_clients import RelayedClients
 from tests.net.site import Echo, Site

@@ -11,7 +11,7 @@ from router import effects as e
 from router.readers.subscriber import Subscriber
 from router.shard import Shard
 from rumq.shards.bus import messages as m
-from rumq.shards.bus.bus_link import BusLink, decode
+from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.peers.shared_groups import (
     JournalBarrier,
     RemoteMembers,
@@ -19,7 +19,7 @@ from rumq.shards.peers.shared_groups import (
     SharedGroups,
     ShareSink,
 )
-from tests.shards.bus.world import Hand, LinkEnd
+from tests.shards.bus.world import Hand, LinkEnd, decoded
 
 KEY = "$share/g/t1"  # its home is shard 1
 RANGES = [(0, 5, 9)]
@@ -130,7 +130,7 @@ def test_a_join_is_answered_once_the_group_is_in_the_home_s_journal(world: World
     assert world.journal.noted == ["$share/g/t0"] and world.urgent == [7] and not transport.written
     world.journal.commit()
     world.groups.end_turn()
-    assert decode(memoryview(transport.written)[4:])[0] == m.Wanted(4)
+    assert decoded(transport.written)[0] == m.Wanted(4)
 
 
 def test_what_is_said_before_groups_are_restored_waits_until_they_are(world: World) -> None:
@@ -160,4 +160,4 @@ def test_revoked_ranges_are_confirmed_to_the_shard_that_left(world: World) -> No
     subscriber = Subscriber("shard 2 shares", None, is_shard=True)
     subscriber.sink = ShareSink(bus)
     world.groups.carry_out(e.ShareLeft(subscriber, KEY))
-    assert decode(memoryview(transport.written)[4:])[0] == m.ShareLeft(KEY)
+    assert decoded(transport.written)[0] == m.ShareLeft(KEY)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rumq.cluster.links.frames import PREFIX, FrameReader, encoded
 from rumq.cluster.replication import messages as m
+from rumq.net.frames import PREFIX, FrameReader, encoded
 from rumq.shards.replication.asker import NODE_LINKS_MAX, QUESTION_BYTES_MAX, Askers
 from tests.shards.replication.world import Wire
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rumq.cluster.links.frames import encoded
 from rumq.cluster.replication import messages as m
+from rumq.net.frames import encoded
 from rumq.shards.replication.feeding.piece_frames import Frames
 from rumq.shards.replication.follower_link import ReplicaLink
 from tests.shards.replication.world import Wire

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from rumq.cluster.control.records import NodeRecord, View
-from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import Greeting, Refused
 from rumq.cluster.replication import messages as m
 from rumq.loop.scheduler import ShardClock, TimerQueue
+from rumq.net.frames import FrameReader, encoded
 from rumq.net.pump import Pump
 from rumq.shards.replication.follower_link import ReplicaLink
 from rumq.shards.replication.follower_links import BACKOFF_SECONDS, FollowerLinks, connector

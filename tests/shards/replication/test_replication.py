@@ -10,8 +10,8 @@ from msgspec import structs
 
 from router.commands import Committed
 from rumq.cluster.control.records import ShardRecord, Versioned
-from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.replication import messages as m
+from rumq.net.frames import FrameReader, encoded
 from rumq.shards.replication.feeding.feeder import BLOCK_BYTES, UNSYNCED_BYTES_MAX
 from tests.commitlog.records import index
 from tests.shards.replication.world import Follower, Wire, World, guard, segments

@@ -13,7 +13,6 @@ from commitlog import Partition, StreamSpec, open_store
 from commitlog.testing.memory_state import MemoryState
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
-from rumq.cluster.links.frames import FrameReader, encoded
 from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
 from rumq.cluster.replication import effects as fx
@@ -22,6 +21,7 @@ from rumq.cluster.replication.standby.standby_core import StandbyCore
 from rumq.loop.queues import StepQueue
 from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.mqtt.kernels.batch import Batch
+from rumq.net.frames import FrameReader, encoded
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.replication.follower_link import OUTBOX_BYTES_MAX, ReplicaLink
 from rumq.shards.replication.follower_links import Network

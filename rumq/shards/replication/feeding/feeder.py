@@ -15,9 +15,9 @@ from commitlog.errors import LogError
 from commitlog.replica.block_reader import read_block, read_opening, saved_names
 from commitlog.replica.differences import difference
 from commitlog.replica.inventory import SegmentState
-from rumq.cluster.links.frames import Raw
 from rumq.cluster.replication import messages as m
 from rumq.loop.ports import EventSink, ReadPool, Timers
+from rumq.net.frames import Raw
 from rumq.shards.replication.feeding.copied_partition import CopiedPartition, Piece, Place, Trimmed
 from rumq.shards.replication.feeding.piece_frames import Frames, frames_of
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rumq.cluster.links.frames import Raw, encode
 from rumq.cluster.replication.messages import Open, Write
+from rumq.net.frames import Raw, encode
 from rumq.shards.replication.feeding.copied_partition import Piece
 
 WRITE_BYTES_MAX = 4 << 20

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.cluster.links.frames import FrameReader, Raw
 from rumq.cluster.replication import messages as m
+from rumq.net.frames import FrameReader, Raw
 from rumq.shards.replication.feeding.copied_partition import CopiedPartition, Piece, Trimmed
 from rumq.shards.replication.feeding.feeder import RETRY_SECONDS, Feeder, Feeds
 from rumq.shards.replication.feeding.piece_frames import Frames, frames_of

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from rumq.cluster.links.frames import FrameReader
 from rumq.cluster.replication.messages import Open, ReplicaMessage, Write
+from rumq.net.frames import FrameReader
 from rumq.shards.replication.feeding.copied_partition import Piece
 from rumq.shards.replication.feeding.piece_frames import WRITE_BYTES_MAX, frames_of
 

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from rumq.cluster.links.frames import encoded, maybe_first
 from rumq.cluster.links.greeting import Answer, Refused, Taken
+from rumq.net.frames import encoded, maybe_first
 
 ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from rumq.cluster.links.frames import FRAME_BYTES_MAX, PREFIX, FrameReader, encode, encoded, maybe_first
 from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.replication.messages import Beat, Heard, ReplicaMessage, Write
+from rumq.net.frames import FRAME_BYTES_MAX, PREFIX, FrameReader, encode, encoded, maybe_first
 
 MESSAGES = [(Heard(1), b""), (Write(1, "p", "s", 4096), b"chunk"), (Heard(1 << 40), bytes(1000))]
 STREAM = b"".join(encoded(message, [raw]) for message, raw in MESSAGES)

@@ -1,6 +1,8 @@
-"""Frames of cluster connections: a message and raw bytes behind it. Sans-IO.
+"""Frames between processes of rumq, on one machine or between nodes: a message and raw bytes behind it. Sans-IO.
 
-u32 length of the rest | u32 length of the head | head: MessagePack | zeros up to a multiple of 8 | raw bytes"""
+u32 length of the rest | u32 length of the head | head: MessagePack | zeros up to a multiple of 8 | raw bytes
+
+Raw bytes are rows and frames of chunks mostly, so a batch costs the same whatever it holds; rows are read as words."""
 # compiled: hot
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import msgspec
 
 Raw = bytes | bytearray | memoryview
 PREFIX = struct.Struct("<II")
-FRAME_BYTES_MAX = 1 << 28
+FRAME_BYTES_MAX = 1 << 30  # a chunk of one message of 256 MiB, the most that MQTT has, fits in
 NO_MESSAGE = (msgspec.MsgspecError, RecursionError)  # of the decoder; RecursionError: nested without end
 M = TypeVar("M")
 
@@ -40,6 +42,15 @@ def encoded(message: Any, raw: Sequence[Raw] = ()) -> bytes:
     return b"".join(encode(message, raw))
 
 
+def decode(decoder: msgspec.msgpack.Decoder[M], view: memoryview) -> tuple[M, memoryview]:
+    """The message in a whole frame without its first u32, and the raw bytes behind it. raises: ValueError"""
+    head = int.from_bytes(view[:4], "little")
+    try:
+        return decoder.decode(view[4 : 4 + head]), view[4 + head + -head % 8 :]
+    except NO_MESSAGE as fault:
+        raise ValueError(f"a frame that is no message: {fault}") from fault
+
+
 def maybe_first(decoder: msgspec.msgpack.Decoder[M], data: Raw, bytes_max: int) -> tuple[M, bytes, int] | None:
     """The first message of a stream, its raw bytes, and where it ends; None while it is not all here.
 
@@ -52,12 +63,8 @@ def maybe_first(decoder: msgspec.msgpack.Decoder[M], data: Raw, bytes_max: int) 
     end = 4 + size
     if len(data) < end:
         return None
-    whole = bytes(memoryview(data)[8:end])
-    try:
-        message = decoder.decode(whole[:head])
-    except NO_MESSAGE as fault:
-        raise ValueError(f"a first frame that is no message: {fault}") from fault
-    return message, whole[head + -head % 8 :], end
+    message, raw = decode(decoder, memoryview(data)[4:end])
+    return message, bytes(raw), end
 
 
 class FrameReader(Generic[M]):
@@ -79,14 +86,11 @@ class FrameReader(Generic[M]):
                 raise ValueError(f"a frame of {size} bytes with a head of {head}")
             if len(self._buffer) - at < 4 + size:
                 break
-            whole = memoryview(bytes(memoryview(self._buffer)[at + 8 : at + 4 + size]))
+            whole = memoryview(bytes(memoryview(self._buffer)[at + 4 : at + 4 + size]))
             at += 4 + size
-            try:
-                message = self._decoder.decode(whole[:head])
-            except NO_MESSAGE as fault:
-                raise ValueError(f"a frame that is no message: {fault}") from fault
+            found = decode(self._decoder, whole)
             self._now_bytes_max = self._bytes_max
-            yield message, whole[head + -head % 8 :]
+            yield found
         del self._buffer[:at]
 
     @property

@@ -4,7 +4,7 @@ import os
 import socket
 from pathlib import Path
 
-from rumq.net.sockets.unix_address import ADDRESS_BYTES_MAX, Address
+from rumq.unix_address import ADDRESS_BYTES_MAX, Address
 
 
 def test_a_short_path_is_used_as_it_is() -> None:

@@ -7,6 +7,11 @@ import os
 ADDRESS_BYTES_MAX = 107
 
 
+def fits(path: str) -> bool:
+    """Whether the path itself is an address."""
+    return len(os.fsencode(path)) <= ADDRESS_BYTES_MAX
+
+
 class Address:
     """The address of a Unix socket, however long its path: by way of a descriptor of its directory where it must be.
 
@@ -17,7 +22,7 @@ class Address:
         self._directory = -1
 
     def __enter__(self) -> str:
-        if len(os.fsencode(self._path)) <= ADDRESS_BYTES_MAX:
+        if fits(self._path):
             return self._path
         folder, _, name = self._path.rpartition("/")
         self._directory = os.open(folder or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
