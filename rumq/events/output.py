@@ -14,10 +14,16 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TextIO, cast
 
 import msgspec
-import structlog
-from structlog.typing import EventDict, ExcInfo, FilteringBoundLogger, WrappedLogger
 
-from rumq.events.event_ring import EventRing
+# structlog imports rich, where that is, for tracebacks that no event has: a tenth of the CPU of a broker's start.
+_rich = sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
+import structlog  # noqa: E402
+from structlog.typing import EventDict, ExcInfo, FilteringBoundLogger, WrappedLogger  # noqa: E402
+
+if _rich is None:
+    del sys.modules["rich"]
+
+from rumq.events.event_ring import EventRing  # noqa: E402
 
 Renderer = Callable[[WrappedLogger, str, EventDict], str]
 # Of a field, in characters: of an event about a client, which may have chosen it; of others; of an exception.

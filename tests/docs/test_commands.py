@@ -31,6 +31,7 @@ from tests.docs.parsing import faults_in, variable_faults
 
 SECONDS_MAX = 300
 PAGES = {str(path.relative_to(ROOT)): blocks_of(path) for path in pages()}
+WITH_SPARK = ("README.md", "docs/tutorial/tutorial.md")  # in the gate; other pages' commands for Spark are long
 BLOCKS = [block for blocks in PAGES.values() for block in blocks]
 UNSHARE = ("unshare", "--net", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc")
 
@@ -84,6 +85,8 @@ def run_page(steps: list[tuple[str, str, str]], folder: Path) -> "subprocess.Com
 
 @pytest.mark.parametrize("page", [page for page, blocks in PAGES.items() if steps_of(blocks)])
 def test_the_commands_of_a_page_work_as_they_are_written(page: str, tmp_path: Path) -> None:
+    if page in WITH_SPARK and shutil.which("java") is not None:
+        pytest.skip("they are run with those for Spark")
     run_in(steps_of(PAGES[page]), tmp_path)
 
 
@@ -92,7 +95,10 @@ def pages_with(program: str) -> list[str]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("page", pages_with("java"))
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[] if page in WITH_SPARK else pytest.mark.long) for page in pages_with("java")],
+)
 def test_the_commands_of_a_page_work_with_spark(page: str, tmp_path: Path) -> None:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")

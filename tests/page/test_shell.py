@@ -224,6 +224,9 @@ def test_settings_have_their_source(page: Page) -> None:
     browser = page.browser
     page.show("/settings")
     browser.sees("table[aria-label=Settings] td", "log.linger_ms")
+    browser.sees("table[aria-label=Settings] td", "allowed: ")
+    for applies in ("at a reload", "to new connections, from a reload on", "after a restart"):
+        browser.sees("table[aria-label=Settings] td", applies)
     browser.click(".segmented button", "Changed")
     browser.sees("table[aria-label=Settings] td", "gateway.host")
     browser.sees_no("table[aria-label=Settings] td", "log.linger_ms")

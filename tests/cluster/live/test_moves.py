@@ -73,6 +73,7 @@ def test_no_client_notices_that_shards_are_moved(tmp_path: Path) -> None:
     check_moves(tmp_path, MOVES)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(200)
 def test_nor_with_tls_between_nodes(tmp_path: Path, authorities: Authorities) -> None:
     """And the answer to each order comes, though the process that gives it ends."""
