@@ -4,6 +4,9 @@
 #
 # pip unpacks packages on one core while compilers use the others. The caller has say().
 
+# Some images forbid bytecode. Without it each process compiles several hundred modules anew, half of a broker's start.
+unset PYTHONDONTWRITEBYTECODE
+
 # make_venv VENV
 make_venv() {
     [ -x "$1/bin/python" ] || "${PYTHON:-python3}" -m venv "$1" \
