@@ -55,6 +55,14 @@ def test_the_newest_release_of_the_changes_is_it() -> None:
     assert titles[:2] == ["Unreleased", VERSION]
 
 
+def test_changes_are_of_the_kinds_that_keep_a_changelog_has() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    for release in text.split("\n## ")[1:]:
+        found = re.findall(r"^### (.+)$", release, re.MULTILINE)
+        assert found and set(found) <= kinds and len(set(found)) == len(found)
+
+
 def test_the_description_of_rest_has_the_one_that_it_is_given() -> None:
     assert description(VERSION)["info"]["version"] == VERSION
 

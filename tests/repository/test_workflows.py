@@ -92,8 +92,8 @@ def test_it_may_write_only_where_it_says_so(name: str) -> None:
 
 
 def test_what_is_not_in_the_tree_is_seen() -> None:
-    text = "python docs/site/nowhere.py build/site && ./test tests/no && .ci/run\npython -m tests style nothing && x"
-    assert paths_in(text) == ["docs/site/nowhere.py", "test", "tests/no", ".ci/run"]
+    text = "python ops/nowhere.py build/site && ./test tests/no && .ci/run\npython -m tests style nothing && x"
+    assert paths_in(text) == ["ops/nowhere.py", "test", "tests/no", ".ci/run"]
     assert groups_in(text) == ["style", "nothing"]
     assert extras_in("pip install -e '.[docs,nothing]'") == ["docs", "nothing"]
 
