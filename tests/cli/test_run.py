@@ -80,9 +80,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert not heavy & set(out.stdout.split())
 
 
-def test_the_version_is_the_package_s_and_says_which_kernels_run(capsys: pytest.CaptureFixture[str]) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["version"] == version.VERSION
+def test_the_version_says_which_kernels_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert f"rumqd {version.VERSION}, kernels: {version.kernels()}, Python 3." in capsys.readouterr().out
 

@@ -1,7 +1,8 @@
 """Pictures of the page for the documents: `python -m tests.page.screenshots [NAME ...]` writes docs/pictures/.
 
 A broker with two shards, a plant that publishes, some consumers of which one is slow, and what an operator did.
-`cluster`, which is only taken when named, has three nodes of which one has died."""
+`cluster`, which is only taken when named, has three nodes of which one has died. `top`, likewise, is
+`rumqd top` of the same plant, and needs no browser."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from tests.page import incident, scene
 from tests.page.browser import Browser
 from tests.page.cluster_scene import cluster
 from tests.page.page import Page
+from tests.page.terminal_picture import take_top
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 BYTES_MAX = 120 * 1024
@@ -161,6 +163,22 @@ class Plant:
         self._thread.join()
 
 
+@contextmanager
+def consumed(gateway: Gateway) -> Iterator[incident.SlowConsumer]:
+    """The plant publishes, and some read it. yields: billing, which acknowledges nothing"""
+    filters = {"billing": "orders/#", "dashboard": "plant/#", "archive": "plant/+/energy"}
+    filters |= dict.fromkeys(("press-a", "press-b"), "$share/presses/plant/+/press-1/process")
+    with ExitStack() as ends:
+        consumers = []
+        for client, topic_filter in filters.items():
+            consumers.append(incident.SlowConsumer(gateway.broker.address, client, topic_filter))
+            ends.callback(consumers[-1].end)
+        for consumer in consumers[1:]:
+            consumer.go_on()
+        ends.callback(Plant(gateway).end)
+        yield consumers[0]
+
+
 def take(page: Page, name: str, picture: Picture) -> None:
     browser = page.browser
     browser.window(picture.width, HEIGHT, theme=picture.theme)
@@ -198,14 +216,29 @@ def take_cluster(program: str) -> None:
         take(page, "cluster", Picture("/cluster", ("table[aria-label=Nodes] .tag", "gone")))
 
 
+def take_terminal() -> None:
+    with ExitStack() as ends:
+        gateway = ends.enter_context(plant(Path(ends.enter_context(tempfile.TemporaryDirectory()))))
+        incident.begin(gateway, ends.enter_context(consumed(gateway)))
+        path = FOLDER / "top.svg"
+        take_top(gateway.broker.data, path, SECONDS // 2)
+        print(f"{path.relative_to(FOLDER.parents[1])}: {path.stat().st_size // 1024} KiB", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"incident, cluster, {', '.join(PICTURES)} [all but cluster]")
+    parser.add_argument(
+        "names", nargs="*", help=f"incident, cluster, top, {', '.join(PICTURES)} [all but cluster and top]"
+    )
     wanted = parser.parse_args().names or [*PICTURES, "incident"]
+    FOLDER.mkdir(exist_ok=True)
+    if "top" in wanted:
+        take_terminal()
+    if set(wanted) == {"top"}:
+        return
     program = found()
     if program is None:
         parser.error(f"no browser is installed: sudo apt-get install {NAMES[0]}")
-    FOLDER.mkdir(exist_ok=True)
     if "cluster" in wanted:
         take_cluster(program)
     if not {*PICTURES, "incident"} & {*wanted}:
@@ -216,17 +249,9 @@ def main() -> None:
         browser = Browser(program, folder / "browser")
         ends.callback(browser.end)
         page = Page(browser, gateway)
-        filters = {"billing": "orders/#", "dashboard": "plant/#", "archive": "plant/+/energy"}
-        filters |= dict.fromkeys(("press-a", "press-b"), "$share/presses/plant/+/press-1/process")
-        address = gateway.broker.address
-        consumers = [incident.SlowConsumer(address, client, filters[client]) for client in filters]
-        for consumer in consumers:
-            ends.callback(consumer.end)
-        for consumer in consumers[1:]:
-            consumer.go_on()
-        ends.callback(Plant(gateway).end)
+        billing = ends.enter_context(consumed(gateway))
         time.sleep(SECONDS / 2)
-        incident.begin(gateway, consumers[0])
+        incident.begin(gateway, billing)
         time.sleep(SECONDS / 2)
         browser.window(WIDE, HEIGHT)
         page.sign_in()
@@ -235,7 +260,7 @@ def main() -> None:
                 take(page, name, PICTURES[name])
         if "incident" in wanted:
             browser.window(WIDE, HEIGHT)
-            incident.play(page, gateway, consumers[0], lambda name: save(browser, name))
+            incident.play(page, gateway, billing, lambda name: save(browser, name))
 
 
 if __name__ == "__main__":
