@@ -9,7 +9,7 @@ import pytest
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.auth.credentials.authenticator import outcome
 from rumq.auth.credentials.scram import Scram
-from rumq.auth.credentials.tokens import Tokens, parse_keys
+from rumq.auth.credentials.tokens import TokenLogin, parse_keys
 from rumq.auth.errors import Denied
 from rumq.auth.identity import Credentials, Work
 from rumq.mqtt import packets as p
@@ -116,7 +116,7 @@ def test_a_proof_that_is_no_ascii_is_refused() -> None:
 
 @pytest.mark.parametrize("groups", [7, True, {"a": 1}])
 def test_groups_of_a_token_that_are_no_list_are_refused(groups: object) -> None:
-    steps = Tokens(parse_keys(SECRET.decode(), "keys")).check(
+    steps = TokenLogin(parse_keys(SECRET.decode(), "keys")).check(
         Credentials("c", None, jwt.encode({"sub": "a", "groups": groups}, SECRET, "HS256").encode())
     )
     step = outcome(steps)

@@ -12,7 +12,7 @@ from rumq.cluster.control.records import ShardRecord, View
 from rumq.cluster.orders.leader_changes import LeaderChanges
 
 
-class Names:
+class NodeDisplayNames:
     """Nodes as people call them: by name, where that is one disk only."""
 
     def __init__(self, view: View) -> None:
@@ -48,7 +48,7 @@ def cluster_answer(
     )
     if view is None:
         return answer
-    names = Names(view)
+    names = NodeDisplayNames(view)
     answer.id, answer.node, answer.replicas = view.cluster, names.of(view.node), view.replicas
     answer.is_current = view.is_current
     answer.nodes = node_rows(view, names)
@@ -58,7 +58,7 @@ def cluster_answer(
     return answer
 
 
-def node_rows(view: View, names: Names) -> list[c.NodeRow]:
+def node_rows(view: View, names: NodeDisplayNames) -> list[c.NodeRow]:
     """Those that live, then those that have copies and do not."""
     records = [each.record for each in view.shards]
 
@@ -83,7 +83,7 @@ def node_rows(view: View, names: Names) -> list[c.NodeRow]:
 
 
 def shard_copies(
-    shard: int, record: ShardRecord, names: Names, changes: LeaderChanges, term: c.TermRow | None
+    shard: int, record: ShardRecord, names: NodeDisplayNames, changes: LeaderChanges, term: c.TermRow | None
 ) -> c.ShardCopies:
     if term is not None and term.epoch < record.epoch:
         term = None  # of a leader that is deposed
@@ -113,7 +113,7 @@ def state_of(record: ShardRecord, term: c.TermRow | None) -> c.ShardState:
     return "ok" if set(record.replicas) <= set(term.in_sync) else "behind"
 
 
-def orders(shard: int, record: ShardRecord, names: Names) -> list[c.OrderRow]:
+def orders(shard: int, record: ShardRecord, names: NodeDisplayNames) -> list[c.OrderRow]:
     found = []
     if record.learners:
         found.append(c.OrderRow(shard=shard, order="fill", nodes=names.all(record.learners)))

@@ -21,7 +21,7 @@ READ_BYTES = 1 << 18
 ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
 
-class NoAnswer(RumqError):
+class LeaderSilent(RumqError):
     """why: it did not answer"""
 
     def __init__(self, why: str) -> None:
@@ -32,7 +32,7 @@ class NoAnswer(RumqError):
         return self.why
 
 
-class Budget:
+class AnswerBudget:
     """Bytes that all answers to one question may have."""
 
     def __init__(self, bytes_max: int = ANSWERS_BYTES_MAX) -> None:
@@ -58,10 +58,10 @@ class Budget:
 
 
 async def ask_leader(
-    view: View, leader: Leader, question: bytes, tls: AgentTls | None, budget: Budget, kind: str = "admin"
+    view: View, leader: Leader, question: bytes, tls: AgentTls | None, budget: AnswerBudget, kind: str = "admin"
 ) -> bytes:
     """The line of JSON that it says. question: a JSON object; tls: None for plain bytes; kind: of the greeting, "copy"
-    asks a node that need not lead. raises: NoAnswer"""
+    asks a node that need not lead. raises: LeaderSilent"""
     where = f"{leader.node} at {leader.host}:{leader.port}"
     greeting = Greeting(kind, view.cluster, view.node, leader.shard, leader.epoch)
     try:
@@ -73,12 +73,12 @@ async def ask_leader(
                 finally:
                     await trio.aclose_forcefully(stream)  # nobody waits for a farewell
     except trio.TooSlowError:
-        raise NoAnswer(f"{where} does not answer in time") from None
+        raise LeaderSilent(f"{where} does not answer in time") from None
     except (OSError, trio.BrokenResourceError, ValueError) as fault:
-        raise NoAnswer(f"{where} cannot be asked: {fault.__cause__ or fault}") from None
+        raise LeaderSilent(f"{where} cannot be asked: {fault.__cause__ or fault}") from None
 
 
-async def read_answer(stream: trio.abc.Stream, budget: Budget) -> bytes:
+async def read_answer(stream: trio.abc.Stream, budget: AnswerBudget) -> bytes:
     """The line behind `Taken`. raises: ValueError"""
     got = bytearray()
     while (first := maybe_first(ANSWERS, got, FIRST_BYTES_MAX)) is None:

@@ -16,8 +16,8 @@ from rumq.cluster.control.errors import OutcomeUnknown, Refused, Unreachable
 from rumq.cluster.control.http_client import (
     HttpClient,
     InvalidUrl,
-    NoAnswer,
     NotConnected,
+    ResponseLost,
     needs_tls,
     tls_context,
 )
@@ -220,7 +220,7 @@ class Etcd:
                         hint()
             except InvalidUrl as fault:
                 raise Refused(f"cluster.etcd: {endpoint!r} is no URL of etcd: {fault}") from fault
-            except (NotConnected, NoAnswer, trio.TooSlowError, EtcdFault) as fault:
+            except (NotConnected, ResponseLost, trio.TooSlowError, EtcdFault) as fault:
                 raise Unreachable(f"{endpoint}: {type(fault).__name__} {fault}") from fault
             finally:
                 self._watches.discard(scope)
@@ -236,7 +236,7 @@ class Etcd:
                 return await self._post_with_login(endpoint, path, body, kind, seconds)
             except NotConnected as fault:
                 said = str(fault)
-            except (NoAnswer, EtcdFault) as fault:
+            except (ResponseLost, EtcdFault) as fault:
                 said = fault.message if isinstance(fault, EtcdFault) else str(fault)
                 if isinstance(fault, EtcdFault) and fault.code == EXHAUSTED:
                     raise Unreachable(f"{endpoint}: {said}") from fault
@@ -252,7 +252,7 @@ class Etcd:
     async def _ask_one(self, endpoint: str, path: str, body: Body | None, kind: type[T]) -> T:
         try:
             return await self._post_with_login(endpoint, path, body, kind, READ_SECONDS)
-        except (NotConnected, NoAnswer, EtcdFault) as fault:
+        except (NotConnected, ResponseLost, EtcdFault) as fault:
             raise Unreachable(f"{endpoint}: {fault}") from fault
 
     async def _post_with_login(self, endpoint: str, path: str, body: Body | None, kind: type[T], seconds: float) -> T:
@@ -287,7 +287,7 @@ class Etcd:
             raise
 
     async def _post(self, endpoint: str, path: str, body: Body | None, seconds: float) -> bytes:
-        """One request. body: None for a GET. raises: NotConnected, NoAnswer, EtcdFault"""
+        """One request. body: None for a GET. raises: NotConnected, ResponseLost, EtcdFault"""
         self.requests += 1
         content = None if body is None else msgspec.json.encode(body)
         try:
@@ -296,7 +296,7 @@ class Etcd:
         except InvalidUrl as fault:
             raise Refused(f"cluster.etcd: {endpoint!r} is no URL of etcd: {fault}") from fault
         except trio.TooSlowError:
-            raise NoAnswer(f"no answer within {seconds:g} s") from None
+            raise ResponseLost(f"no answer within {seconds:g} s") from None
         if status == 200:
             return answer
         try:

@@ -21,7 +21,7 @@ from rumq.cluster.control.errors import OutcomeUnknown, Refused
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, Versioned
 
 
-class _Kept(msgspec.Struct):
+class _ControlFile(msgspec.Struct):
     revision: int = 0
     cluster: ClusterRecord | None = None
     shards: dict[int, Versioned] = {}
@@ -37,9 +37,9 @@ class LocalControl:
         self.requests = 0
         self._hint: Callable[[], None] = lambda: None
         try:
-            self._kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept, strict=False)
+            self._kept = msgspec.json.decode(self._path.read_bytes(), type=_ControlFile, strict=False)
         except FileNotFoundError:
-            self._kept = _Kept()
+            self._kept = _ControlFile()
         except (OSError, msgspec.MsgspecError) as fault:
             raise Refused(f"{self._path}: {fault}: restore the file from a backup of the data directory") from fault
 

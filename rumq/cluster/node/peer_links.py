@@ -18,7 +18,7 @@ from rumq.cluster.replication.messages import ReplicaMessage
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
-class Answers(NamedTuple):
+class PeerCallbacks(NamedTuple):
     """answered: takes a peer, its message and raw bytes, and monotonic seconds
     unreachable: takes a peer that cannot be reached, or whose link has ended, and monotonic seconds"""
 
@@ -30,7 +30,7 @@ class PeerLinks:
     """Of one shard."""
 
     def __init__(
-        self, node: str, shard: int, selector: selectors.BaseSelector, tls: LinkTls | None, answers: Answers,
+        self, node: str, shard: int, selector: selectors.BaseSelector, tls: LinkTls | None, answers: PeerCallbacks,
         tell: Callable[..., None],
     ) -> None:  # fmt: skip
         """node: id of this one; tls: None for plain bytes; tell: takes events"""

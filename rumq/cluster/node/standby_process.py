@@ -27,7 +27,7 @@ from rumq.cluster.node.copy_inquiries import CopyInquiries
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.log_copies import NodeLogCopies
-from rumq.cluster.node.peer_links import Answers, PeerLinks
+from rumq.cluster.node.peer_links import PeerCallbacks, PeerLinks
 from rumq.cluster.node.standby_port import LinkOwner, Refusal, StandbyPort
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication.messages import Beat, ReplicaMessage
@@ -99,7 +99,7 @@ class StandbyProcess:
         )  # fmt: skip
         self._peers = PeerLinks(
             standing.node, standing.shard, self._selector, standing.tls,
-            Answers(self._core.answered, self._core.unreachable), tell,
+            PeerCallbacks(self._core.answered, self._core.unreachable), tell,
         )  # fmt: skip
         self._contact = AgentContact(
             standing.agent_path, standing.shard, self._selector, self._hear, self._agent_lost, tell

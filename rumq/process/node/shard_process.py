@@ -30,7 +30,7 @@ from rumq.process.node.node import Node
 from rumq.process.shard.cluster_place import ClusterPlace
 from rumq.process.shard.process_tuning import freeze
 from rumq.process.shard.shard import serve_shard
-from rumq.process.shard.shard_store import Place
+from rumq.process.shard.shard_store import ShardEnvironment
 from rumq.process.wiring.disk_bounds import reserve
 from rumq.process.wiring.missing_partition import STATE_STREAM
 from rumq.process.wiring.streams import GENERATION
@@ -138,7 +138,7 @@ def note_doubt(copies: NodeLogCopies, state: StoredReplicaState, shard: int) -> 
         tell("cluster.copy_doubted", shard=shard, why=why or lost)
 
 
-def copies_of(place: Place) -> list[CopyId]:
+def copies_of(place: ShardEnvironment) -> list[CopyId]:
     """The partitions of a shard, with its journal."""
     found = []
     index = 0
@@ -150,7 +150,7 @@ def copies_of(place: Place) -> list[CopyId]:
     return [*found, CopyId(journal_of(place), STATE_STREAM, place.index)]
 
 
-def journal_of(place: Place) -> str:
+def journal_of(place: ShardEnvironment) -> str:
     """The key of the shard's journal."""
     return f"{STATE_STREAM}/g{place.generation}/p{place.index}"
 

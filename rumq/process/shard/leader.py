@@ -41,7 +41,7 @@ from rumq.process.listeners.client_connections import HandedOver
 from rumq.process.shard.cluster_connections import greetings_max, open_cluster_listener, relayed_clients
 from rumq.process.shard.cluster_place import ClusterPlace
 from rumq.process.shard.member_change import MemberChange
-from rumq.process.shard.shard_store import Place
+from rumq.process.shard.shard_store import ShardEnvironment
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.moves.moved_client import MovedClient, encode_moved
 from rumq.session.protocol.connected import Connected
@@ -76,7 +76,7 @@ class Leader:
 
     hand_over_seconds_max = HAND_OVER_SECONDS_MAX
 
-    def __init__(self, place: Place, cluster: ClusterPlace, tls: NodeTls | None) -> None:
+    def __init__(self, place: ShardEnvironment, cluster: ClusterPlace, tls: NodeTls | None) -> None:
         """tls: of connections between nodes, None for plain bytes"""
         self._place, self._cluster, self._tls = place, cluster, tls
         self._addresses = HostAddresses()

@@ -26,7 +26,7 @@ SESSIONS_A_TURN = 128
 REMOVED = "this listener was removed"
 
 
-class SocketSource(Protocol):
+class ListenerSockets(Protocol):
     """Who has the sockets of new listeners: the process that binds, or what it has sent to this one."""
 
     def prepare(self, old: Settings, new: Settings) -> ListenerChange: ...
@@ -37,7 +37,7 @@ class SocketSource(Protocol):
 class ShardListeners:
     """policies: in the order of the settings in force, by number"""
 
-    def __init__(self, settings: Settings, doorways: Doorways, source: SocketSource) -> None:
+    def __init__(self, settings: Settings, doorways: Doorways, source: ListenerSockets) -> None:
         """doorways: as of the start of this process. raises: ConfigError"""
         self._source, self._settings = source, settings
         self.policies: dict[int, ListenerPolicy] = {}

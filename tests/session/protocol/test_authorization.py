@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from router import commands as c
 from router.readers.reader import Group, GroupKey, Reader
 from rumq.auth.permit import Permit
-from rumq.auth.rules import Rules, parse
+from rumq.auth.rules import RuleSet, parse
 from rumq.mqtt import packets as p
 from rumq.mqtt.kernels.ingest import NO_RETAIN
 from rumq.session.connection.client_state import Client
@@ -45,7 +45,7 @@ QUIET = 'forbidden_subscriptions = "grant"\n' + RULES
 LASTING: Any = {"session_expiry_interval": 3600}
 
 
-def rules(text: str = RULES) -> Rules:
+def rules(text: str = RULES) -> RuleSet:
     return parse(text, "rules.toml")
 
 

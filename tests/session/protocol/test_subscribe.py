@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from router import commands as c
 from router.readers.subscription import Subscription
-from rumq.auth.rules import Rules, parse
+from rumq.auth.rules import RuleSet, parse
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
@@ -35,7 +35,7 @@ def user(**properties: str) -> list[tuple[str, str]]:
     return [(f"rumq-{name}", value) for name, value in properties.items()]
 
 
-def rules_of(text: str) -> Rules:
+def rules_of(text: str) -> RuleSet:
     return parse(text, "rules.toml")
 
 
@@ -51,7 +51,9 @@ topics = ["plant/#"]
 class World:
     """One client, and what its requests come to."""
 
-    def __init__(self, limits: Limits = LIMITS, *, version: int = 5, rules: Rules | None = None, **fields: Any) -> None:
+    def __init__(
+        self, limits: Limits = LIMITS, *, version: int = 5, rules: RuleSet | None = None, **fields: Any
+    ) -> None:
         self.broker = Broker(limits)
         policy = ListenerPolicy(rules=rules)
         self.wire: Wire = connected(self.broker, policy=policy, version=version, **fields)
@@ -116,7 +118,7 @@ def test_a_replay_begins_where_its_filter_says_or_else_the_packet(
     [(QUIET, "plant/a", True), (QUIET, "#", True), (QUIET, "elsewhere", False), (None, "elsewhere", True)],
 )
 def test_the_operator_is_told_of_each_replay_that_brings_something(
-    rules: Rules | None, topic_filter: str, is_told: bool
+    rules: RuleSet | None, topic_filter: str, is_told: bool
 ) -> None:
     """One that rules forbid whole is granted where they say so, and reads nothing."""
     world = World(rules=rules)
@@ -349,7 +351,7 @@ FILTERS = st.lists(st.lists(LEVEL, min_size=1, max_size=5).map("/".join).filter(
 @repeatable
 @given(FILTERS, st.sampled_from([4, 5]), st.sampled_from([None, RULES, QUIET]))
 def test_each_filter_has_its_answer_and_those_granted_are_there(
-    filters: list[str], version: int, rules: Rules | None
+    filters: list[str], version: int, rules: RuleSet | None
 ) -> None:
     world = World(Limits(subscriptions_max=3), version=version, rules=rules)
     client, asked = world.wire.link.client, asking(*filters).filters
