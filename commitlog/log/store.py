@@ -23,7 +23,7 @@ from commitlog.index.segments import SegmentList
 from commitlog.log.partition import Partition
 from commitlog.log.partition_types import PartitionId, PartitionReader
 from commitlog.log.recovery import Recovered, recover
-from commitlog.read.cold_reads import ColdRead
+from commitlog.read.cold_reads import ColdReadTask
 from commitlog.streams import SYNCED, Matches, StreamSpec, partition_of, stream_of
 from commitlog.write.retention import remove_segments
 from commitlog.write.segment_writer import SegmentOptions, SegmentWriter
@@ -90,7 +90,7 @@ class Store:
                 continue
             for place in segments.cache.places(self._files, segment):
                 if place.next_lsn > from_lsn and (place.flags & flag or not flag):
-                    read = ColdRead(
+                    read = ColdReadTask(
                         self._files,
                         [segment],
                         segments.cache,

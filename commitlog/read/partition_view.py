@@ -22,7 +22,7 @@ from commitlog.index.dictionary import maybe_snapshot
 from commitlog.index.index import Index, load_publishers, maybe_index, place_at, read_segment
 from commitlog.index.segment_view import ScanCache, SegmentView, hits
 from commitlog.index.segments import PlaceCache, SegmentFile
-from commitlog.read.cold_reads import ColdRead, OffsetSearch, TimeSearch, clipped
+from commitlog.read.cold_reads import ColdReadTask, OffsetSearch, TimeSearch, clipped
 
 READ_BYTES = 1 << 22
 INDEX_PART = 8  # of a segment's records, one in so many: for fewer its index is not worth reading
@@ -249,7 +249,7 @@ class PartitionView:
         lsn = max(from_lsn, self.first_lsn)
         to_lsn = min(to_lsn, self.end_lsn)
         while lsn < to_lsn:
-            for found in ColdRead(self._files, self._segments, self._cache, lsn, to_lsn, READ_BYTES).run():
+            for found in ColdReadTask(self._files, self._segments, self._cache, lsn, to_lsn, READ_BYTES).run():
                 yield clipped(found, lsn, to_lsn) if isinstance(found, Chunk) else found
                 lsn = found.next_lsn
 
@@ -313,9 +313,9 @@ class PartitionView:
         if at < end:
             yield at, end
 
-    def cold_read(self, lsn: int, bytes_max: int, cache: PlaceCache) -> ColdRead:
+    def cold_read(self, lsn: int, bytes_max: int, cache: PlaceCache) -> ColdReadTask:
         """A read from `lsn` on, below `end_lsn`. cache: of this partition's segments, which outlives views"""
-        return ColdRead(self._files, self._segments, cache, lsn, self.end_lsn, bytes_max)
+        return ColdReadTask(self._files, self._segments, cache, lsn, self.end_lsn, bytes_max)
 
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
         """The end of the last whole chunk within `bytes_max` bytes from a record on; of one chunk at least."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rumq.admin import cluster_rows as c
 from rumq.admin.answers import Cluster
 from rumq.cluster.admin.cluster_faults import faults
-from rumq.cluster.control.agent_messages import Status
+from rumq.cluster.control.agent_messages import AgentStatus
 from rumq.cluster.control.records import ShardRecord, View
 from rumq.cluster.orders.leader_changes import LeaderChanges
 
@@ -35,7 +35,7 @@ class NodeDisplayNames:
 
 
 def cluster_answer(
-    name: str, status: Status, renew_seconds: float, changes: LeaderChanges, terms: Mapping[int, c.TermRow],
+    name: str, status: AgentStatus, renew_seconds: float, changes: LeaderChanges, terms: Mapping[int, c.TermRow],
     *, here: bool = False,
 ) -> Cluster:  # fmt: skip
     """name: of the cluster; terms: of the leaders that have answered, by shard; here: only this node's were asked"""
@@ -122,7 +122,7 @@ def orders(shard: int, record: ShardRecord, names: NodeDisplayNames) -> list[c.O
     return found
 
 
-def control_row(status: Status, renew_seconds: float) -> c.ControlRow:
+def control_row(status: AgentStatus, renew_seconds: float) -> c.ControlRow:
     return c.ControlRow(
         kind=status.health.kind, lost_seconds=round(status.lost_seconds, 1), renew_seconds=renew_seconds,
         requests=status.requests,

@@ -7,9 +7,9 @@ from __future__ import annotations
 import msgspec
 import trio
 
-from rumq.cluster.control.leaders import Leader
+from rumq.cluster.control.leaders import LeaderAddress
 from rumq.cluster.control.records import View
-from rumq.cluster.links.greeting import Answer, Greeting, Refused
+from rumq.cluster.links.greeting import Answer, Greeting, GreetingRefused
 from rumq.cluster.orders.leader_stream import AgentTls, leader_stream
 from rumq.errors import RumqError
 from rumq.net.frames import encoded, maybe_first
@@ -58,7 +58,7 @@ class AnswerBudget:
 
 
 async def ask_leader(
-    view: View, leader: Leader, question: bytes, tls: AgentTls | None, budget: AnswerBudget, kind: str = "admin"
+    view: View, leader: LeaderAddress, question: bytes, tls: AgentTls | None, budget: AnswerBudget, kind: str = "admin"
 ) -> bytes:
     """The line of JSON that it says. question: a JSON object; tls: None for plain bytes; kind: of the greeting, "copy"
     asks a node that need not lead. raises: LeaderSilent"""
@@ -87,6 +87,6 @@ async def read_answer(stream: trio.abc.Stream, budget: AnswerBudget) -> bytes:
             raise ValueError("it has closed the connection")
         got += more
     answer, _, end = first
-    if isinstance(answer, Refused):
+    if isinstance(answer, GreetingRefused):
         raise ValueError(answer.why)
     return await budget.line(stream, bytes(got[end:]))

@@ -24,9 +24,9 @@ from rumq.admin.socket.admin_client import socket_name
 from rumq.cluster.admin.cluster_answer import cluster_answer
 from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, AnswerBudget, LeaderSilent, ask_leader
 from rumq.cluster.admin.node_signals import NodeSignals
-from rumq.cluster.control.agent_messages import Status
-from rumq.cluster.control.control_plane import Health
-from rumq.cluster.control.leaders import Leader, maybe_leader
+from rumq.cluster.control.agent_messages import AgentStatus
+from rumq.cluster.control.control_plane import ControlHealth
+from rumq.cluster.control.leaders import LeaderAddress, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import COPY
 from rumq.cluster.orders.leader_changes import LeaderChanges
@@ -53,8 +53,8 @@ class Knowledge(Protocol):
     def leader_changes(self) -> LeaderChanges: ...
     @property
     def renew_seconds(self) -> float: ...
-    def status(self, health: Health) -> Status: ...
-    async def health(self) -> Health: ...
+    def status(self, health: ControlHealth) -> AgentStatus: ...
+    async def health(self) -> ControlHealth: ...
 
 
 class NodeAdmin:
@@ -68,7 +68,7 @@ class NodeAdmin:
         self._data, self._cluster, self._count, self._agent, self._tls = data, cluster, count, agent, tls
         self._signals = NodeSignals(send_signal)
         self._limit = trio.CapacityLimiter(QUESTIONS_MAX)
-        self._health = Health(kind="unknown", members=[])
+        self._health = ControlHealth(kind="unknown", members=[])
         self._health_at = float("-inf")
         self._asking_health = trio.Lock()
 
@@ -154,7 +154,7 @@ class NodeAdmin:
             return answer
         replies: dict[int, bytes] = {}
 
-        async def one(leader: Leader) -> None:
+        async def one(leader: LeaderAddress) -> None:
             try:
                 replies[leader.shard] = await self._ask(view, leader, question, budget)
             except LeaderSilent as fault:
@@ -171,7 +171,7 @@ class NodeAdmin:
         answer.missing.sort(key=lambda each: each.shard)
         return answer
 
-    async def _ask(self, view: View, leader: Leader, question: bytes, budget: AnswerBudget) -> bytes:
+    async def _ask(self, view: View, leader: LeaderAddress, question: bytes, budget: AnswerBudget) -> bytes:
         """raises: LeaderSilent"""
         if not leader.is_here:
             return await ask_leader(view, leader, question, self._tls, budget)
@@ -192,7 +192,7 @@ class NodeAdmin:
         shard = asked.get("shard")
         if view is None or found is None or not isinstance(shard, int) or not 0 <= shard < self._count:
             raise ValueError("a question about a copy names a node that lives and a shard")
-        to = Leader(shard, view.shards[shard].record.epoch, found.id, found.host, found.port + 1 + shard, False)
+        to = LeaderAddress(shard, view.shards[shard].record.epoch, found.id, found.host, found.port + 1 + shard, False)
         try:
             reply = await ask_leader(view, to, msgspec.json.encode(asked["question"]), self._tls, AnswerBudget(), COPY)
         except LeaderSilent as fault:
@@ -228,7 +228,7 @@ class NodeAdmin:
         )
         return msgspec.Raw(msgspec.json.encode(found))
 
-    async def _fresh_health(self) -> Health:
+    async def _fresh_health(self) -> ControlHealth:
         async with self._asking_health:  # who comes meanwhile gets the same
             if trio.current_time() - self._health_at >= HEALTH_SECONDS:
                 self._health = await self._agent.health()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rumq.cluster.control.records import NodeRecord, View
-from rumq.cluster.links.greeting import Greeting, Refused
+from rumq.cluster.links.greeting import Greeting, GreetingRefused
 from rumq.cluster.links.impostor_log import ImpostorLog
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.node.link_handshake import LinkTls
@@ -79,7 +79,7 @@ class PeerLinks:
         def ready() -> None:
             if not link.is_connecting:
                 for message, raw in link.read():
-                    if isinstance(message, Refused):
+                    if isinstance(message, GreetingRefused):
                         link.close()
                         break
                     self._answers.answered(peer, message, raw, time.monotonic())

@@ -58,7 +58,8 @@ class CallAuthorization:
 
     def __init__(
         self, authenticator: Authenticator, rules: RuleSet | None, *, now: Callable[[], float],
-        now_us: Callable[[], int], wait: Callable[[float], None], exact: bool = True, guess_seconds_max: float = 8.0, hashes_max: int = 1,
+        now_us: Callable[[], int], wait: Callable[[float], None], exact: bool = True,
+        guess_seconds_max: float = 8.0, hashes_max: int = 1,
     ) -> None:  # fmt: skip
         """exact: whether a refusal mentions the wrong password; hashes_max: computed at once"""
         self._now, self._now_us, self._wait = now, now_us, wait

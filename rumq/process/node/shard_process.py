@@ -21,7 +21,7 @@ from rumq.cluster.node.copy_scrubber import CopyScrubber, put_aside
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
 from rumq.cluster.node.shard_layout import laid_out, met_view
-from rumq.cluster.node.standby_process import StandbyProcess, Standing
+from rumq.cluster.node.standby_process import StandbyContext, StandbyProcess
 from rumq.events.event_log import tell
 from rumq.net.sockets.fd_limit import raise_limit, room_for_connections
 from rumq.net.sockets.fd_passing import FdPassing
@@ -59,7 +59,7 @@ def run_shard(node: Node) -> int:
         doors = FdPassing(node.doors, shard, lambda seconds, call: None)  # what waits goes with the next call
         links = link_tls(node.settings)
         inquiries = CopyInquiries(RealFiles(), place.data, [each.key for each in copies_of(place)])
-        standing = Standing(
+        standing = StandbyContext(
             node.identity.id, shard, f"{place.data}/{SOCKET_NAME}", node.addresses.sockets[shard],
             GivenBack(doors, place.count).give_back,
             links,

@@ -39,7 +39,7 @@ from rumq.shards.assembly.context import Platform, ShardContext
 from rumq.shards.assembly.shard import Shard, build_shard
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.scrubber import Scrubber
-from rumq.shards.stats.sys_publisher import Status
+from rumq.shards.stats.sys_publisher import SysStatus
 from rumq.shards.write_path.worker_threads import Worker
 from rumq.supervision.service_notification import READY, STOPPING, notify, reloading
 from rumq.supervision.sidecars import Sidecar, Sidecars
@@ -120,7 +120,7 @@ def context_of(settings: Settings, place: ShardEnvironment, policies: Mapping[in
         exports=ExportPositions(
             RealFiles(), [s.name for s in settings.stream if s.export_to], log.retain_for_export_bytes_max
         ),
-        status=Status(interval_seconds, f"rumq version {VERSION}", place.started) if interval_seconds else None,
+        status=SysStatus(interval_seconds, f"rumq version {VERSION}", place.started) if interval_seconds else None,
         trace_sample_every=settings.trace.sample_every,
         traces_per_second_max=settings.trace.traces_per_second_max,
     )  # fmt: skip

@@ -25,7 +25,7 @@ PART_ORDERS = 256
 SNAPSHOT_BYTES_MIN = 8 << 20
 
 
-class Snapshot:
+class OpenSnapshot:
     """A snapshot under way. sessions: numbers of those still to be written; orders: those, each as it is when it is
     taken"""
 
@@ -55,7 +55,7 @@ class SnapshotWriter:
         self._orders = orders
         self._since = self._end()  # of the last snapshot
         self._bytes = 0  # of the last snapshot
-        self._snapshot: Snapshot | None = None
+        self._snapshot: OpenSnapshot | None = None
         self._ended_lsn: tuple[int, int] | None = None  # (begun at, ended at) of a snapshot not yet committed
 
     @property
@@ -74,7 +74,7 @@ class SnapshotWriter:
         )
 
     def begin(self, layout: tuple[str, ...], now_us: int) -> None:
-        self._snapshot = Snapshot(
+        self._snapshot = OpenSnapshot(
             self._journal.next_lsn,
             layout,
             [feed.visible_lsn for feed in self._router.feeds],
@@ -120,7 +120,7 @@ class SnapshotWriter:
                 entries.append(left_entry(session, watermarks, now_us, moving_seconds=seconds))
             self._append(entries, now_us)
 
-    def _append_sessions(self, snapshot: Snapshot, now_us: int) -> None:
+    def _append_sessions(self, snapshot: OpenSnapshot, now_us: int) -> None:
         checkpoints = self._checkpoints
         if self._recorder.pending:
             self._append(self._recorder.drain(checkpoints.watermarks(), now_us), now_us)

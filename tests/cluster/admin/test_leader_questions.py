@@ -12,7 +12,7 @@ import trio.testing
 from trio.testing import trio_test
 
 from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, AnswerBudget, LeaderSilent, ask_leader
-from rumq.cluster.control.leaders import Leader as Address
+from rumq.cluster.control.leaders import LeaderAddress
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Taken
 from rumq.cluster.orders.leader_stream import AgentTls
@@ -25,8 +25,8 @@ from tests.shards.links.world import CLUSTER, Leader, World
 QUESTION = b'{"ask":"status"}'
 
 
-def address_of(leader: Leader, shard: int = 0) -> Address:
-    return Address(shard, 1, "n0#1", *leader.address, False)
+def address_of(leader: Leader, shard: int = 0) -> LeaderAddress:
+    return LeaderAddress(shard, 1, "n0#1", *leader.address, False)
 
 
 def view(cluster: str = CLUSTER) -> View:
@@ -134,7 +134,7 @@ async def served(answer: Callable[[trio.SocketStream], Awaitable[None]]) -> None
         (listener,) = await nursery.start(partial(trio.serve_tcp, answer, 0, host="127.0.0.1"))
         host, port = listener.socket.getsockname()
         try:
-            await ask_leader(view(), Address(0, 1, "n0#1", host, port, False), QUESTION, None, AnswerBudget())
+            await ask_leader(view(), LeaderAddress(0, 1, "n0#1", host, port, False), QUESTION, None, AnswerBudget())
         finally:
             nursery.cancel_scope.cancel()
 
@@ -167,4 +167,4 @@ async def test_an_answer_that_is_cut_off_is_none() -> None:
 @trio_test
 async def test_nobody_there_is_said() -> None:
     with pytest.raises(LeaderSilent, match=r"n0#1 at 127\.0\.0\.1:1 cannot be asked"):
-        await ask_leader(view(), Address(0, 1, "n0#1", "127.0.0.1", 1, False), QUESTION, None, AnswerBudget())
+        await ask_leader(view(), LeaderAddress(0, 1, "n0#1", "127.0.0.1", 1, False), QUESTION, None, AnswerBudget())

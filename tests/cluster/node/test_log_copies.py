@@ -79,7 +79,7 @@ def test_a_partition_of_the_leader_that_is_not_here_is_told_with_the_reason() ->
     with pytest.raises(LogError, match=r"the leader has a partition plant/g1/p0, .* the same \[\[stream\]\] settings"):
         blank().inventory("plant/g1/p0")
     with pytest.raises(LogError, match="has a partition"):
-        blank().apply(m.Trim(1, "plant/g1/p0", 4), memoryview(b""))
+        blank().apply(m.TrimCopy(1, "plant/g1/p0", 4), memoryview(b""))
 
 
 def beginning_at(lsn: int, epoch: int = 1) -> NodeLogCopies:

@@ -15,7 +15,7 @@ from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
-from rumq.cluster.node.standby_process import StandbyProcess, Standing, TakenOffice
+from rumq.cluster.node.standby_process import StandbyContext, StandbyProcess, TakenOffice
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import DataFrame
 from rumq.net.frames import FrameReader, encoded
@@ -151,7 +151,7 @@ class Site:
             filled(self.copies, source)
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.peers: list[Peer] = []
-        standing = Standing(node, 0, str(folder / "agent.sock"), self.listener, tls=tls)
+        standing = StandbyContext(node, 0, str(folder / "agent.sock"), self.listener, tls=tls)
         self.standby = StandbyProcess(
             standing, self.copies, self.state, lambda name, **fields: self.events.append((name, fields))
         )

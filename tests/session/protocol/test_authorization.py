@@ -15,7 +15,7 @@ from rumq.mqtt.kernels.ingest import NO_RETAIN
 from rumq.session.connection.client_state import Client
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.protocol import authorization
-from rumq.session.protocol.authorization import SMALL_MAX, Forbidden
+from rumq.session.protocol.authorization import SMALL_MAX, FilterForbidden
 from tests.session.broker import Broker, connected
 
 repeatable = settings(derandomize=True, deadline=None)
@@ -86,7 +86,7 @@ def test_a_subscription_brings_what_may_be_received(topic_filter: str, live: str
     def brought(*, is_replay: bool = False, is_shared: bool = False) -> str:
         try:
             allowed = authorization.receive_permit(own, topic_filter, is_replay=is_replay, is_shared=is_shared)
-        except Forbidden:
+        except FilterForbidden:
             return "refused"
         assert allowed in (None, own.past if is_replay else own.live)
         return "all" if allowed is None else "some"
@@ -103,7 +103,7 @@ def test_where_the_rules_say_so_a_forbidden_subscription_is_granted_and_brings_n
     quiet = permit(QUIET)
     allowed = authorization.receive_permit(quiet, "elsewhere", is_replay=False, is_shared=False)
     assert allowed is quiet.live and not allowed.may_receive("elsewhere")
-    with pytest.raises(Forbidden):  # of a share the others would lose them
+    with pytest.raises(FilterForbidden):  # of a share the others would lose them
         authorization.receive_permit(quiet, "elsewhere", is_replay=False, is_shared=True)
 
 
@@ -114,7 +114,7 @@ def test_what_a_filter_without_wildcards_brings_is_that_topic_or_a_refusal(topic
     for is_replay, receive in ((False, own.live), (True, own.past)):
         try:
             allowed = authorization.receive_permit(own, topic, is_replay=is_replay, is_shared=False)
-        except Forbidden:
+        except FilterForbidden:
             assert not receive.may_receive(topic)
         else:
             assert allowed is None and receive.may_receive(topic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Moved, Resume
+from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Moved, ResumeRelays
 from rumq.cluster.links.greeting import Greeting, Taken
 from rumq.net.connection import Connection
 from rumq.net.frames import FrameReader, encoded
@@ -68,7 +68,7 @@ def test_a_client_is_held_once_everything_that_its_edge_sent_is_here() -> None:
     world.relays.move(relayed, 42, b"state")
     assert world.said() == [(Moved(7, 42), b"state")]
     world.relays.resume([relayed])
-    assert world.said() == [(Resume([7]), b"")] and not world.relays.has_all(relayed, connection, 0)
+    assert world.said() == [(ResumeRelays([7]), b"")] and not world.relays.has_all(relayed, connection, 0)
     client.close()
     world.edge.close()
     world.site.end()

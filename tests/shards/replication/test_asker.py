@@ -33,7 +33,7 @@ def test_a_higher_epoch_ends_the_term() -> None:
     assert world.ask(m.Promise(5)) == [] and world.deposed == ["n2 has won epoch 5, this term has 4"]
 
 
-@pytest.mark.parametrize("message", [m.Promise(4), m.Promise(3), m.Heard(9), m.Fetch(4, "p", [])])
+@pytest.mark.parametrize("message", [m.Promise(4), m.Promise(3), m.Heard(9), m.FetchCopy(4, "p", [])])
 def test_everything_else_is_outdated(message: m.ReplicaMessage) -> None:
     world = World()
     assert world.ask(message) == [m.Outdated(4, "mine")] and world.wire.is_cut and world.deposed == []

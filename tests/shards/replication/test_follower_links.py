@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from rumq.cluster.control.records import NodeRecord, View
-from rumq.cluster.links.greeting import Greeting, Refused
+from rumq.cluster.links.greeting import Greeting, GreetingRefused
 from rumq.cluster.replication import messages as m
 from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.net.frames import FrameReader, encoded
@@ -141,7 +141,7 @@ def test_who_is_no_member_any_more_is_left() -> None:
 
 def test_a_refusal_ends_the_link() -> None:
     world = begun()
-    world.say(Refused("this is another shard"))
+    world.say(GreetingRefused("this is another shard"))
     assert world.wire.is_cut and world.events[-1][1]["why"] == "this is another shard"
 
 

@@ -220,7 +220,7 @@ def test_what_retention_removes_is_removed_from_the_copies() -> None:
         follower.copies._indexer = ThreadPoolExecutor(1)
     trim(world)
     world.settle()
-    assert world.followers["n1"].kinds(m.Trim)
+    assert world.followers["n1"].kinds(m.TrimCopy)
 
 
 # Faults of the leader's disk
@@ -325,7 +325,7 @@ def test_a_leader_answers_that_it_hears_the_leader() -> None:
 def test_a_leader_gives_way_to_a_higher_epoch_and_to_no_other() -> None:
     world = World("n1", "n2", epoch=3).begin()
     assert asked(world, m.Promise(3)) == [m.Outdated(3)]
-    assert asked(world, m.Fetch(2, "main/g1/p0", [])) == [m.Outdated(3)]
+    assert asked(world, m.FetchCopy(2, "main/g1/p0", [])) == [m.Outdated(3)]
     assert not world.ended
     asked(world, m.Promise(4))
     assert world.ended == 1

@@ -18,7 +18,7 @@ GROUPS_A_TURN = 64
 CLIENTS_MAX = 100  # named of each group
 
 
-class Groups:
+class GroupsQuery:
     def __init__(self, router: Router, timers: Timers) -> None:
         self._shares, self._feeds, self._timers = router.sharing.shares, router.feeds, timers
 

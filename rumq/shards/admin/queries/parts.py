@@ -17,7 +17,7 @@ from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.registry import Registry
 from rumq.shards.clients.access_gate import AccessGate
-from rumq.shards.delivery.lost_ranges import Budget
+from rumq.shards.delivery.lost_ranges import ReadBudget
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.retention.export_positions import ExportPositions
@@ -47,7 +47,7 @@ class AdminParts:
     policies: Collection[ListenerPolicy]
     connections_max: Callable[[], dict[int, int]]
     lag: ConsumerLag
-    pending: Callable[[Iterable[Reader], Callable[[Counter[str]], None], Budget | None], None]
+    pending: Callable[[Iterable[Reader], Callable[[Counter[str]], None], ReadBudget | None], None]
     recorder: JournalRecorder
     gate: AccessGate
     admission: WriteAdmission

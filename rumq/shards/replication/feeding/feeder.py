@@ -127,7 +127,7 @@ class Feeder:
 
     def trimmed(self, trim: Trimmed) -> None:
         if self.is_live or self._is_lagging:
-            self._link.say(m.Trim(self._feeds.epoch(), self._source.key, trim.first_lsn))
+            self._link.say(m.TrimCopy(self._feeds.epoch(), self._source.key, trim.first_lsn))
 
     # From disk
 

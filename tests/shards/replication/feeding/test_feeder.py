@@ -128,4 +128,4 @@ def test_a_trim_is_passed_on_to_who_is_being_fed() -> None:
     assert world.said == []
     world.feeder.begin([])
     world.feeder.trimmed(Trimmed(5))
-    assert world.said[-1] == m.Trim(4, "p", 5)
+    assert world.said[-1] == m.TrimCopy(4, "p", 5)
