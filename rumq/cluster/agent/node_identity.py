@@ -95,7 +95,7 @@ def drained(data: Path, identity: NodeIdentity, *, leaves: bool) -> NodeIdentity
 def absorbed(data: Path, identity: NodeIdentity, shards: list[Versioned], count: int) -> NodeIdentity:
     """A log that the node brought is the cluster's log from the moment on that all shards have records. shards: found
 
-    raises: OSError; ControlRefused, if the cluster began with another log or none, which this one would be mixed into"""
+    raises: OSError; ControlRefused, if the cluster began with another log or none: this one would be mixed into it"""
     if not identity.has_log or sum(each.revision > 0 for each in shards) < count:
         return identity
     if not any(identity.id in each.record.members for each in shards):

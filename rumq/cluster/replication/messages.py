@@ -238,5 +238,6 @@ class Succeed(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 ReplicaMessage = (
     Greeting | GreetingRefused | Poll | Polled | Promise | Promised | Outdated | FetchCopy | Fetched | Inventory
-    | SegmentStates | Cut | Open | Write | Names | TrimCopy | Synced | Complete | Distrust | Ahead | Opened | Beat | Heard | Succeed
+    | SegmentStates | Cut | Open | Write | Names | TrimCopy | Synced | Complete | Distrust | Ahead | Opened | Beat
+    | Heard | Succeed
 )  # fmt: skip
