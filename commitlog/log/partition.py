@@ -17,7 +17,7 @@ from commitlog.disk.space import Sealed
 from commitlog.errors import LogError, LogFailure, NotInMemory, OffsetTrimmed
 from commitlog.format.segment import ChunkPosition
 from commitlog.index.index_job import IndexJob
-from commitlog.index.segment_news import Ended, Opened
+from commitlog.index.segment_news import SegmentEnded, SegmentOpened
 from commitlog.index.segments import SegmentFile, SegmentList
 from commitlog.kernels import rows as kernel
 from commitlog.kernels.names import NumberOf
@@ -203,9 +203,9 @@ class Partition:
         for news in group.news:
             if isinstance(news, ChunkPosition):
                 segments.active.take(news)
-            elif isinstance(news, Opened):
+            elif isinstance(news, SegmentOpened):
                 segments.files.append(SegmentFile(news.path, news.header.base_lsn, news.header.salt))
-            elif isinstance(news, Ended):
+            elif isinstance(news, SegmentEnded):
                 segments.ended(news.end_lsn, news.logical_end, news.draft)
             else:
                 segments.active.allocated = news.end

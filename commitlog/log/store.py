@@ -16,7 +16,7 @@ from commitlog.disk.os_errors import at_start
 from commitlog.disk.preallocation import release
 from commitlog.disk.space import VolumeSpace
 from commitlog.errors import DirectoryInUse, FormatTooNew, LogFailure, NotWritable, StoreError
-from commitlog.format.chunk_layout import Names
+from commitlog.format.chunk_layout import NumberedNames
 from commitlog.format.manifest import Manifest
 from commitlog.index.dictionary import Dictionary
 from commitlog.index.segments import SegmentList
@@ -225,6 +225,6 @@ def open_partition(
         spec.name, generation, number, max(found.epoch, epoch), boot_id, spec.durability in SYNCED,
         spec.segment_bytes_max, spec.segment_seconds_max * 1_000_000, direct_bytes_min,
     )  # fmt: skip
-    names = Names(found.topic_names, found.publishers)
+    names = NumberedNames(found.topic_names, found.publishers)
     writer = SegmentWriter(files, directory, options, names=names, manifest=manifest, random=random)
     return Partition(files, directory, identity, writer, segments, found, hot_bytes_max), found

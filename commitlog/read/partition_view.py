@@ -14,7 +14,7 @@ from typing import NamedTuple
 from commitlog.chunk import Chunk, Gap
 from commitlog.disk.files import Files
 from commitlog.format.committed_scan import CommittedScan
-from commitlog.format.directory import Found, SegmentListing, listing
+from commitlog.format.directory import FoundSegment, SegmentListing, listing
 from commitlog.format.manifest import Manifest
 from commitlog.format.segment import SEGMENT_HEADER_BYTES
 from commitlog.format.tail_scan import examine
@@ -200,7 +200,7 @@ class PartitionView:
         except FileNotFoundError:
             return Index()
 
-    def _take(self, found: Found) -> None:
+    def _take(self, found: FoundSegment) -> None:
         header = found.opening.header
         segment = SegmentFile(found.path, header.base_lsn, header.salt, found.opening.first_ts)
         segment.indexed = True
@@ -222,7 +222,7 @@ class PartitionView:
         is_finished = found.edit is not None or found.limit_lsn is not None
         self._listed[found.path] = ListedFile(found.size, is_finished)
 
-    def _take_active(self, handle: int, found: Found, segment: SegmentFile) -> None:
+    def _take_active(self, handle: int, found: FoundSegment, segment: SegmentFile) -> None:
         """A segment that a broker writes to: committed up to its marks."""
         scan = self._advanced(handle, found.path, segment, found.size)
         segment.places, segment.end_lsn, segment.sealed = scan.places(), scan.proved, scan.sealed
@@ -230,7 +230,7 @@ class PartitionView:
         if segment.places:
             segment.logical_end = segment.places[-1].position + segment.places[-1].total_len
 
-    def _take_ended(self, handle: int, found: Found, segment: SegmentFile) -> None:
+    def _take_ended(self, handle: int, found: FoundSegment, segment: SegmentFile) -> None:
         """A segment that no broker writes to, without an end in the manifest."""
         # Nobody writes to it any more, and it only shrinks by the zeros behind its end: same size, same file.
         key = (found.path, found.size, found.limit_lsn)

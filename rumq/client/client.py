@@ -13,7 +13,7 @@ from rumq.client.options import ConnectOptions
 from rumq.client.outbound import Done
 from rumq.client.packet_stream import OUTPUT_BYTES_MAX, PacketStream
 from rumq.errors import ConnectionLost, Refused
-from rumq.mqtt.packets import Connack, Disconnect, Packet, Publish, Subscribe, Subscription, Unsubscribe
+from rumq.mqtt.packets import Connack, Disconnect, Packet, Publish, Subscribe, SubscriptionRequest, Unsubscribe
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 
@@ -151,12 +151,12 @@ class Client:
             properties["user_properties"] = [("rumq-from", from_)]
         elif from_ is not None:
             sent_filter = f"$log/{from_}/{topic_filter}"
-        subscription = Subscription(sent_filter, qos, no_local, retain_as_published, retain_handling)
+        subscription = SubscriptionRequest(sent_filter, qos, no_local, retain_as_published, retain_handling)
         reason = await self._request(
             lambda packet_id: Subscribe(packet_id, (subscription,), properties),
             f"SUBSCRIBE to {topic_filter}",
         )
-        self._connection.subscriptions[topic_filter] = Subscription(
+        self._connection.subscriptions[topic_filter] = SubscriptionRequest(
             topic_filter, qos, no_local, retain_as_published, retain_handling
         )
         return reason

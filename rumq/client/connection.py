@@ -27,7 +27,7 @@ from rumq.mqtt.packets import (
     Pubrel,
     Suback,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
     Unsuback,
 )
 from rumq.mqtt.reasons import Reason
@@ -44,7 +44,7 @@ class BrokerConnection:
         self.client_id = options.client_id
         self.outbound = Outbound()
         self.inbound = Inbound(options.topic_alias_maximum)
-        self.subscriptions: dict[str, Subscription] = {}
+        self.subscriptions: dict[str, SubscriptionRequest] = {}
         self.changed = trio.lowlevel.ParkingLot()
         self.stream: PacketStream | None = None
         self.connack = Connack()

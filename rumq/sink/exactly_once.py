@@ -18,7 +18,7 @@ from rumq.mqtt.packets import (
     Packet,
     Publish,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
     Unsubscribe,
 )
 from rumq.mqtt.properties import Properties
@@ -137,7 +137,7 @@ class ExactlyOnce(SinkProtocol):
         """Read the marker: retained, or published by an earlier attempt's connection just before this one took it over,
         it comes before what is published after the SUBACK."""
         state = self._state
-        self.send(Subscribe(SUBSCRIBE_ID, (Subscription(state.name, 1),)))
+        self.send(Subscribe(SUBSCRIBE_ID, (SubscriptionRequest(state.name, 1),)))
         while state.suback is None:
             yield Wait.PACKETS
         granted = state.suback.reasons[0]

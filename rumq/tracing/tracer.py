@@ -35,7 +35,7 @@ class AckListener(Protocol):
     def acknowledged(self) -> None: ...
 
 
-class Publisher(NamedTuple):
+class TracedPublisher(NamedTuple):
     """acks: of its connection, if it waits for an acknowledgement; attributes: of the span"""
 
     client_id: str
@@ -55,7 +55,7 @@ class Tracer:
     """sampler: None while tracing is off; ring: finished spans; traces: begun or taken over so far"""
 
     def __init__(
-        self, shard: int, publisher: Callable[[int, int, int], Publisher], time_us: Callable[[], int],
+        self, shard: int, publisher: Callable[[int, int, int], TracedPublisher], time_us: Callable[[], int],
         random: Callable[[int], bytes],
     ) -> None:  # fmt: skip
         """publisher: of a partition, a number and a QoS; random: so many bytes of chance"""

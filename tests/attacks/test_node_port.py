@@ -23,7 +23,7 @@ import pytest
 from rumq.cluster.links.greeting import TO_A_STRANGER, Answer, Greeting, GreetingRefused
 from rumq.cluster.replication import messages as m
 from rumq.net.client_placement import home_of
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from tests.cli.conftest import rumqd
 from tests.cluster.live.cluster import LiveCluster, address_of
 from tests.cluster.node_tls import context
@@ -149,7 +149,7 @@ def connected(site: Site, address: tuple[str, int], file: str = "") -> socket.so
 
 def answers(sock: socket.socket) -> list[Answer]:
     """Until the other end has closed."""
-    frames: FrameReader[Answer] = FrameReader(Answer)
+    frames: MessageReader[Answer] = MessageReader(Answer)
     found: list[Answer] = []
     try:
         while data := sock.recv(1 << 16):

@@ -92,7 +92,7 @@ class Maker:
             name, five = r.choice(FILTERS) or "a", self.version == 5
             local = five and not name.startswith("$share") and r.randrange(3) == 0
             handling = r.randrange(3) if five else 0
-            filters.append(p.Subscription(name, r.randrange(3), local, five and r.randrange(2) == 0, handling))
+            filters.append(p.SubscriptionRequest(name, r.randrange(3), local, five and r.randrange(2) == 0, handling))
         properties = self._properties(PacketType.SUBSCRIBE)
         if self.version == 5 and r.randrange(4) == 0:
             properties["user_properties"] = [("rumq-from", r.choice(STARTS))]

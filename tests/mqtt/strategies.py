@@ -20,7 +20,7 @@ from rumq.mqtt.packets import (
     Pubrel,
     Suback,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
     Unsuback,
     Unsubscribe,
     Will,
@@ -111,9 +111,9 @@ def publishes(version: int) -> st.SearchStrategy[Publish]:
 
 
 def subscribes(version: int) -> st.SearchStrategy[Subscribe]:
-    wanted = st.builds(Subscription, texts, qualities)
+    wanted = st.builds(SubscriptionRequest, texts, qualities)
     if version == 5:
-        wanted = st.builds(Subscription, topics, qualities, st.booleans(), st.booleans(), qualities).filter(
+        wanted = st.builds(SubscriptionRequest, topics, qualities, st.booleans(), st.booleans(), qualities).filter(
             lambda one: not one.topic_filter.startswith("$share/")
         )
     filters = st.lists(wanted, min_size=1, max_size=4).map(tuple)

@@ -19,7 +19,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.net.client_placement import home_of
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import CLIENT, KNOWN
-from rumq.net.pending_logins import PendingLogins, State
+from rumq.net.pending_logins import LoginStage, PendingLogins
 from rumq.net.sockets.fd_passing import FdPassing
 from rumq.session.ports.clock import Clock
 
@@ -110,7 +110,7 @@ class EdgePlacement:
         if len(self._waiting) >= WAITING_MAX:
             raise MqttFault("too many wait for a leader of their shard", Reason.SERVER_UNAVAILABLE)
         arrival.connection.pause_reading()
-        self._pending_logins.set_state(arrival.connection, State.OWED)
+        self._pending_logins.set_state(arrival.connection, LoginStage.OWED)
         self._waiting[arrival] = None
         self._check_later()
         self._go_on(arrival)

@@ -11,7 +11,7 @@ from rumq.cluster.control.leaders import LeaderAddress
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Greeting, GreetingRefused
 from rumq.cluster.orders.leader_stream import AgentTls, leader_stream
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 
 DONE_SECONDS_MAX = 115.0  # a learner may have to catch up; less than an operator waits for this node
 READ_BYTES = 1 << 16
@@ -42,7 +42,9 @@ async def order_leader(view: View, leader: LeaderAddress, order: Order, tls: Age
 
 async def outcome(stream: trio.abc.Stream, where: str) -> str:
     """Why an order was not carried out; empty if it was. raises: ValueError, for what is no answer"""
-    reader: FrameReader[AgentMessage | GreetingRefused] = FrameReader(AgentMessage | GreetingRefused, ORDER_BYTES_MAX)
+    reader: MessageReader[AgentMessage | GreetingRefused] = MessageReader(
+        AgentMessage | GreetingRefused, ORDER_BYTES_MAX
+    )
     while data := await stream.receive_some(READ_BYTES):
         for message, _ in reader.feed(data):
             if isinstance(message, GreetingRefused):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 
 from router import commands as c
-from router.readers.subscription import Permit as ReceivePermit
+from router.readers.subscription import TopicPermit
 from rumq.auth.permit import Permit
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import TopicFilterInvalid
@@ -65,7 +65,7 @@ def restrict_subscriptions(client: Client) -> None:
     """Tell the router what each subscription may receive now."""
     session = client.session
     assert session is not None
-    permits: dict[str, ReceivePermit | None] = {}
+    permits: dict[str, TopicPermit | None] = {}
     for asked, is_replay in session.asked.items():
         try:
             shared = parse_share(asked)
@@ -80,13 +80,13 @@ def restrict_subscriptions(client: Client) -> None:
         except FilterForbidden:  # of a shared subscription: its messages are for the others
             session.asked.discard(asked)
             client.broker.journal.unsubscribed(session, asked)
-            client.broker.delivery.commands.put(c.Unsubscribe(session.subscriber, asked))
-    client.broker.delivery.commands.put(c.Permits(session.subscriber, permits))
+            client.broker.delivery.commands.put(c.RemoveSubscription(session.subscriber, asked))
+    client.broker.delivery.commands.put(c.ChangePermits(session.subscriber, permits))
 
 
 def receive_permit(
     permit: Permit | None, topic_filter: str, *, is_replay: bool, is_shared: bool, quiet: bool = False
-) -> ReceivePermit | None:
+) -> TopicPermit | None:
     """What a subscription may bring; None: everything. quiet: even if that is nothing. raises: FilterForbidden"""
     if permit is None:
         return None
@@ -98,7 +98,7 @@ def receive_permit(
     return permit.past if is_replay else permit.live
 
 
-def replay_permit(session: Session, client: ClientInfo | None, topic_filter: str) -> ReceivePermit | None:
+def replay_permit(session: Session, client: ClientInfo | None, topic_filter: str) -> TopicPermit | None:
     """What a subscription may bring that the operator has start in the past; None: everything.
 
     client: None while it is away: then nothing, until it is back and what it may do is known

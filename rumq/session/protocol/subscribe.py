@@ -26,7 +26,7 @@ FILTERS_A_TURN = 32  # of one client
 CHECKS_A_TURN = 256  # likewise, before the first of them is served
 
 
-def wanted(client: Client, filters: Iterable[p.Subscription]) -> list[tuple[str, str]]:
+def wanted(client: Client, filters: Iterable[p.SubscriptionRequest]) -> list[tuple[str, str]]:
     """The filters of a SUBSCRIBE that may be granted, as written and without what says how they are to be served."""
     plain = []
     for asked in filters:
@@ -60,7 +60,7 @@ class Granting:
         self.reasons: list[Reason] = []
         self.why: str | None = None
 
-    def grant(self, filters: Iterable[p.Subscription]) -> None:
+    def grant(self, filters: Iterable[p.SubscriptionRequest]) -> None:
         client = self._client
         assert client.session is not None
         known = client.session.own_filters()
@@ -95,7 +95,7 @@ class Granting:
         self._commands, self._granted = [], []
 
 
-def check(client: Client, filters: Iterable[p.Subscription]) -> None:
+def check(client: Client, filters: Iterable[p.SubscriptionRequest]) -> None:
     """Refuse a SUBSCRIBE with a filter that ends the connection before any other of its filters is granted.
 
     raises: MqttFault"""
@@ -140,7 +140,7 @@ def check_publisher(value: str, limits: Limits) -> None:
         )
 
 
-def parsed(client: Client, asked: p.Subscription) -> tuple[str | None, bool, str]:
+def parsed(client: Client, asked: p.SubscriptionRequest) -> tuple[str | None, bool, str]:
     """(where it replays from, whether it is shared, the plain filter); as `one` where it is refused or malformed."""
     plain, start = asked.topic_filter, None
     replay = split_replay(plain)
@@ -159,7 +159,7 @@ def parsed(client: Client, asked: p.Subscription) -> tuple[str | None, bool, str
 
 def subscribe_command(
     client: Client,
-    asked: p.Subscription,
+    asked: p.SubscriptionRequest,
     identifier: int,
     start: str | None,
     known: SubscribedFilters,
@@ -208,7 +208,7 @@ def subscribe_command(
         return c.Replay(subscriber, written, subscription, place)
     handling = asked.retain_handling
     retained = limits.retain_available and (handling == 0 or (handling == 1 and written not in known))
-    return c.Subscribe(subscriber, subscription, retained)
+    return c.AddSubscription(subscriber, subscription, retained)
 
 
 def unsubscribe(responder: RequestResponder, packet: p.Unsubscribe) -> None:
@@ -232,5 +232,5 @@ def remove(client: Client, filters: Iterable[str]) -> list[Reason]:
         if asked in known:
             client.broker.journal.unsubscribed(client.session, asked)
         known.discard(asked)
-        client.broker.delivery.commands.put(c.Unsubscribe(subscriber, asked))
+        client.broker.delivery.commands.put(c.RemoveSubscription(subscriber, asked))
     return reasons

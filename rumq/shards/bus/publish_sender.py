@@ -15,7 +15,7 @@ from time import time_ns
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.kernels import rows as kernel
 from commitlog.row_layout import PUBLISHER_WORD, ROW, ROW_RETAIN, tag_publishers
-from rumq.shards.bus.messages import Published
+from rumq.shards.bus.messages import PublishedRecords
 from rumq.shards.bus.numbered_publishers import NumberedPublishers
 from rumq.tracing.trace import Wire
 
@@ -126,7 +126,7 @@ class PublishSender:
                 seen.extend(bytes(len(names) - len(seen) + 1024))
         topics = [(n, self._topics[n]) for n, _ in kernel.first_seen(batch.rows, 0, self._seen_topics)]
         publishers = [(n, names_of[n]) for n, _ in kernel.first_seen(batch.rows, PUBLISHER_WORD, self._seen_publishers)]
-        message = Published(
+        message = PublishedRecords(
             self.index, batch.sequence, batch.count, batch.flags, topics, publishers, len(batch.rows),
             len(batch.frames), batch.traced, time_ns() // 1000 if batch.traced else 0,
         )  # fmt: skip

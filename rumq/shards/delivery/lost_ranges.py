@@ -17,7 +17,7 @@ from router.kernels.filter_index import FilterIndex
 from router.matching.feed import Feed
 from router.readers.reader import Group, Reader
 from router.readers.subscription import Subscription
-from rumq.loop.ports import EventSink, PartitionReader, Timers
+from rumq.loop.ports import ChunkReader, EventSink, Timers
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters
 from rumq.session.state.session import Session
 from rumq.session.state.session_owner import client_id_of
@@ -140,7 +140,7 @@ class Count:
 
 class LostRanges:
     def __init__(
-        self, timers: Timers, events: EventSink, feeds: list[Feed], reader: PartitionReader,
+        self, timers: Timers, events: EventSink, feeds: list[Feed], reader: ChunkReader,
         sessions: dict[str, Session], drop_counters: DropCounters,
     ) -> None:  # fmt: skip
         self._timers, self._events, self._feeds, self._reader = timers, events, feeds, reader

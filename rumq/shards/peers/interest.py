@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.loop.ports import Call, Placement, Timers
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
@@ -59,7 +59,7 @@ class Interest:
     has_begun: sessions are restored, so it is known what is wanted here"""
 
     def __init__(
-        self, others: Mapping[int, OtherShard], router: Shard, placement: Placement, timers: Timers,
+        self, others: Mapping[int, OtherShard], router: ShardRouter, placement: Placement, timers: Timers,
         shared_groups: SharedGroups,
     ) -> None:  # fmt: skip
         """others: complete before the first question"""

@@ -12,8 +12,8 @@ from itertools import islice
 from commitlog import Partition
 from commitlog.log.partition_types import PartitionReader
 from commitlog.write.retention import SegmentRemoval
-from router.matching.retained import Retained
-from router.shard import Shard
+from router.matching.retained import RetainedRecord
+from router.shard import ShardRouter
 from rumq.session.journal import entries as e
 from rumq.session.journal.reader_positions import Watermarks, subscribed_entry
 from rumq.session.journal.recorder import JournalRecorder, left_entry, opened_entry, will_entry
@@ -36,14 +36,14 @@ class OpenSnapshot:
         self.begun_lsn, self.layout = begun_lsn, layout
         self.retained_from, self.retained_changes = retained_from, retained_changes
         self.sessions, self.orders = sessions, orders
-        self.last: Retained | None = None  # of the retained messages written so far
+        self.last: RetainedRecord | None = None  # of the retained messages written so far
 
 
 class SnapshotWriter:
     """Decides when a snapshot is due, and writes it."""
 
     def __init__(
-        self, journal: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
+        self, journal: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: ShardRouter,
         checkpoints: CheckpointBuilder, append: Callable[[list[e.JournalEntry], int], None],
         orders: Callable[[], Iterable[e.StandingOrder]] = tuple,
     ) -> None:  # fmt: skip
@@ -167,12 +167,12 @@ def session_entries(
             entries.append(entry)
     window = session.window
     if window is not None and window.next:
-        entries.append(e.Window(number, window.head, *window.slots(window.head, window.next)))
+        entries.append(e.WindowEntry(number, window.head, *window.slots(window.head, window.next)))
     entries.append(open_entry(recorder, session, unsafe))
     if session.link is None:
         entries.append(left_entry(session, watermarks, now_us))
     return entries
 
 
-def retained_entry(message: Retained) -> e.Retained:
-    return e.Retained(message.partition, message.lsn, message.base_ts, message.topic, message.row, message.frame)
+def retained_entry(message: RetainedRecord) -> e.RetainedEntry:
+    return e.RetainedEntry(message.partition, message.lsn, message.base_ts, message.topic, message.row, message.frame)

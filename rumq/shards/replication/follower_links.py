@@ -19,7 +19,7 @@ from rumq.loop.fault_guard import is_told
 from rumq.loop.ports import Clock, EventSink, Timers
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.shards.replication.follower_link import OUTBOX_BYTES_MAX, ReplicaLink, Transport
+from rumq.shards.replication.follower_link import OUTBOX_BYTES_MAX, ReplicaLink, ReplicaTransport
 
 BACKOFF_SECONDS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 STEADY_SECONDS = 2.0
@@ -28,7 +28,7 @@ CONNECT_SECONDS_MAX = 2.0
 SILENCE_SECONDS_MAX = 5.0  # a follower answers each beat; a disk may make it wait
 UNACKNOWLEDGED_MS_MAX = 5_000
 
-MakeLink = Callable[[Transport], ReplicaLink]
+MakeLink = Callable[[ReplicaTransport], ReplicaLink]
 Connect = Callable[[tuple[str, int], str, MakeLink], None]
 
 
@@ -152,7 +152,7 @@ class FollowerLinks:
             follower.is_due = True
             self._timers.later(seconds, partial(self._dial, peer))
 
-    def _made(self, peer: str, follower: LinkedFollower, transport: Transport) -> ReplicaLink:
+    def _made(self, peer: str, follower: LinkedFollower, transport: ReplicaTransport) -> ReplicaLink:
         link = ReplicaLink(
             transport,
             peer,

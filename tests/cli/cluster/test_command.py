@@ -27,7 +27,7 @@ from rumq.cluster.control.agent_messages import (
 )
 from rumq.cluster.control.control_plane import ControlHealth, MemberHealth
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.unix_address import Address
 from tests.cli.conftest import Ended, rumqd
 
@@ -81,7 +81,7 @@ class Agent:
             while True:
                 connection, _ = self._listener.accept()
                 with connection:
-                    reader: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+                    reader: MessageReader[AgentMessage] = MessageReader(AgentMessage)
                     while data := connection.recv(1 << 16):
                         for message, _ in reader.feed(data):
                             self.heard.append(message)

@@ -11,7 +11,7 @@ import pytest
 from rumq.cluster.connections.agent_link import AgentLink, here_of
 from rumq.cluster.control.agent_messages import AgentMessage, Here, OrderResult, Seen
 from rumq.cluster.control.records import View
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.unix_address import Address
 from tests.net.site import Site
 
@@ -62,7 +62,7 @@ class World:
         return sock
 
     def message(self, sock: socket.socket) -> AgentMessage:
-        frames: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+        frames: MessageReader[AgentMessage] = MessageReader(AgentMessage)
 
         def read() -> list[AgentMessage]:
             try:

@@ -6,14 +6,14 @@ from concurrent.futures import Future
 import pytest
 
 from commitlog import LogError
-from commitlog.index.dictionary import Snapshot, snapshot_pieces
+from commitlog.index.dictionary import DictionarySnapshot, snapshot_pieces
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.node.log_copies import NodeLogCopies
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import CutRefused
 from tests.cluster.node.world import COPIES, KEY, filled, frames, log
 
-NAMES = b"".join(snapshot_pieces(Snapshot(30, [b"old"], array("Q", [30]), {}, 1)))
+NAMES = b"".join(snapshot_pieces(DictionarySnapshot(30, [b"old"], array("Q", [30]), {}, 1)))
 
 
 def blank() -> NodeLogCopies:

@@ -15,7 +15,7 @@ from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Greeting, GreetingRefused
 from rumq.cluster.orders.leader_orders import DONE_SECONDS_MAX, order_leader
 from rumq.cluster.orders.leader_stream import AgentTls
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from tests.cluster.node_tls import agent_tls, context, named
 from tests.net.authorities import Authorities
 from tests.net.conftest import authorities as authorities
@@ -33,7 +33,7 @@ class Played:
         self.heard: list[Greeting | Order] = []
 
     async def serve(self, stream: trio.abc.Stream) -> None:
-        reader: FrameReader[Greeting | Order] = FrameReader(Greeting | Order)
+        reader: MessageReader[Greeting | Order] = MessageReader(Greeting | Order)
         try:
             while len(self.heard) < 2:
                 if not (data := await stream.receive_some(1 << 16)):

@@ -10,7 +10,7 @@ from rumq.cluster.connections.agent_socket import AgentSocket
 from rumq.cluster.control.agent_messages import AgentMessage, Order, OrderResult
 from rumq.cluster.control.records import NodeRecord, Versioned, View
 from rumq.cluster.links.greeting import Greeting
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from tests.cluster.agent.world import Node, World, in_world, settle
 
 ORDER = Order(7, "hand-over", 1, to="n3#3")
@@ -27,7 +27,7 @@ class LeaderElsewhere:
         self.ended = 0
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        reader: FrameReader[Greeting | Order] = FrameReader(Greeting | Order)
+        reader: MessageReader[Greeting | Order] = MessageReader(Greeting | Order)
         try:
             async for data in stream:
                 for message, _ in reader.feed(data):

@@ -9,7 +9,7 @@ import pytest
 from rumq.cluster.control.agent_messages import ORDER_BYTES_MAX, Claimed, Order, OrderResult, Report
 from rumq.cluster.control.records import NodeRecord, View
 from rumq.cluster.links.greeting import Greeting
-from rumq.net.frames import PREFIX, FrameReader, encoded
+from rumq.net.frames import PREFIX, MessageReader, encoded
 from rumq.process.shard import leader as of_leader
 from rumq.process.shard.leader import Leader
 from rumq.supervision.supervisor import DEPOSED
@@ -146,7 +146,7 @@ def test_orders_come_from_other_nodes_too(world: World) -> None:
     assert members == ["n1#1"]
     done("no")
     world.site.turn()  # what is said goes out at the end of one
-    reader: FrameReader[OrderResult] = FrameReader(OrderResult)
+    reader: MessageReader[OrderResult] = MessageReader(OrderResult)
     near.settimeout(30)
     assert [message for message, _ in reader.feed(near.recv(1 << 16))] == [OrderResult(6, "no")]
     near.close()

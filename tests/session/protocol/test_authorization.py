@@ -167,7 +167,7 @@ def test_subscriptions_are_held_to_new_rules_and_shared_ones_may_end() -> None:
     own = client.permit
     assert own is not None
     left, restricted = broker_of(client).commands
-    assert isinstance(left, c.Unsubscribe) and left.asked == "$share/g/plant/#"
+    assert isinstance(left, c.RemoveSubscription) and left.asked == "$share/g/plant/#"
     assert "$share/g/plant/#" not in client.session.asked
     assert restricted.permits == {
         "plant/a/b": None,

@@ -26,8 +26,10 @@ LASTING: Any = {"session_expiry_interval": 3600}
 HOUR_US = 3600 * 10**6
 
 
-def asking(*filters: str | p.Subscription, **properties: Any) -> p.Subscribe:
-    asked = tuple(each if isinstance(each, p.Subscription) else p.Subscription(each, 1) for each in filters)
+def asking(*filters: str | p.SubscriptionRequest, **properties: Any) -> p.Subscribe:
+    asked = tuple(
+        each if isinstance(each, p.SubscriptionRequest) else p.SubscriptionRequest(each, 1) for each in filters
+    )
     return p.Subscribe(1, asked, properties)  # type: ignore[arg-type]
 
 
@@ -61,13 +63,13 @@ class World:
         self.broker.commands.clear()
         self.broker.journal.entries.clear()
 
-    def ask(self, *filters: str | p.Subscription, **properties: Any) -> Packet:
+    def ask(self, *filters: str | p.SubscriptionRequest, **properties: Any) -> Packet:
         """The one answer to a SUBSCRIBE."""
         self.wire.say(asking(*filters, **properties))
         [answer] = self.wire.hears()
         return answer
 
-    def command(self, topic_filter: str | p.Subscription, **properties: Any) -> Any:
+    def command(self, topic_filter: str | p.SubscriptionRequest, **properties: Any) -> Any:
         """The command that one filter, which is granted, becomes."""
         assert self.ask(topic_filter, **properties).codes[0] < 0x80
         return self.broker.commands.pop()
@@ -78,9 +80,9 @@ class World:
 
 def test_the_options_go_along_with_the_filter() -> None:
     world = World()
-    asked = p.Subscription("a/+", 1, no_local=True, retain_as_published=True)
+    asked = p.SubscriptionRequest("a/+", 1, no_local=True, retain_as_published=True)
     command = world.command(asked, subscription_identifiers=[7])
-    assert isinstance(command, c.Subscribe) and command.subscriber is world.session.subscriber
+    assert isinstance(command, c.AddSubscription) and command.subscriber is world.session.subscriber
     assert command.subscription == Subscription("a/+", 1, True, True, 7)
 
 
@@ -146,7 +148,7 @@ def test_retained_messages_as_the_retain_handling_says(
     world = World(Limits(retain_available=available))
     if not is_new:
         world.ask("a")
-    assert world.command(p.Subscription("a", 1, retain_handling=handling)).retained is retained
+    assert world.command(p.SubscriptionRequest("a", 1, retain_handling=handling)).retained is retained
 
 
 def test_a_filter_that_was_taken_away_is_new_again() -> None:
@@ -154,7 +156,7 @@ def test_a_filter_that_was_taken_away_is_new_again() -> None:
     world.ask("a")
     world.wire.say(p.Unsubscribe(2, ("a",)))
     world.wire.hears()
-    assert world.command(p.Subscription("a", 1, retain_handling=1)).retained
+    assert world.command(p.SubscriptionRequest("a", 1, retain_handling=1)).retained
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
@@ -163,7 +165,7 @@ def test_a_filter_that_was_taken_away_is_new_again() -> None:
 def test_the_qos_granted_is_the_one_asked_for_up_to_the_maximum(version: int, maximum: int, asked: int) -> None:
     """MQTT-3.8.4-8."""
     world = World(Limits(maximum_qos=maximum), version=version)
-    answer = world.ask(p.Subscription("a", asked))
+    answer = world.ask(p.SubscriptionRequest("a", asked))
     assert answer.codes == [min(asked, maximum)]
     assert world.broker.commands[0].subscription.qos == min(asked, maximum)
 
@@ -242,7 +244,7 @@ def test_a_session_that_is_full_may_replace_what_it_has() -> None:
     """MQTT-3.8.4-3: an identical filter replaces the subscription."""
     world = World(Limits(subscriptions_max=1))
     assert world.ask("a", "a").codes == [1, 1]
-    assert world.ask("b", p.Subscription("a", 0)).codes == [Reason.QUOTA_EXCEEDED, 0]
+    assert world.ask("b", p.SubscriptionRequest("a", 0)).codes == [Reason.QUOTA_EXCEEDED, 0]
 
 
 # What ends the connection
@@ -256,7 +258,7 @@ def test_a_session_that_is_full_may_replace_what_it_has() -> None:
         ({}, asking("a", "$share/g"), Reason.TOPIC_FILTER_INVALID),
         ({}, asking("a", "$share//b"), Reason.TOPIC_FILTER_INVALID),
         ({}, asking("a", "$log/earliest/b#"), Reason.TOPIC_FILTER_INVALID),
-        ({}, asking("a", p.Subscription("$log/-1h/$share/g/b", 1, no_local=True)), Reason.PROTOCOL_ERROR),
+        ({}, asking("a", p.SubscriptionRequest("$log/-1h/$share/g/b", 1, no_local=True)), Reason.PROTOCOL_ERROR),
         (
             {"subscription_identifiers_available": False},
             asking("a", subscription_identifiers=[1]),
@@ -272,7 +274,7 @@ def test_what_is_malformed_ends_the_connection_and_no_filter_is_granted(
     world.wire.say(packet)
     assert world.wire.closed
     assert [(each.kind, each.code) for each in world.wire.hears()] == [(Kind.DISCONNECT, reason)]
-    assert not any(isinstance(each, c.Subscribe | c.JoinShare | c.Replay) for each in world.broker.commands)
+    assert not any(isinstance(each, c.AddSubscription | c.JoinShare | c.Replay) for each in world.broker.commands)
 
 
 # The order of things
@@ -327,7 +329,7 @@ def test_unsuback_says_for_each_filter_whether_it_was_there(version: int) -> Non
 def test_other_shards_are_asked_for_the_plain_filters_that_may_be_granted() -> None:
     client = World(Limits(topic_levels_max=3)).wire.link.client
     asked = ["a", "$share/g/b/#", "$log/-1h/c", "$log/yesterday/d", "$log/x", "e/e/e/e"]
-    filters = [p.Subscription(each) for each in asked]
+    filters = [p.SubscriptionRequest(each) for each in asked]
     assert subscribe.wanted(client, filters) == [
         ("a", "a"), ("$share/g/b/#", "b/#"), ("$log/-1h/c", "c"), ("$log/yesterday/d", "d"),
     ]  # fmt: skip

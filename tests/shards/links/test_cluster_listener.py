@@ -6,13 +6,13 @@ import pytest
 
 from rumq.cluster.links.greeting import TO_A_STRANGER, Answer, Greeting, GreetingRefused, Taken
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX, WAITING_BYTES_MAX
-from rumq.net.frames import PREFIX, FrameReader, encoded
+from rumq.net.frames import PREFIX, MessageReader, encoded
 from tests.shards.links.world import CLUSTER, Leader, World, greeting
 
 
 def answer(world: World, sock: Any) -> Answer | None:
     """None: the connection was closed without one."""
-    frames: FrameReader[Answer] = FrameReader(Answer)
+    frames: MessageReader[Answer] = MessageReader(Answer)
 
     def read() -> list[Answer | None]:
         try:

@@ -8,7 +8,7 @@ from typing import Any
 from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Moved, ResumeRelays
 from rumq.cluster.links.greeting import Greeting, Taken
 from rumq.net.connection import Connection
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.shards.links.cluster_listener import Caller
 from rumq.shards.moves.relayed_clients import RelayedClients
 from tests.net.site import Echo, Site
@@ -21,7 +21,7 @@ class World:
         self.edge, theirs = pair()
         self.relays.take(Caller(greeting("edge"), theirs, b"", b""))
         assert self.edge.recv(1000) == encoded(Taken())
-        self._frames: FrameReader[EdgeMessage] = FrameReader(EdgeMessage)
+        self._frames: MessageReader[EdgeMessage] = MessageReader(EdgeMessage)
 
     def said(self) -> list[Any]:
         """To the edge since the last call."""

@@ -3,7 +3,7 @@
 import pytest
 
 from rumq.cluster.replication import messages as m
-from rumq.net.frames import PREFIX, FrameReader, encoded
+from rumq.net.frames import PREFIX, MessageReader, encoded
 from rumq.shards.replication.asker import NODE_LINKS_MAX, QUESTION_BYTES_MAX, Askers
 from tests.shards.replication.world import Wire
 
@@ -17,7 +17,7 @@ class World:
 
     def ask(self, message: m.ReplicaMessage) -> list[m.ReplicaMessage]:
         self.ask_raw(encoded(message))
-        reader: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+        reader: MessageReader[m.ReplicaMessage] = MessageReader(m.ReplicaMessage)
         return [answer for answer, _ in reader.feed(b"".join(self.wire.outbox))]
 
     def ask_raw(self, data: bytes) -> None:

@@ -11,7 +11,7 @@ from msgspec import structs
 from router.commands import Committed
 from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.replication import messages as m
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.shards.replication.feeding.feeder import BLOCK_BYTES, UNSYNCED_BYTES_MAX
 from tests.commitlog.records import index
 from tests.shards.replication.world import Follower, Wire, World, guard, segments
@@ -311,7 +311,7 @@ def asked(world: World, *messages: m.ReplicaMessage) -> list[m.ReplicaMessage]:
     link = world.replication.askers.link_over(wire, "n1")
     data = b"".join(encoded(message) for message in messages)
     link.receive(data, 0, len(data))
-    reader: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+    reader: MessageReader[m.ReplicaMessage] = MessageReader(m.ReplicaMessage)
     return [message for message, _ in reader.feed(b"".join(wire.outbox))]
 
 

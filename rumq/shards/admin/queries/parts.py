@@ -9,9 +9,9 @@ from typing import Any
 
 from commitlog import Store
 from router.readers.reader import Reader
-from router.shard import Shard as Router
+from router.shard import ShardRouter
 from rumq.admin.cluster_rows import TermRow
-from rumq.loop.ports import Clock, CommandQueue, EventSink, Lifecycle, ReadPool, Timers
+from rumq.loop.ports import Clock, CommandQueue, EventSink, LifecycleState, ReadPool, Timers
 from rumq.loop.read_gate import ReadGate
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.journal.recorder import JournalRecorder
@@ -40,7 +40,7 @@ class AdminParts:
     clock: Clock
     timers: Timers
     events: EventSink
-    lifecycle: Lifecycle
+    lifecycle: LifecycleState
     commands: CommandQueue
     settle: Callable[[], None]
     pump: Any
@@ -74,7 +74,7 @@ class AdminParts:
         return self.counted.store
 
     @property
-    def router(self) -> Router:
+    def router(self) -> ShardRouter:
         return self.counted.router
 
     @property

@@ -8,14 +8,16 @@ from collections.abc import Callable
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.leader_core import LeaderCore
-from rumq.shards.replication.feeding.copied_partition import Piece, Trimmed
+from rumq.shards.replication.feeding.copied_partition import CopyPiece, Trimmed
 from rumq.shards.replication.feeding.copies import Copies, PartitionCopies
-from rumq.shards.replication.feeding.feeder import Feeder, Feeds, Outbox
+from rumq.shards.replication.feeding.feeder import Feeder, Feeds, FollowerOutbox
 from rumq.shards.replication.feeding.piece_frames import frames_of
 
 
 class Feeding:
-    def __init__(self, copies: Copies, core: LeaderCore, feeds: Feeds, link_of: Callable[[str], Outbox | None]) -> None:
+    def __init__(
+        self, copies: Copies, core: LeaderCore, feeds: Feeds, link_of: Callable[[str], FollowerOutbox | None]
+    ) -> None:
         """link_of: of a follower, None while there is none"""
         self._copies, self._core, self._feeds, self._link_of = copies, core, feeds, link_of
 
@@ -41,7 +43,7 @@ class Feeding:
             for feeder in copied.feeders.values():
                 feeder.stop()
             copied.group_bytes = 0
-        pieces = [piece for piece in told if isinstance(piece, Piece)]
+        pieces = [piece for piece in told if isinstance(piece, CopyPiece)]
         if pieces:
             copied.group_bytes += sum(len(piece.data) for piece in pieces)
             live = [feeder for feeder in copied.feeders.values() if feeder.is_live]
