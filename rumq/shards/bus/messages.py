@@ -389,10 +389,10 @@ class Drained(BusMessage, frozen=True, tag="drained"):
 
 
 AnyMessage = (
-    Hello | Begin | Resume | Resumed | PublishedRecords | Numbered | Mark | Refusing | RetainedFull | Want | Wanted
-    | Unwant | Rows | ReadFrom | Chunks | StartQuestion | RetainedQuestion | SearchAnswer | FindTags | Tags | Needs
-    | Trimmable | Drained | ShareJoin | ShareWeight | ShareParts | ShareBack | ShareReady | ShareDone | ShareLeft | Tally
-    | Leaving | WantPublishers | Publishers
+    Hello | Begin | Resume | Resumed | PublishedRecords | Numbered | Mark | Refusing | RetainedFull | Want
+    | Wanted | Unwant | Rows | ReadFrom | Chunks | StartQuestion | RetainedQuestion | SearchAnswer | FindTags
+    | Tags | Needs | Trimmable | Drained | ShareJoin | ShareWeight | ShareParts | ShareBack | ShareReady
+    | ShareDone | ShareLeft | Tally | Leaving | WantPublishers | Publishers
 )  # fmt: skip
 Question = ReadFrom | StartQuestion | RetainedQuestion | FindTags | Leaving | Want | WantPublishers | ShareJoin
 Answer = Wanted | Chunks | SearchAnswer | Tags
