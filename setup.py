@@ -3,7 +3,7 @@
 Kernels are ordinary Python files (`*/kernels/*.py`) that Cython turns into C, and so is a module with a line
 `# compiled: hot` or `# compiled: warm` below its docstring. Without a C compiler the same files run as they are,
 slower: the install succeeds, and as pip hides what is said here, rumqd says it at each start. `RUMQ_COMPILE=0` asks
-for that, `RUMQ_COMPILE=require` makes a failed compilation fail the install, and `RUMQ_COMPILE=product`, in a clone, leaves
+for that, `RUMQ_COMPILE=require` makes a failed compilation fail the install. In a clone `RUMQ_COMPILE=product` leaves
 out what only tests and the bench use, and what runs once a connection or less: a first look at rumq waits for neither.
 """
 
