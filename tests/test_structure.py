@@ -102,9 +102,6 @@ WIDE_CLASSES = {
     "rumq/session/protocol/connected.py: Connected": HOT_SESSION,
     "rumq/session/state/session.py: Session": "session state as MQTT 5.0, 4.1 lists it",
     "rumq/shards/admin/queries/parts.py: AdminParts": NOT_CUT_YET,
-    "rumq/shards/bus/remote_partition.py: RemotePartition": NOT_CUT_YET,
-    "rumq/shards/peers/peer.py: Peer": NOT_CUT_YET,
-    "rumq/shards/stats/consumer_lag.py: ConsumerLag": NOT_CUT_YET,
     "rumq/shards/write_path/group_commit.py: GroupCommit": HOT_SESSION,
 }
 LONG_SIGNATURES = {
@@ -116,9 +113,7 @@ LONG_SIGNATURES = {
     "rumq/mqtt/kernels/fanout.py: build": "a kernel, once a chunk and group: an object for them would cost more",
     "rumq/spark/source/history.py: read": "public, as `rumq.spark.read`: its keywords are documented and used",
 }
-LONG_FUNCTIONS = {
-    "rumq/cli/analytics/spark_run.py: parse_options": NOT_CUT_YET,
-}
+LONG_FUNCTIONS: dict[str, str] = {}
 LONG_TURN: dict[str, str] = {}
 TURN_LINES_MAX = 180
 

@@ -41,7 +41,7 @@ def handlers_of(
     drop_counters = parts.counted.drop_counters
     ends = Dismissal(registry, parts.events)
     survey = Survey(registry, timers)
-    detail = ClientDetail(registry, router.feeds, parts.lag, drop_counters, parts.clock, clients)
+    detail = ClientDetail(registry, router.feeds, parts.lag.lag, drop_counters, parts.clock, clients)
 
     def later(answer: Callable[[Any, Done], None]) -> Handler:
         return lambda request: partial(answer, request)

@@ -23,8 +23,9 @@ from rumq.shards.recovery.restore import Restorer
 from rumq.shards.recovery.startup import Startup
 from rumq.shards.retention.disk_space import DiskSpace
 from rumq.shards.retention.segment_removal import SegmentRemover
-from rumq.shards.stats.consumer_lag import ConsumerLag
+from rumq.shards.stats.consumer_lag import ConsumerLag, LagAlarm
 from rumq.shards.stats.counters import CountedShard, Counters
+from rumq.shards.stats.session_lag import SessionLag
 from rumq.shards.stats.sys_publisher import SysPublisher
 
 
@@ -59,7 +60,8 @@ class OperationParts:
 def build_operation(parts: BuiltParts) -> OperationParts:
     base, sessions = parts.base, parts.sessions
     clock, timers = base.clock, base.timers
-    consumers = ConsumerLag(sessions.registry, base.router.feeds, clock, timers, base.events)
+    lag = SessionLag(base.router.feeds, clock)
+    consumers = ConsumerLag(sessions.registry, lag, clock, timers, LagAlarm(base.events))
     topic_rates = TopicRates(base.store, clock, timers)
     counted = CountedShard(
         base.context.index, base.incarnation, base.store, base.router, sessions.registry, base.totals,

@@ -98,7 +98,7 @@ class Figures:
     def _shard(self, tally: m.Tally) -> ShardFigures:
         p = self._parts
         counts, standing, totals = tally.counts, tally.standing, p.counted.totals
-        lag = p.lag
+        lag = p.lag.totals
         own = p.store.own
         disk = p.commit.submitted_bytes
         return ShardFigures(
@@ -122,10 +122,10 @@ class Figures:
                 "retained_messages": len(p.router.retained), "retained_bytes": p.router.retained.bytes,
                 "memory_bytes": memory_bytes(), "uptime_seconds": p.clock.monotonic - self._started,
                 "ready": int(p.lifecycle.is_restored and not p.lifecycle.stop_phase),
-                "stop_phase": p.lifecycle.stop_phase, "lag_seconds_max": lag.seconds_max, **self._disk(),
+                "stop_phase": p.lifecycle.stop_phase, "lag_seconds_max": lag.oldest_seconds, **self._disk(),
                 "accepting": int(self._views.is_accepting()),
-                "draining": int(p.gate.is_draining), "lag_records": lag.records_total,
-                "lag_records_max": lag.records_max, "lagging_sessions": lag.sessions_behind,
+                "draining": int(p.gate.is_draining), "lag_records": lag.records,
+                "lag_records_max": lag.records_max, "lagging_sessions": lag.sessions,
                 "bans": len(p.gate.bans()),
             },
             listeners=self._listeners,
