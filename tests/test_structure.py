@@ -101,7 +101,6 @@ WIDE_CLASSES = {
     "rumq/session/moves/moved_client.py: MovedClient": "a message between leaders: each field is on the wire",
     "rumq/session/protocol/connected.py: Connected": HOT_SESSION,
     "rumq/session/state/session.py: Session": "session state as MQTT 5.0, 4.1 lists it",
-    "rumq/shards/admin/queries/parts.py: AdminParts": NOT_CUT_YET,
     "rumq/shards/write_path/group_commit.py: GroupCommit": HOT_SESSION,
 }
 LONG_SIGNATURES = {
