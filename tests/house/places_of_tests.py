@@ -6,6 +6,7 @@ from __future__ import annotations
 
 # Module: the test file that imports it, itself or by a package or a module of the tests.
 IMPORTED: dict[str, str] = {
+    "rumq/gateway/handlers/context.py": "tests/gateway/test_http_server.py",
     "rumq/cli/page_access.py": "tests/cli/test_web_page.py",
     "rumq/process/wiring/page_address.py": "tests/cli/test_web_page.py",
     "rumq/cluster/node/link_handshake.py": "tests/cli/test_certificate_watch.py",
@@ -333,7 +334,6 @@ REACHED: dict[str, tuple[str, str]] = {
         "rumq.gateway.handlers.retained_deletion",
     ),
     "rumq/gateway/handlers/api.py": ("tests/gateway/test_rest.py", "/api"),
-    "rumq/gateway/handlers/context.py": ("tests/gateway/handlers/test_health.py", "rumq.gateway.handlers.health"),
     "rumq/gateway/handlers/credential_endpoints.py": ("tests/gateway/test_credentials.py", '"POST", "tokens"'),
     "rumq/gateway/handlers/log_watcher.py": (
         "tests/gateway/handlers/test_event_stream.py",
