@@ -89,7 +89,6 @@ WIDE_CLASSES = {
     "commitlog/log/partition.py: Partition": HOT_LOG,
     "commitlog/write/segment_writer.py: SegmentWriter": HOT_LOG,
     "commitlog/write/write_group.py: WriteGroup": HOT_LOG,
-    "rumq/cluster/agent/agent.py: Agent": NOT_CUT_YET,
     "rumq/mqtt/kernels/wire_state.py: Wire": HOT_SESSION,
     "rumq/net/connection.py: Connection": HOT_SESSION,
     "rumq/net/pump.py: Pump": HOT_SESSION,

@@ -282,7 +282,10 @@ REACHED: dict[str, tuple[str, str]] = {
         "tests/cluster/agent/test_agent_process.py",
         "rumq.cluster.agent.agent_process",
     ),
-    "rumq/cluster/agent/cluster_beginning.py": ("tests/cluster/agent/test_agent.py", "rumq.cluster.agent.agent"),
+    "rumq/cluster/agent/cluster_beginning.py": (
+        "tests/cluster/orders/test_formation.py",
+        "cluster.several_logs",
+    ),
     "rumq/cluster/connections/dial.py": ("tests/cluster/edge/test_remote_relay.py", "DIRECT_SECONDS"),
     "rumq/cluster/connections/move_handler.py": ("tests/cluster/edge/test_moved_clients.py", "travellers"),
     "rumq/cluster/edge/edge_handshake.py": ("tests/cluster/edge/test_placement.py", "rumq.cluster.edge.placement"),

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from rumq.cluster.agent.report_filter import ReportFilter
 from rumq.cluster.connections.agent_link import AgentLink, here_of
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.last_words import send_last_words
 from rumq.cluster.connections.node_tls import NodeTls
+from rumq.cluster.connections.report_filter import ReportFilter
 from rumq.cluster.control.agent_messages import (
     SOCKET_NAME,
     AgentMessage,
