@@ -78,7 +78,6 @@ def test_no_constructor_takes_more_than_it_can_explain() -> None:
     assert long == {}
 
 
-NOT_CUT_YET = "not cut yet"
 HOT_SESSION = "the path of each read or write: to be cut only where a quiet machine shows that rates stay: not measured"
 HOT_LOG = "the path of each write group: to be cut only where a quiet machine shows that rates stay; not measured yet"
 HEADER_FIELDS = "the fields of a chunk's header, once a written chunk: an object for them would cost more"
@@ -104,8 +103,6 @@ LONG_SIGNATURES = {
     "commitlog/chunk.py: encode_header": HEADER_FIELDS,
     "commitlog/kernels/small_chunk.py: encode": HEADER_FIELDS,
     "commitlog/kernels/small_chunk.py: encode_python": HEADER_FIELDS,
-    "commitlog/log/store.py: open_store": NOT_CUT_YET,
-    "commitlog/log/store.py: open_partition": NOT_CUT_YET,
     "rumq/mqtt/kernels/fanout.py: build": "a kernel, once a chunk and group: an object for them would cost more",
     "rumq/spark/source/history.py: read": "public, as `rumq.spark.read`: its keywords are documented and used",
 }
