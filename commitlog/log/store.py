@@ -15,7 +15,7 @@ from commitlog.disk.os_errors import at_start
 from commitlog.disk.preallocation import release
 from commitlog.disk.space import VolumeSpace
 from commitlog.errors import DirectoryInUse, FormatTooNew, LogFailure, NotWritable, StoreError
-from commitlog.format.chunk_layout import Names
+from commitlog.format.chunk_layout import NumberedNames
 from commitlog.format.manifest import Manifest
 from commitlog.index.dictionary import Dictionary
 from commitlog.index.segments import SegmentList
@@ -23,7 +23,7 @@ from commitlog.log.partition import Partition
 from commitlog.log.partition_types import PartitionId, PartitionReader
 from commitlog.log.recovery import Recovered, recover
 from commitlog.log.store_layout import OpenOptions, StoreLayout
-from commitlog.read.cold_reads import ColdRead
+from commitlog.read.cold_reads import ColdReadTask
 from commitlog.streams import SYNCED, Matches, StreamSpec, partition_of, stream_of
 from commitlog.write.retention import remove_segments
 from commitlog.write.segment_writer import SegmentOptions, SegmentWriter
@@ -103,7 +103,7 @@ class Store:
                 continue
             for place in segments.cache.places(self._files, segment):
                 if place.next_lsn > from_lsn and (place.flags & flag or not flag):
-                    read = ColdRead(
+                    read = ColdReadTask(
                         self._files,
                         [segment],
                         segments.cache,
@@ -209,6 +209,6 @@ def open_partition(files: Files, root: str, identity: PartitionId, options: Open
         spec.name, generation, number, max(found.epoch, options.epoch), options.boot_id, spec.durability in SYNCED,
         spec.segment_bytes_max, spec.segment_seconds_max * 1_000_000, options.direct_bytes_min,
     )  # fmt: skip
-    names = Names(found.topic_names, found.publishers)
+    names = NumberedNames(found.topic_names, found.publishers)
     writer = SegmentWriter(files, directory, segment_options, names=names, manifest=manifest, random=options.random)
     return Partition(files, directory, identity, writer, segments, found, options.hot_bytes_max), found

@@ -28,10 +28,10 @@ from rumq.gateway.contract.problems import DOCS, EXPECTED, problem, problem_of
 from rumq.gateway.handlers.api import Api
 from rumq.gateway.handlers.context import Context
 from rumq.gateway.handlers.credential_endpoints import CredentialEndpoints
-from rumq.gateway.handlers.health import Health
+from rumq.gateway.handlers.health import HealthHandler
 from rumq.gateway.handlers.publish_endpoint import PublishEndpoint
 from rumq.gateway.handlers.record_endpoints import RecordEndpoints
-from rumq.gateway.handlers.scrape import Metrics
+from rumq.gateway.handlers.scrape import MetricsHandler
 from rumq.gateway.http.media_types import JSON
 from rumq.gateway.http.misuse_reports import MisuseReports
 from rumq.gateway.http.request_body import TooLarge
@@ -55,8 +55,8 @@ class App:
         self._reports = MisuseReports(context.event)
         broker, log, settings = context.broker, context.log, context.settings
         self._api = Api(context)
-        self._health = Health(broker.shards, self._now)
-        self._metrics = Metrics(broker, context.figures, context.rights.admission)
+        self._health = HealthHandler(broker.shards, self._now)
+        self._metrics = MetricsHandler(broker, context.figures, context.rights.admission)
         self._parts = (
             self._api,
             RecordEndpoints(log, context.rights, settings.request_seconds_max),

@@ -12,7 +12,7 @@ import trio
 
 from rumq.admin import answers as a
 from rumq.auth.rules import parse as parse_rules
-from rumq.gateway.access.admission import Admission
+from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.access.credential_files import CredentialFiles
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token, formatted, hash_of
@@ -59,7 +59,7 @@ class InProcess:
         clock = GatewayClock(trio.current_time, lambda: self.now_us)
         relays, followed = self._relays(), LogWatch(dict, 4)
         rights = GatewayRights(
-            Admission(known, 0.0, lambda: self.now_us), HostNames(settings, is_loopback=True),
+            RequestAdmission(known, 0.0, lambda: self.now_us), HostNames(settings, is_loopback=True),
             parse_rules(rules, "rules") if rules else None, [],
             CredentialFiles(str(self.tokens_file), password_file, lambda token: None), clock,
             (relays.recheck, lambda _: followed.wake()),

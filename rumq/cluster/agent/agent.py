@@ -19,8 +19,8 @@ from rumq.cluster.agent.node_identity import NodeIdentity
 from rumq.cluster.agent.node_membership import NodeMembership
 from rumq.cluster.agent.view_listing import ViewListing
 from rumq.cluster.connections.agent_socket import AgentServer, LocalProcess
-from rumq.cluster.control.agent_messages import SOCKET_NAME, AgentMessage, Status
-from rumq.cluster.control.control_plane import ControlPlane, Health
+from rumq.cluster.control.agent_messages import SOCKET_NAME, AgentMessage, AgentStatus
+from rumq.cluster.control.control_plane import ControlHealth, ControlPlane
 from rumq.cluster.control.view_tracker import SeenEpochs, ViewTracker
 from rumq.cluster.orders.auto_replacement import AutoReplacement
 from rumq.cluster.orders.leader_changes import LeaderChanges
@@ -87,11 +87,11 @@ class Agent:
 
     # For operators
 
-    def status(self, health: Health, request: int = 0) -> Status:
+    def status(self, health: ControlHealth, request: int = 0) -> AgentStatus:
         """What this agent knows now."""
         return self.requests.status(health, request)
 
-    async def health(self) -> Health:
+    async def health(self) -> ControlHealth:
         """How each member of the control plane is; asks them."""
         return await self._plane.health()
 

@@ -17,17 +17,17 @@ from rumq.cluster.agent.view_listing import ViewListing
 from rumq.cluster.connections.agent_socket import AgentServer, LocalProcess
 from rumq.cluster.control.agent_messages import (
     AgentMessage,
+    AgentStatus,
     AskStatus,
     Claim,
     Claimed,
-    Done,
-    Leave,
+    DrainNode,
     Order,
+    OrderResult,
     Report,
-    Status,
 )
-from rumq.cluster.control.control_plane import ControlPlane, Health, Replaced
-from rumq.cluster.control.errors import OutcomeUnknown, Refused, Unreachable
+from rumq.cluster.control.control_plane import ControlHealth, ControlPlane, Replaced
+from rumq.cluster.control.errors import ControlRefused, OutcomeUnknown, Unreachable
 from rumq.cluster.orders.order_routing import OrderRouting
 
 SETTLE_SECONDS, SETTLE_STEP_SECONDS = 0.5, 0.05
@@ -63,18 +63,18 @@ class LocalRequests:
             nursery.start_soon(self._claim, process, message)
         elif isinstance(message, Order):
             self._orders.order(process, message, self._views.view, nursery)
-        elif isinstance(message, Done):
+        elif isinstance(message, OrderResult):
             self._orders.done(process, message)
         elif isinstance(message, AskStatus):
             nursery.start_soon(self._say_status, process, message)
-        elif isinstance(message, Leave):
+        elif isinstance(message, DrainNode):
             why = self._membership.drain(leaves=message.leaves) if not message.node else ""
             if why:
-                process.send(Done(message.request, why))
+                process.send(OrderResult(message.request, why))
             elif message.node or not message.leaves:
                 nursery.start_soon(self._note_removed, process, message)
             else:
-                process.send(Done(message.request))
+                process.send(OrderResult(message.request))
 
     async def _claim(self, process: LocalProcess, claim: Claim) -> None:
         """Sent once. Without an answer it is settled for a while; later views tell what became of it."""
@@ -88,19 +88,19 @@ class LocalRequests:
             self._contact.failed(fault)
             settled = await self._maybe_settle(claim)
             done, is_known = settled or done, settled is not None
-        except (Unreachable, Refused) as fault:
+        except (Unreachable, ControlRefused) as fault:
             self._contact.failed(fault)
         process.send(Claimed(claim.request, won=done.won, known=is_known, now=done.now))
 
-    async def _note_removed(self, process: LocalProcess, leave: Leave) -> None:
+    async def _note_removed(self, process: LocalProcess, leave: DrainNode) -> None:
         """Of any node, also one that is gone. An empty name: this one takes part again."""
         why = ""
         try:
             await self._plane.note_removed(leave.node or self._membership.identity.id, is_removed=leave.leaves)
-        except (Unreachable, OutcomeUnknown, Refused) as fault:
+        except (Unreachable, OutcomeUnknown, ControlRefused) as fault:
             self._contact.failed(fault)
             why = str(fault)
-        process.send(Done(leave.request, why))
+        process.send(OrderResult(leave.request, why))
         self._views.list_soon()
 
     async def _maybe_settle(self, claim: Claim) -> Replaced | None:
@@ -123,9 +123,9 @@ class LocalRequests:
         status = self.status(await self._plane.health(), asked.request)
         process.send(msgspec.structs.replace(status, terms=terms))
 
-    def status(self, health: Health, request: int = 0) -> Status:
+    def status(self, health: ControlHealth, request: int = 0) -> AgentStatus:
         """What this agent knows now."""
-        return Status(
+        return AgentStatus(
             request=request,
             view=self._views.view,
             reports=[report for _, report in sorted(self._reports.items())],

@@ -17,7 +17,7 @@ from rumq.cluster.agent.control_contact import ControlContact
 from rumq.cluster.agent.disk_stamp import DiskStamp
 from rumq.cluster.agent.node_identity import NodeIdentity, absorbed, drained, met_cluster
 from rumq.cluster.control.control_plane import LEASE_SECONDS, ControlPlane
-from rumq.cluster.control.errors import LeaseLost, NameTaken, Refused, Unreachable
+from rumq.cluster.control.errors import ControlRefused, LeaseLost, NameTaken, Unreachable
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, Versioned
 from rumq.cluster.links.greeting import FEATURE_LEVEL
 from rumq.events.output import get_logger
@@ -49,7 +49,7 @@ class NodeMembership:
         self._told_versions: set[str] = set()  # of the control plane, with faults that were told
 
     async def join(self) -> ClusterRecord:
-        """The record of the cluster, which is made if there is none. raises: Refused"""
+        """The record of the cluster, which is made if there is none. raises: ControlRefused"""
         settings = self._settings
         make = ClusterRecord(
             id=os.urandom(8).hex(), shards=settings.shards, replicas=settings.replicas,
@@ -60,7 +60,7 @@ class NodeMembership:
                 await self._look_at_versions()
                 found = (await self._plane.snapshot()).cluster
                 if found is None and self.identity.cluster_id:
-                    raise Refused(cluster_gone(self.identity))
+                    raise ControlRefused(cluster_gone(self.identity))
                 cluster = found or await self._plane.cluster_record(make)
                 check_cluster(settings, cluster)
                 self.identity = met_cluster(self._data, self.identity, cluster.id)
@@ -100,7 +100,7 @@ class NodeMembership:
         while True:
             try:
                 await self.raise_stamp()
-            except (Unreachable, Refused):
+            except (Unreachable, ControlRefused):
                 pass  # the next one tells; what watches the control plane says that it is away
             await trio.sleep(STAMP_SECONDS)
 
@@ -132,7 +132,7 @@ class NodeMembership:
                 beats = 0
                 await trio.sleep(RETRY_SECONDS)
                 continue
-            except (Unreachable, Refused) as fault:
+            except (Unreachable, ControlRefused) as fault:
                 self._contact.failed(fault)
             with trio.move_on_after(RENEW_SECONDS):
                 await wake.wait()
@@ -168,5 +168,5 @@ class NodeMembership:
         try:
             await self._plane.leave()
             await self.raise_stamp()  # a copy of the disk that was made before this stop is an old one
-        except (Unreachable, Refused):
+        except (Unreachable, ControlRefused):
             pass

@@ -14,7 +14,7 @@ from rumq.cluster.agent.control_contact import ControlContact
 from rumq.cluster.agent.node_membership import RETRY_SECONDS, NodeMembership
 from rumq.cluster.connections.agent_socket import AgentServer, LocalProcess
 from rumq.cluster.control.control_plane import ControlPlane, Replaced
-from rumq.cluster.control.errors import Refused, Unreachable
+from rumq.cluster.control.errors import ControlRefused, Unreachable
 from rumq.cluster.control.records import ClusterRecord, ShardRecord, Versioned, View
 from rumq.cluster.control.view_tracker import ViewTracker
 from rumq.cluster.orders.auto_replacement import AutoReplacement
@@ -52,7 +52,7 @@ class ViewListing:
             hint = self._hint = trio.Event()
             try:
                 snapshot = await self._plane.snapshot()
-            except (Unreachable, Refused) as fault:
+            except (Unreachable, ControlRefused) as fault:
                 self._contact.failed(fault)
                 await trio.sleep(RETRY_SECONDS)
                 continue
@@ -84,7 +84,7 @@ class ViewListing:
                     shard.send(order)
 
     async def replace(self, shard: int, revision: int, record: ShardRecord) -> Replaced:
-        """Put a record of a shard in place of that revision. raises: OutcomeUnknown, Unreachable, Refused"""
+        """Put a record of a shard in place of that revision. raises: OutcomeUnknown, Unreachable, ControlRefused"""
         done = await self._plane.replace(shard, revision, record)
         self._contact.answered()
         self.put(shard, done.now)

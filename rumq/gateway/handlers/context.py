@@ -13,18 +13,18 @@ import trio
 from rumq.auth.credentials.files import read_secrets
 from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.auth.identity import Identity
-from rumq.auth.rules import Rules
-from rumq.gateway.access.admission import Admission
+from rumq.auth.rules import RuleSet
+from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.access.credential_files import CredentialFiles
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token
 from rumq.gateway.access.topic_access import TopicAccess
 from rumq.gateway.broker.event_feed import EventFeed
-from rumq.gateway.broker.publishers import Publishers
-from rumq.gateway.broker.shard_client import Shards
+from rumq.gateway.broker.publishers import PublishConnections
+from rumq.gateway.broker.shard_client import ShardQueries
 from rumq.gateway.broker.span_export import SpanCounts
 from rumq.gateway.contract.endpoints import EffectiveSetting
-from rumq.gateway.history.sampler import Sampler
+from rumq.gateway.history.sampler import HistorySampler
 from rumq.gateway.metrics.certificate_expiry import CertificateExpiry
 from rumq.gateway.metrics.scraped_figures import ScrapedFigures
 from rumq.gateway.records.log_watch import LogWatch
@@ -48,8 +48,8 @@ class GatewayClock:
 class BrokerAccess:
     """The ways to the broker. relays: of clients over WebSocket; events: of the broker, as they come"""
 
-    shards: Shards
-    publishers: Publishers
+    shards: ShardQueries
+    publishers: PublishConnections
     relays: Relays
     events: EventFeed
 
@@ -69,7 +69,7 @@ class GatewayFigures:
     requests: durations of those answered, by method, route and class of status"""
 
     scraped: ScrapedFigures
-    history: Sampler
+    history: HistorySampler
     requests: defaultdict[tuple[str, str, str], Histogram] = field(default_factory=lambda: defaultdict(Histogram))
     spans: SpanCounts = field(default_factory=SpanCounts)
     certificates: CertificateExpiry = field(default_factory=lambda: CertificateExpiry(dict))
@@ -82,9 +82,9 @@ class GatewayRights:
 
     users: of the password file; rechecks: called with the tokens that are valid when rights have changed"""
 
-    admission: Admission
+    admission: RequestAdmission
     hosts: HostNames
-    rules: Rules | None
+    rules: RuleSet | None
     users: Sequence[str]
     credentials: CredentialFiles
     clock: GatewayClock

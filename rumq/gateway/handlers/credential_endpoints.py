@@ -21,7 +21,7 @@ from rumq.errors import RumqError
 from rumq.gateway.access.admission import Forbidden
 from rumq.gateway.access.credential_files import AlreadyThere, NoStore, NoSuchCredential
 from rumq.gateway.access.tokens import NAME, Token, hash_of, new_secret
-from rumq.gateway.broker.shard_client import Shards
+from rumq.gateway.broker.shard_client import ShardQueries
 from rumq.gateway.contract import credential_messages as m
 from rumq.gateway.contract.problems import Conflict, Unavailable
 from rumq.gateway.handlers.context import GatewayRights
@@ -34,7 +34,9 @@ CREATED = 201
 
 
 class CredentialEndpoints:
-    def __init__(self, rights: GatewayRights, shards: Shards, settings: Gateway, event: Callable[..., None]) -> None:
+    def __init__(
+        self, rights: GatewayRights, shards: ShardQueries, settings: Gateway, event: Callable[..., None]
+    ) -> None:
         self._rights, self._shards, self._settings, self._event = rights, shards, settings, event
 
     async def tokens(self, request: Request, token: Token) -> Response:

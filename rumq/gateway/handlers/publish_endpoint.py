@@ -13,7 +13,7 @@ from rumq.client.messages import Outgoing
 from rumq.errors import ClientError
 from rumq.errors import Refused as MqttRefused
 from rumq.gateway.access.tokens import Token
-from rumq.gateway.broker.publishers import Publisher, Publishers
+from rumq.gateway.broker.publishers import PublishConnection, PublishConnections
 from rumq.gateway.contract import endpoints as e
 from rumq.gateway.contract.messages import Published, RefusedMessage, RefusedMessages, decoded
 from rumq.gateway.contract.problems import Unavailable, WrongKind, fields_of, response_of
@@ -29,7 +29,7 @@ LOOK_SECONDS = 0.02
 
 
 class PublishEndpoint:
-    def __init__(self, records: ServedRecords, publishers: Publishers, body_bytes_max: int) -> None:
+    def __init__(self, records: ServedRecords, publishers: PublishConnections, body_bytes_max: int) -> None:
         self._records, self._publishers, self._body_bytes_max = records, publishers, body_bytes_max
         self._searches = trio.CapacityLimiter(SEARCHES_MAX)
 
@@ -70,7 +70,7 @@ class PublishEndpoint:
     async def _positions(
         self,
         begin: dict[str, int],
-        publisher: Publisher,
+        publisher: PublishConnection,
         messages: Sequence[Outgoing],
         refused: Mapping[int, object],
     ) -> list[Position | None]:

@@ -7,13 +7,13 @@ from rumq.admin import requests as q
 from rumq.admin.figures import ShardFigures
 from rumq.admin.operations import OPERATIONS
 from rumq.errors import RumqError
-from rumq.gateway.access.admission import Admission
+from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.handlers.context import BrokerAccess, GatewayFigures
 from rumq.gateway.metrics.exposition import exposition, of_client
 
 
-class Metrics:
-    def __init__(self, broker: BrokerAccess, figures: GatewayFigures, admission: Admission) -> None:
+class MetricsHandler:
+    def __init__(self, broker: BrokerAccess, figures: GatewayFigures, admission: RequestAdmission) -> None:
         self._broker, self._figures, self._admission = broker, figures, admission
         self._text = b""
         self._made_at = float("-inf")

@@ -34,7 +34,7 @@ from rumq.process.shard.cluster_place import ClusterPlace
 from rumq.process.shard.leader_clients import LeaderClients
 from rumq.process.shard.leader_orders import LeaderOrders
 from rumq.process.shard.member_change import MemberChange
-from rumq.process.shard.shard_store import Place
+from rumq.process.shard.shard_store import ShardEnvironment
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.shards.assembly.context import Platform, ShardContext
 from rumq.shards.assembly.shard import Shard
@@ -64,7 +64,7 @@ class Leader:
 
     hand_over_seconds_max = HAND_OVER_SECONDS_MAX
 
-    def __init__(self, place: Place, cluster: ClusterPlace, tls: NodeTls | None) -> None:
+    def __init__(self, place: ShardEnvironment, cluster: ClusterPlace, tls: NodeTls | None) -> None:
         """tls: of connections between nodes, None for plain bytes"""
         self._place, self._cluster, self._tls = place, cluster, tls
         self._addresses = HostAddresses()

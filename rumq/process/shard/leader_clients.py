@@ -15,7 +15,7 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import HandoverState, encode_state
-from rumq.process.shard.shard_store import Place
+from rumq.process.shard.shard_store import ShardEnvironment
 from rumq.session.moves.moved_client import MovedClient, encode_moved
 from rumq.session.protocol.connected import Connected
 from rumq.shards.assembly.shard import Shard
@@ -28,7 +28,7 @@ class LeaderClients:
     """view: the last view of the cluster; take: of `relayed_clients`, what begins a client that an edge relays"""
 
     def __init__(
-        self, shard: Shard, place: Place, view: Callable[[], View], hold: ClientHold, relays: RelayedClients,
+        self, shard: Shard, place: ShardEnvironment, view: Callable[[], View], hold: ClientHold, relays: RelayedClients,
         take: Taker,
     ) -> None:  # fmt: skip
         self._shard, self._place, self._view, self._hold = shard, place, view, hold

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from rumq.cluster.connections.agent_link import AgentHandler
-from rumq.cluster.control.agent_messages import ORDER_BYTES_MAX, AgentMessage, Done, Order
+from rumq.cluster.control.agent_messages import ORDER_BYTES_MAX, AgentMessage, Order, OrderResult
 from rumq.net.connection import Connection
 from rumq.net.frames import encoded
 from rumq.process.shard.member_change import MemberChange
@@ -32,7 +32,7 @@ class LeaderOrders:
         self._index, self._shard, self._succession, self._members = index, shard, succession, members
         self._maybe_hold = maybe_hold
         # Of each hand-over that was ordered: number of the request, what answers its sender, what flushes the answer.
-        self._handing_over: list[tuple[int, Callable[[Done], object], Callable[[], None]]] = []
+        self._handing_over: list[tuple[int, Callable[[OrderResult], object], Callable[[], None]]] = []
         self._operators: set[AgentHandler] = set()  # connections of other nodes with orders
 
     def take_operator(self, caller: Caller) -> None:
@@ -55,9 +55,9 @@ class LeaderOrders:
         if caller.rest:
             self._shard.pump.feed(connection, caller.rest)
 
-    def carry_out(self, order: Order, say: Callable[[Done], object], flush: Callable[[], None]) -> None:
+    def carry_out(self, order: Order, say: Callable[[OrderResult], object], flush: Callable[[], None]) -> None:
         def done(why: str) -> None:
-            say(Done(order.request, why))
+            say(OrderResult(order.request, why))
 
         if order.shard != self._index:
             done(f"this is shard {self._index}")
@@ -74,12 +74,12 @@ class LeaderOrders:
     def _not_handed_over(self, request: int, why: str) -> None:
         for number, say, _ in self._handing_over:
             if number == request:
-                say(Done(request, why))
+                say(OrderResult(request, why))
         self._handing_over = [each for each in self._handing_over if each[0] != request]
 
     def answer_hand_overs(self) -> bool:
         """Another node leads: say so to whoever ordered it. returns: whether anybody did"""
         for request, say, flush in self._handing_over:
-            say(Done(request))
+            say(OrderResult(request))
             flush()
         return bool(self._handing_over)

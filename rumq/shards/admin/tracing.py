@@ -28,7 +28,7 @@ RECORDS_A_LOOK = 4096  # of one traced topic's partition; if more were appended,
 
 
 @dataclass(slots=True, eq=False)
-class Trace:
+class TraceOrder:
     """kind: client or topic; until: monotonic seconds; tokens: events that may be told now"""
 
     kind: str
@@ -57,7 +57,7 @@ class Trace:
 class Tracing:
     def __init__(self, counted: CountedShard, loop: AdminLoop) -> None:
         self._counted, self._loop = counted, loop
-        self._traces: dict[tuple[str, str], Trace] = {}
+        self._traces: dict[tuple[str, str], TraceOrder] = {}
         self._looks = False
 
     def begin(self, asked: q.Trace) -> Answer:
@@ -75,7 +75,7 @@ class Tracing:
             return False
         now = self._loop.clock.monotonic
         if known is None:
-            self._traces[kind, name] = Trace(kind, name, now + seconds, now)
+            self._traces[kind, name] = TraceOrder(kind, name, now + seconds, now)
         else:
             known.until = now + seconds  # connections have taps for it
         if not self._looks:
@@ -120,7 +120,7 @@ class Tracing:
         if self._looks:
             self._loop.timers.later(LOOK_SECONDS, self._look)
 
-    def _end(self, trace: Trace) -> None:
+    def _end(self, trace: TraceOrder) -> None:
         del self._traces[trace.kind, trace.name]
         if trace.kind == "client":
             for link in self._links(trace.name):
@@ -133,13 +133,13 @@ class Tracing:
         sessions = self._counted.registry.sessions.values()
         return [s.link for s in sessions if s.client_id == client_id and s.link is not None]
 
-    def _tap(self, trace: Trace) -> None:
+    def _tap(self, trace: TraceOrder) -> None:
         for link in self._links(trace.name):
             transport = link.transport
             if transport.tap is None:
                 transport.tap = PacketTap(self._loop, trace, link.client.version, transport.unparsed)
 
-    def _read(self, trace: Trace) -> None:
+    def _read(self, trace: TraceOrder) -> None:
         if trace.partition is None and not self._find(trace):
             return
         partition = trace.partition
@@ -158,7 +158,7 @@ class Tracing:
                 trace.left_out += newest - trace.next_lsn  # no longer in memory: of the partition, an upper bound
                 trace.next_lsn = newest
 
-    def _find(self, trace: Trace) -> bool:
+    def _find(self, trace: TraceOrder) -> bool:
         name = trace.name.encode()
         for partition in self._counted.store.own:
             topic_id = partition.topic_ids.get(name)
@@ -167,7 +167,7 @@ class Tracing:
                 return True
         return False
 
-    def _tell_records(self, trace: Trace, partition: Partition, chunk: Chunk) -> None:
+    def _tell_records(self, trace: TraceOrder, partition: Partition, chunk: Chunk) -> None:
         rows = memoryview(chunk.rows)
         for number, row in enumerate(ROW.iter_unpack(rows)):
             topic_id, start, offset, late_us, payload_at, publisher, flags, _ = row
@@ -187,7 +187,7 @@ class Tracing:
 class PacketTap:
     """Told of what one connection reads and writes: cuts packets and tells each."""
 
-    def __init__(self, loop: AdminLoop, trace: Trace, version: int, unparsed: bytearray | None) -> None:
+    def __init__(self, loop: AdminLoop, trace: TraceOrder, version: int, unparsed: bytearray | None) -> None:
         """unparsed: the begin of a packet that was read before"""
         self._loop, self._trace, self._version = loop, trace, version
         self._read = FrameReader(version=version)

@@ -19,7 +19,7 @@ FARTHEST = 20
 BACK_PART = 2  # a consumer is back when it is behind by less than half of what was too much
 
 
-class Counted(NamedTuple):
+class SessionCounts(NamedTuple):
     """A session's counts at a time, and its rates since the time before, in messages a second."""
 
     at: float
@@ -99,7 +99,7 @@ class ConsumerLag:
 
     def __init__(self, registry: Registry, lag: SessionLag, clock: Clock, timers: Timers, alarm: LagAlarm) -> None:
         self._registry, self.lag, self._clock, self._timers, self.alarm = registry, lag, clock, timers, alarm
-        self._counted: dict[str, Counted] = {}
+        self._counted: dict[str, SessionCounts] = {}
         self._left: list[Session] = []  # of the check under way, sessions to be looked at
         self.totals = self._adding = LagTotals()
 
@@ -115,7 +115,7 @@ class ConsumerLag:
         self.alarm.forget_all_but(sessions.keys())
         self._timers.next_turn(self._go_on)
 
-    def rates(self, session: Session) -> Counted | None:
+    def rates(self, session: Session) -> SessionCounts | None:
         """As of the last check; None for a session that came since."""
         return self._counted.get(session.key)
 
@@ -137,13 +137,13 @@ class ConsumerLag:
         before = self._counted.get(session.key)
         if before is not None and now > before.at:
             seconds = now - before.at
-            self._counted[session.key] = Counted(
+            self._counted[session.key] = SessionCounts(
                 now, published, delivered,
                 max(0, published - before.published) / seconds, max(0, delivered - before.delivered) / seconds,
                 came, went, max(0, came - before.bytes_in) / seconds, max(0, went - before.bytes_out) / seconds,
             )  # fmt: skip
         else:
-            self._counted[session.key] = Counted(now, published, delivered, 0.0, 0.0, came, went)
+            self._counted[session.key] = SessionCounts(now, published, delivered, 0.0, 0.0, came, went)
         records, behind_seconds = self.lag.session_lag(session)
         if records:
             self._adding.add(session.client_id, records, behind_seconds)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import structlog
 
-from rumq.cluster.control.control_plane import Snapshot
+from rumq.cluster.control.control_plane import ControlSnapshot
 from rumq.cluster.control.leaders import maybe_leader
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, Versioned, View
 from rumq.cluster.control.view_tracker import (
@@ -30,8 +30,8 @@ def shard(epoch: int, revision: int, leader: str = HERE) -> Versioned:
     return Versioned(record, revision)
 
 
-def read(*shards: Versioned, nodes: list[NodeRecord] | None = None) -> Snapshot:
-    return Snapshot(cluster=CLUSTER, nodes=nodes or [], shards=list(shards))
+def read(*shards: Versioned, nodes: list[NodeRecord] | None = None) -> ControlSnapshot:
+    return ControlSnapshot(cluster=CLUSTER, nodes=nodes or [], shards=list(shards))
 
 
 def tracker(data: Path) -> ViewTracker:

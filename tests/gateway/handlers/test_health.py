@@ -10,7 +10,7 @@ import trio
 from rumq.admin import answers as a
 from rumq.admin.cluster_rows import MissingShard, NodeRow, ShardCopies
 from rumq.errors import RumqError
-from rumq.gateway.handlers.health import Health
+from rumq.gateway.handlers.health import HealthHandler
 
 
 class Shards:
@@ -46,7 +46,7 @@ def shards() -> Shards:
 
 def problem(shards: Shards) -> str:
     asked: Any = shards
-    return trio.run(Health(asked, lambda: 0.0).problem)
+    return trio.run(HealthHandler(asked, lambda: 0.0).problem)
 
 
 def test_a_node_that_leads_nothing_is_ready_and_one_alone_too(shards: Shards) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.cluster.control.agent_messages import Claimed, Done, Order, Report
+from rumq.cluster.control.agent_messages import Claimed, Order, OrderResult, Report
 from rumq.process.shard import leader as of_leader
 from rumq.supervision.supervisor import DEPOSED
 from tests.process.shard.world import World
@@ -20,7 +20,7 @@ def test_orders_of_the_agent_reach_who_carries_them_out(world: World) -> None:
     [(what, members, done)] = world.orders
     assert (what, members) == ("members", ["n1#1"])
     done("")
-    assert world.said == [Done(1, "")]
+    assert world.said == [OrderResult(1, "")]
     world.leader._hear(Claimed(9, True, True, None))
     assert world.orders[-1] == ("claimed", Claimed(9, True, True, None))
 
@@ -35,9 +35,9 @@ def test_a_hand_over_is_answered_when_the_leader_ends_or_has_failed(
     [(_, first, _), (_, second, failed)] = world.orders
     assert (first, second) == ("n2#2", "n3#3") and world.said == []
     failed("the shard is handed over to n2#2")
-    assert world.said == [Done(2, "the shard is handed over to n2#2")]
+    assert world.said == [OrderResult(2, "the shard is handed over to n2#2")]
     world.leader._end()
-    assert world.said[1:] == [Done(1), "flushed", "doors flushed"] and ended == [DEPOSED]
+    assert world.said[1:] == [OrderResult(1), "flushed", "doors flushed"] and ended == [DEPOSED]
     assert world.told == [("cluster.clients_moved", {"shard": 2, "clients": 0, "dismissed": 0})]
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rumq.cluster.control.agent_messages import ORDER_BYTES_MAX, Done, Order
+from rumq.cluster.control.agent_messages import ORDER_BYTES_MAX, Order, OrderResult
 from rumq.cluster.links.greeting import Greeting
-from rumq.net.frames import PREFIX, FrameReader, encoded
+from rumq.net.frames import PREFIX, MessageReader, encoded
 from rumq.process.shard.leader_orders import ASK_SECONDS_MAX, OPERATORS_MAX
 from tests.cluster.node.world import tcp_pair
 from tests.process.shard.world import World
@@ -28,7 +28,7 @@ def world(tmp_path: Path) -> World:
 )
 def test_what_is_no_order_for_this_leader_is_answered(world: World, order: Order, why: str) -> None:
     world.leader._hear(order)
-    assert world.said == [Done(1, why)] and world.orders == []
+    assert world.said == [OrderResult(1, why)] and world.orders == []
 
 
 def test_orders_come_from_other_nodes_too(world: World) -> None:
@@ -42,9 +42,9 @@ def test_orders_come_from_other_nodes_too(world: World) -> None:
     assert members == ["n1#1"]
     done("no")
     world.site.turn()  # what is said goes out at the end of one
-    reader: FrameReader[Done] = FrameReader(Done)
+    reader: MessageReader[OrderResult] = MessageReader(OrderResult)
     near.settimeout(30)
-    assert [message for message, _ in reader.feed(near.recv(1 << 16))] == [Done(6, "no")]
+    assert [message for message, _ in reader.feed(near.recv(1 << 16))] == [OrderResult(6, "no")]
     near.close()
 
 

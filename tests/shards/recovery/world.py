@@ -5,7 +5,7 @@ from typing import Any
 from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import Effect
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.loop.scheduler import Lifecycle
 from rumq.mqtt.topics import matches
 from rumq.session.flow_control.limits import Limits
@@ -37,7 +37,7 @@ class Run:
             holder=DEAD,
         )
         assert self.store.internal is not None
-        self.router = Shard(self.store.partitions)
+        self.router = ShardRouter(self.store.partitions)
         self.recorder = JournalRecorder()
         self.registry = Registry(self.hand, lambda session, will: None, self.recorder, self.store.release_publishers)
         self.journal = JournalWriter(

@@ -9,12 +9,12 @@ from typing import Any
 
 from router.readers.reader import Reader
 from rumq.admin.cluster_rows import TermRow
-from rumq.loop.ports import Clock, CommandQueue, EventSink, Lifecycle, ReadPool, Timers
+from rumq.loop.ports import Clock, CommandQueue, EventSink, LifecycleState, ReadPool, Timers
 from rumq.loop.read_gate import ReadGate
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.shards.clients.access_gate import AccessGate
-from rumq.shards.delivery.lost_ranges import Budget
+from rumq.shards.delivery.lost_ranges import ReadBudget
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.retention.export_positions import ExportPositions
@@ -33,7 +33,7 @@ class AdminLoop:
     clock: Clock
     timers: Timers
     events: EventSink
-    lifecycle: Lifecycle
+    lifecycle: LifecycleState
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class AdminReads:
 
     gate: ReadGate
     consumers: ConsumerLag
-    pending: Callable[[Iterable[Reader], Callable[[Counter[str]], None], Budget | None], None]
+    pending: Callable[[Iterable[Reader], Callable[[Counter[str]], None], ReadBudget | None], None]
 
 
 @dataclass(frozen=True, slots=True)
