@@ -82,7 +82,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {
             "commitlog", "msgspec", "rumq.auth.quota_holder", "rumq.compiled_modules",
             "rumq.settings.table", "rumq.errors",
-            "rumq.cluster.agent.report_filter", "rumq.net.frames",
+            "rumq.net.frames",
             "rumq.cluster.connections", "rumq.cluster.control", "rumq.cluster.links", "rumq.cluster.replication",
         },
         {"asyncio", "urllib"},

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 # Module: the test file that imports it, itself or by a package or a module of the tests.
 IMPORTED: dict[str, str] = {
+    "rumq/gateway/handlers/context.py": "tests/gateway/test_http_server.py",
     "rumq/cli/page_access.py": "tests/cli/test_web_page.py",
     "rumq/process/wiring/page_address.py": "tests/cli/test_web_page.py",
     "rumq/cluster/node/link_handshake.py": "tests/cli/test_certificate_watch.py",
@@ -281,7 +282,10 @@ REACHED: dict[str, tuple[str, str]] = {
         "tests/cluster/agent/test_agent_process.py",
         "rumq.cluster.agent.agent_process",
     ),
-    "rumq/cluster/agent/cluster_beginning.py": ("tests/cluster/agent/test_agent.py", "rumq.cluster.agent.agent"),
+    "rumq/cluster/agent/cluster_beginning.py": (
+        "tests/cluster/orders/test_formation.py",
+        "cluster.several_logs",
+    ),
     "rumq/cluster/connections/dial.py": ("tests/cluster/edge/test_remote_relay.py", "DIRECT_SECONDS"),
     "rumq/cluster/connections/move_handler.py": ("tests/cluster/edge/test_moved_clients.py", "travellers"),
     "rumq/cluster/edge/edge_handshake.py": ("tests/cluster/edge/test_placement.py", "rumq.cluster.edge.placement"),
@@ -333,7 +337,6 @@ REACHED: dict[str, tuple[str, str]] = {
         "rumq.gateway.handlers.retained_deletion",
     ),
     "rumq/gateway/handlers/api.py": ("tests/gateway/test_rest.py", "/api"),
-    "rumq/gateway/handlers/context.py": ("tests/gateway/handlers/test_health.py", "rumq.gateway.handlers.health"),
     "rumq/gateway/handlers/credential_endpoints.py": ("tests/gateway/test_credentials.py", '"POST", "tokens"'),
     "rumq/gateway/handlers/log_watcher.py": (
         "tests/gateway/handlers/test_event_stream.py",

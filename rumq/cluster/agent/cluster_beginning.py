@@ -8,10 +8,10 @@ import os
 from collections.abc import Awaitable, Callable
 
 from rumq.cluster.agent.control_contact import ControlContact
-from rumq.cluster.agent.view_tracker import ViewTracker
 from rumq.cluster.control.control_plane import ControlPlane, Replaced
 from rumq.cluster.control.errors import ControlRefused, OutcomeUnknown, Unreachable
 from rumq.cluster.control.records import ShardRecord
+from rumq.cluster.control.view_tracker import ViewTracker
 from rumq.cluster.orders.formation import (
     LayoutsDiffer,
     SeveralLogs,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import selectors
 from collections.abc import Callable
 
-from rumq.cluster.agent.report_filter import ReportFilter
 from rumq.cluster.connections.agent_socket import STARTING, AgentSocket
+from rumq.cluster.connections.report_filter import ReportFilter
 from rumq.cluster.control.agent_messages import AgentMessage, Claim, Report
 
 REPORT_SECONDS = 1.0

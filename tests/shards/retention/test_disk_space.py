@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.disk.space import VolumeSpace
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.bus import messages as m
@@ -39,9 +39,12 @@ class World:
     def __init__(self, *, yields: bool = True, is_first: bool = True, percent: float = 50, wanted: float = 25) -> None:
         spec = StreamSpec("main", ("#",), segment_bytes_max=12_000, yields=yields)
         self.store = open_store(
-            SimulatedFiles(), "data", [spec], matches=lambda f, t: True, now_us=NOW, holder=DEAD, random=numbers(0),
-            hot_bytes_max=0, direct_bytes_min=1 << 30,
-        )  # fmt: skip
+            SimulatedFiles(),
+            "data",
+            StoreLayout([spec], lambda f, t: True),
+            OpenOptions(NOW, random=numbers(0), hot_bytes_max=0, direct_bytes_min=1 << 30),
+            holder=DEAD,
+        )
         self.partition = self.store.own[0]
         for first in range(0, 100, 10):
             append(self.partition, some_records(10, first), NOW + first * 1_000_000)

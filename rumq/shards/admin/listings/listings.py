@@ -67,9 +67,9 @@ class Listing:
 
 class ClientListing:
     def __init__(
-        self, registry: Registry, lag: ConsumerLag, drop_counters: DropCounters, clock: Clock, timers: Timers
+        self, registry: Registry, consumers: ConsumerLag, drop_counters: DropCounters, clock: Clock, timers: Timers
     ) -> None:
-        self._registry, self._lag, self._drop_counters = registry, lag, drop_counters
+        self._registry, self._consumers, self._drop_counters = registry, consumers, drop_counters
         self._clock, self._timers = clock, timers
 
     def list(self, question: Answer, done: Done) -> None:
@@ -89,8 +89,8 @@ class ClientListing:
         and not acknowledged; rates: as of the last check, every 10 s, in messages a second"""
         link = session.link
         published, delivered = counts_of(session)
-        records, seconds = self._lag.lag(session)
-        rates = self._lag.rates(session)
+        records, seconds = self._consumers.lag.session_lag(session)
+        rates = self._consumers.rates(session)
         bytes_in, bytes_out = bytes_of(session)
         return {
             "client_id": session.client_id,

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 import structlog
 
-from rumq.cluster.agent.view_tracker import (
+from rumq.cluster.control.control_plane import ControlSnapshot
+from rumq.cluster.control.leaders import maybe_leader
+from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, Versioned, View
+from rumq.cluster.control.view_tracker import (
     BACK_SECONDS,
     CLOCK_AGE_SECONDS,
     CLOCK_OFF_SECONDS,
     SeenEpochs,
     ViewTracker,
 )
-from rumq.cluster.control.control_plane import ControlSnapshot
-from rumq.cluster.control.leaders import maybe_leader
-from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, Versioned, View
 from tests.cluster.agent.world import node_record
 
 HERE, OTHER = "n1#00", "n2#00"
