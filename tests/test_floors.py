@@ -177,6 +177,13 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"argparse"},  # a command parses, and calls
     ),
+    "rumq/embedded": (
+        {
+            "trio", "rumq.client", "rumq.errors", "rumq.process.broker", "rumq.process.listeners.gateway_listener",
+            "rumq.settings", "rumq.supervision.fork_memory",
+        },
+        {"argparse", "ssl"},
+    ),
     "rumq/cli": (
         {
             "cryptography", "deltalake", "httpx", "msgspec", "pyarrow", "rich", "trio", "trustme", "router",
