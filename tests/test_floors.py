@@ -179,7 +179,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "rumq/embedded": (
         {
-            "trio", "rumq.client", "rumq.errors", "rumq.process.broker", "rumq.process.listeners.gateway_listener",
+            "pytest", "trio", "rumq.client", "rumq.errors", "rumq.process.broker", "rumq.process.listeners.gateway_listener",
             "rumq.settings", "rumq.supervision.fork_memory",
         },
         {"argparse", "ssl"},

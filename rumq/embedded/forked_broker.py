@@ -89,15 +89,16 @@ def tree_of(request: LinkMessage, directory: str) -> dict[str, Any]:
     """The settings as config.toml has them, with what a broker inside a program has by itself."""
     given: dict[str, Any] = request["settings"]
     tree = {**HERE, **given}
-    listener = tree["listener"]
-    if isinstance(listener, dict):
-        tree["listener"] = HERE["listener"] | listener
+    port = {"port": request["port"]} if request["port"] else {}
+    match tree["listener"]:
+        case {**listener}:
+            tree["listener"] = HERE["listener"] | listener | port
+        case [{**listener}, *others]:
+            tree["listener"] = [HERE["listener"] | listener | port, *others]
     if isinstance(tree.setdefault("data", {}), dict):
         tree["data"] = {"dir": request["data"] or f"{directory}/{DATA}", **tree["data"]}
     if isinstance(tree.setdefault("events", {}), dict):
         tree["events"] = {"format": "json", **tree["events"]}
-    if request["port"] and isinstance(tree["listener"], dict):
-        tree["listener"]["port"] = request["port"]
     return tree
 
 
