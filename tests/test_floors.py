@@ -177,6 +177,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"argparse"},  # a command parses, and calls
     ),
+    "rumq/typed": (
+        {"msgspec", "rumq.client", "rumq.errors", "rumq.mqtt"},
+        WORLD - {"logging"} | {"os", "trio", "rumq.client.connection"},  # what rumq.client tells everybody, no more
+    ),
     "rumq/embedded": (
         {
             "pytest", "trio", "rumq.client", "rumq.errors", "rumq.process.broker", "rumq.process.listeners.gateway_listener",
@@ -343,6 +347,8 @@ def test_nobody_imports_the_bench_the_tests_or_the_simulated_disk() -> None:
         ("rumq/spark", "from rumq.cli.main import main"),
         ("rumq/spark", "from rumq.flight.serving.server import LogServer"),
         ("rumq/spark", "import commitlog"),
+        ("rumq/typed", "from rumq.client.connection import Connection"),
+        ("rumq/embedded", "from rumq.cli.main import main"),
     ],
 )
 def test_a_breach_is_seen(floor: str, source: str) -> None:

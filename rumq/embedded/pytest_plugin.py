@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FIXTURES = frozenset({"rumq_broker", "rumq_session_broker"})
 MARKER = "rumq_broker(settings, **sections): settings of this test's rumq_broker, with the names of config.toml"
-KEPT = pytest.StashKey["BrokerLink"]()
+KEPT = pytest.StashKey[Any]()  # the link that keeps the template
 
 
 def pytest_configure(config: pytest.Config) -> None:
