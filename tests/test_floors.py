@@ -184,7 +184,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/embedded": (
         {
             "pytest", "trio", "rumq.client", "rumq.errors", "rumq.process.broker", "rumq.process.listeners.gateway_listener",
-            "rumq.settings", "rumq.supervision.fork_memory",
+            "rumq.settings",
         },
         {"argparse", "ssl"},
     ),

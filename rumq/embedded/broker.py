@@ -6,7 +6,7 @@
         async with broker.client() as client:
             await client.publish("plant/7/temp", b"21.5", qos=1)
 
-The broker is a process of its own (docs/decisions/0063), so that a test can kill it. Refuses to know MQTT."""
+The broker is a process of its own (decision 63), so that a test can kill it. Refuses to know MQTT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program's side of the template: one for a program, started with its first broker. docs/decisions/0063."""
+"""The program's side of the template: one for a program, started with its first broker. decision 63."""
 
 from __future__ import annotations
 

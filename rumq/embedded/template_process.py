@@ -1,6 +1,6 @@
 """The template: a process that has imported the broker, and forks one for each request of its program.
 
-A start costs a fork in place of 0.3 s of imports (docs/decisions/0063). It has one thread and no open files but its
+A start costs a fork in place of 0.3 s of imports (decision 63). It has one thread and no open files but its
 sockets, so that a fork is safe. It ends with its program, however that ends, or once it has had no broker for a while;
 and with it its brokers, their processes, and the directories that it made. Knows no MQTT and no settings."""
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import os
 import select
 import shutil
@@ -19,7 +20,6 @@ import time
 
 from rumq.embedded.broker_link import BrokerLink, LinkClosed, LinkMessage
 from rumq.embedded.forked_broker import become_broker
-from rumq.supervision.fork_memory import share_memory
 
 IDLE_SECONDS = 10.0  # without a broker; the next one would be waited for as the first one is
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -171,6 +171,6 @@ def main(control_fd: int, program: int) -> None:
     """What `rumq.embedded.template` starts. control_fd: a socket to the program; program: its process id"""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-    share_memory()
+    gc.freeze()  # nothing was collected: the start collects nothing either, and forks share what there is
     TemplateProcess(socket.socket(fileno=control_fd), program).run()
     os._exit(0)  # nothing is left to tidy up

@@ -223,7 +223,9 @@ def test_a_program_that_is_killed_leaves_nothing(number: int, tmp_path: Path) ->
     assert program.stdin is not None and program.stdout is not None
     pid, directory = program.stdout.readline().split()
     processes = psutil.Process(program.pid).children(recursive=True)
-    assert len(processes) == 4 and int(pid) in [each.pid for each in processes], "template, supervisor and two shards"
+    assert len(processes) == 4 and int(pid) in [each.pid for each in processes], (
+        "template and a broker: its supervisor and two shards"
+    )
     assert Path(directory).parent == tmp_path
     program.send_signal(number)
     program.wait(SECONDS_MAX)
