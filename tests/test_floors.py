@@ -171,11 +171,18 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {
             "commitlog", "cryptography", "msgspec", "pyarrow", "trio", "rumq.admin", "rumq.auth", "rumq.cluster",
             "rumq.compiled_modules", "rumq.errors",
-            "rumq.events", "rumq.flight", "rumq.gateway", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net",
-            "rumq.session", "rumq.settings", "rumq.shards", "rumq.supervision", "rumq.table.flight_location",
+            "rumq.events", "rumq.flight", "rumq.functions", "rumq.gateway", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net",
+            "rumq.session", "rumq.settings", "rumq.shards", "rumq.sink", "rumq.supervision", "rumq.table.flight_location",
             "rumq.terminal", "rumq.unix_address", "rumq.version",
         },
         {"argparse"},  # a command parses, and calls
+    ),
+    "rumq/functions": (
+        {
+            "commitlog", "numpy", "pyarrow", "rumq.errors", "rumq.flight.schema", "rumq.mirror", "rumq.records",
+            "rumq.sink", "rumq.table",
+        },
+        {"asyncio", "multiprocessing", "ssl"},
     ),
     "rumq/typed": (
         {"msgspec", "rumq.client", "rumq.errors", "rumq.mqtt"},
@@ -214,7 +221,7 @@ WINGS = {
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/mqtt": (".", "kernels"),
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),
-    "rumq/process": ("broker", "node", "flight gateway shard", "certificates wiring", "listeners"),
+    "rumq/process": ("broker", "node", "flight functions gateway shard", "certificates wiring", "listeners"),
     "rumq/session": (
         "moves", "handshake", "protocol", "connection", "journal", "state", "flow_control", "ports",
     ),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -63,7 +64,8 @@ def become_broker(link: BrokerLink, request: LinkMessage, directory: str) -> int
         config = Path(directory, CONFIG)
         config.write_text(toml_of(tree_of(request, directory)))
         sys.stderr = cast(TextIO, EventLines(link, scheme_of(settings)))
-        return run(with_gateway(settings), lambda: settings_of(request, directory), ["--config", str(config)], begin)
+        read = partial(settings_of, request, directory)
+        return run(with_gateway(settings), lambda: with_gateway(read()), ["--config", str(config)], begin)
     except ConfigError as fault:
         link.send({"refused": str(fault), "faults": [list(each) for each in fault.faults]})
     except DataDirectoryError as fault:
