@@ -17,6 +17,7 @@ import socket
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 from rumq.embedded.broker_link import BrokerLink, LinkClosed, LinkMessage
 from rumq.embedded.forked_broker import become_broker
@@ -144,6 +145,7 @@ class TemplateProcess:
         end_group(broker.pid)
         os.close(broker.pidfd)
         broker.pid, broker.pidfd = 0, -1
+        end_orphans({each.pid for each in self._brokers})
         broker.tell({"ended": os.waitstatus_to_exitcode(how)})
 
     def _end(self, broker: ForkedBroker) -> None:
@@ -165,6 +167,16 @@ def end_group(leader: int) -> None:
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-leader, 0)
+
+
+def end_orphans(brokers: set[int]) -> None:
+    """Kill what processes of a broker have left in sessions of their own: whatever is our child and no broker."""
+    children = f"/proc/self/task/{os.getpid()}/children"
+    with contextlib.suppress(OSError):  # a kernel without that file: they end by their parents' death signal
+        while orphans := {int(pid) for pid in Path(children).read_text().split()} - brokers:
+            for pid in orphans:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
 
 def main(control_fd: int, program: int) -> None:

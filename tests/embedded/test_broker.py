@@ -166,6 +166,21 @@ def test_a_kill_ends_all_its_processes(shards: int) -> None:
         assert not [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
 
 
+def test_a_kill_ends_what_has_left_its_session(tmp_path: Path) -> None:
+    """A function's worker has one of its own, and is not the broker's child."""
+    (tmp_path / "f.py").write_text("def transform(batch): return batch")
+    own = {"name": "f", "filters": ["a/#"], "code": str(tmp_path / "f.py"), "prefix": "b/"}
+    with rumq.broker(function=[own]) as broker:
+        client = paho_client(broker)
+        published(client, "a/1", "x")
+        received(client, "$log/earliest/b/#")
+        client.loop_stop()
+        processes = psutil.Process(broker.events("broker.starting")[0]["pid"]).children(recursive=True)
+        assert len(processes) == 2, "the process of functions and a worker"
+        broker.kill()
+        assert not [each for each in processes if each.is_running()]
+
+
 def test_an_error_of_the_block_leaves_nothing() -> None:
     try:
         with rumq.broker() as broker:
