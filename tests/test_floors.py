@@ -171,11 +171,29 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {
             "commitlog", "cryptography", "msgspec", "pyarrow", "trio", "rumq.admin", "rumq.auth", "rumq.cluster",
             "rumq.compiled_modules", "rumq.errors",
-            "rumq.events", "rumq.flight", "rumq.gateway", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net",
-            "rumq.session", "rumq.settings", "rumq.shards", "rumq.supervision", "rumq.table.flight_location",
+            "rumq.events", "rumq.flight", "rumq.functions", "rumq.gateway", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net",
+            "rumq.session", "rumq.settings", "rumq.shards", "rumq.sink", "rumq.supervision", "rumq.table.flight_location",
             "rumq.terminal", "rumq.unix_address", "rumq.version",
         },
         {"argparse"},  # a command parses, and calls
+    ),
+    "rumq/functions": (
+        {
+            "commitlog", "numpy", "pyarrow", "rumq.errors", "rumq.flight.schema", "rumq.mirror", "rumq.records",
+            "rumq.sink", "rumq.table",
+        },
+        {"asyncio", "multiprocessing", "ssl"},
+    ),
+    "rumq/typed": (
+        {"msgspec", "rumq.client", "rumq.errors", "rumq.mqtt"},
+        WORLD - {"logging"} | {"os", "trio", "rumq.client.connection"},  # what rumq.client tells everybody, no more
+    ),
+    "rumq/embedded": (
+        {
+            "pytest", "trio", "rumq.client", "rumq.errors", "rumq.process.broker", "rumq.process.listeners.gateway_listener",
+            "rumq.settings",
+        },
+        {"argparse", "ssl"},
     ),
     "rumq/cli": (
         {
@@ -203,7 +221,7 @@ WINGS = {
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/mqtt": (".", "kernels"),
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),
-    "rumq/process": ("broker", "node", "flight gateway shard", "certificates wiring", "listeners"),
+    "rumq/process": ("broker", "node", "flight functions gateway shard", "certificates wiring", "listeners"),
     "rumq/session": (
         "moves", "handshake", "protocol", "connection", "journal", "state", "flow_control", "ports",
     ),
@@ -336,6 +354,8 @@ def test_nobody_imports_the_bench_the_tests_or_the_simulated_disk() -> None:
         ("rumq/spark", "from rumq.cli.main import main"),
         ("rumq/spark", "from rumq.flight.serving.server import LogServer"),
         ("rumq/spark", "import commitlog"),
+        ("rumq/typed", "from rumq.client.connection import Connection"),
+        ("rumq/embedded", "from rumq.cli.main import main"),
     ],
 )
 def test_a_breach_is_seen(floor: str, source: str) -> None:

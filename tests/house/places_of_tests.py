@@ -7,6 +7,7 @@ from __future__ import annotations
 # Module: the test file that imports it, itself or by a package or a module of the tests.
 IMPORTED: dict[str, str] = {
     "rumq/gateway/handlers/context.py": "tests/gateway/test_http_server.py",
+    "rumq/embedded/template.py": "tests/embedded/test_broker.py",
     "rumq/cli/page_access.py": "tests/cli/test_web_page.py",
     "rumq/process/wiring/page_address.py": "tests/cli/test_web_page.py",
     "rumq/cluster/node/link_handshake.py": "tests/cli/test_certificate_watch.py",
@@ -186,6 +187,7 @@ IMPORTED: dict[str, str] = {
 # Module: the test file that reaches it, and by what: a module that imports it and is imported there, or, of what runs
 # only in a process, the words of that file that start it or state what it does.
 REACHED: dict[str, tuple[str, str]] = {
+    "rumq/embedded/template_process.py": ("tests/embedded/test_broker.py", "template and a broker"),
     "rumq/settings/table/setting_types.py": ("tests/test_config.py", "rumq.settings.keys"),
     "rumq/shards/replication/feeding/feeding.py": ("tests/shards/replication/test_replication.py", "goes_live"),
     "rumq/shards/replication/majority_waits.py": (
