@@ -198,6 +198,7 @@ WINGS = {
     "rumq/cluster": (
         "node", "admin agent", "edge orders", "connections replication/standby", "replication", "control links",
     ),
+    "rumq/client": (".", "session", "transport"),
     "rumq/flight": ("serving", "."),
     "rumq/gateway": (".", "handlers", "relay", "broker contract", "access history http metrics records"),
     "rumq/lake": ("parquet", ".", "kernels"),

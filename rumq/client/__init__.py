@@ -13,8 +13,8 @@ Refuses to know the broker. Errors: `rumq.errors.ClientError` and its children.
 
 from rumq.client.client import Client
 from rumq.client.connector import connect, connect_over
-from rumq.client.messages import Message, Outgoing
-from rumq.client.tls import Tls
+from rumq.client.session.messages import Message, Outgoing
+from rumq.client.transport.tls import Tls
 from rumq.errors import ClientError, ConnectionLost, Refused
 from rumq.mqtt.packets import Will
 from rumq.mqtt.properties import Properties

@@ -1,17 +1,17 @@
 """The client's public methods: publish, subscribe, receive. MQTT 5.0 and 3.1.1.
 
-Reconnecting is `rumq.client.connection`.
+Reconnecting is `rumq.client.session.connection`.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import trio
 
-from rumq.client.connection import Connection
-from rumq.client.messages import Message, Outgoing
-from rumq.client.options import Options
-from rumq.client.outbound import Done
-from rumq.client.packet_stream import OUTPUT_BYTES_MAX, PacketStream
+from rumq.client.session.connection import Connection
+from rumq.client.session.messages import Message, Outgoing
+from rumq.client.session.options import Options
+from rumq.client.session.outbound import Done
+from rumq.client.session.packet_stream import OUTPUT_BYTES_MAX, PacketStream
 from rumq.errors import ConnectionLost, Refused
 from rumq.mqtt.packets import Connack, Disconnect, Packet, Publish, Subscribe, Subscription, Unsubscribe
 from rumq.mqtt.properties import Properties

@@ -8,12 +8,12 @@ from typing import Any
 
 import trio
 
-from rumq.client.address import WEBSOCKET_PATH, BrokerAddress, parse_url
 from rumq.client.client import Client
-from rumq.client.connection import Connection
-from rumq.client.options import Options
-from rumq.client.packet_stream import OpenStream
-from rumq.client.tls import Tls, open_tls_stream, ssl_context
+from rumq.client.session.connection import Connection
+from rumq.client.session.options import Options
+from rumq.client.session.packet_stream import OpenStream
+from rumq.client.transport.address import WEBSOCKET_PATH, BrokerAddress, parse_url
+from rumq.client.transport.tls import Tls, open_tls_stream, ssl_context
 
 
 @asynccontextmanager
@@ -70,7 +70,7 @@ async def open_transport(address: BrokerAddress, context: ssl.SSLContext | None)
         stream = await open_tls_stream(address.host, address.port, context)
     if not address.is_websocket:
         return stream
-    from rumq.client.websocket import open_websocket  # most clients need none
+    from rumq.client.transport.websocket import open_websocket  # most clients need none
 
     host = f"[{address.host}]" if ":" in address.host else address.host
     return await open_websocket(stream, f"{host}:{address.port}", address.path or WEBSOCKET_PATH)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from rumq.client.tls_faults import sentence
+from rumq.client.transport.tls_faults import sentence
 from rumq.errors import ConnectionLost, Refused
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode

@@ -7,7 +7,7 @@ interrupted application are redelivered. MQTT 5.0, 3.3.2.3.4 (aliases), 4.3 and 
 from collections import deque
 from typing import NamedTuple
 
-from rumq.client.messages import Message, as_message
+from rumq.client.session.messages import Message, as_message
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.packets import Packet, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from rumq.mqtt.reasons import Reason

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.mqtt.errors import ProtocolViolation
 from rumq.mqtt.packets import (
     Packet,

@@ -8,10 +8,10 @@ from functools import partial
 
 import trio
 
-from rumq.client.inbound import Inbound
-from rumq.client.options import TEMPORARY, Options
-from rumq.client.outbound import Outbound
-from rumq.client.packet_stream import OpenStream, PacketStream, failure_text
+from rumq.client.session.inbound import Inbound
+from rumq.client.session.options import TEMPORARY, Options
+from rumq.client.session.outbound import Outbound
+from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
 from rumq.errors import ClientError, ConnectionLost, Refused
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.packets import (
