@@ -156,7 +156,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         WORLD - {"threading"},
     ),
-    "rumq/client": ({"trio", "wsproto", "rumq.mqtt", "rumq.errors"}, set()),
+    "rumq/client": (
+        {"opentelemetry", "trio", "wsproto", "rumq.mqtt", "rumq.errors", "rumq.unix_address"},
+        {"asyncio", "subprocess", "threading"},
+    ),
     "rumq/gateway": (
         {
             "commitlog", "cryptography", "h11", "msgspec", "opentelemetry", "prometheus_client", "rumq.admin",
@@ -198,7 +201,7 @@ WINGS = {
     "rumq/cluster": (
         "node", "admin agent", "edge orders", "connections replication/standby", "replication", "control links",
     ),
-    "rumq/client": (".", "session", "transport"),
+    "rumq/client": (".", "patterns", "session", "login transport"),
     "rumq/flight": ("serving", "."),
     "rumq/gateway": (".", "handlers", "relay", "broker contract", "access history http metrics records"),
     "rumq/lake": ("parquet", ".", "kernels"),

@@ -8,13 +8,18 @@ from functools import partial
 
 import trio
 
+from rumq.client.session.back_off import BackOff
 from rumq.client.session.inbound import Inbound
-from rumq.client.session.options import TEMPORARY, Options
+from rumq.client.session.options import TEMPORARY, Options, connect_packet, reconnect_policy
 from rumq.client.session.outbound import Outbound
 from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
+from rumq.client.session.redirects import OpenAt, Redirects
+from rumq.client.session.subscriptions import Subscriptions
+from rumq.client.session.topic_aliases import TopicAliases
 from rumq.errors import ClientError, ConnectionLost, Refused
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.packets import (
+    Auth,
     Connack,
     Disconnect,
     Packet,
@@ -26,108 +31,169 @@ from rumq.mqtt.packets import (
     Pubrec,
     Pubrel,
     Suback,
-    Subscribe,
-    Subscription,
     Unsuback,
 )
+from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 
-BACK_OFF_SECONDS, BACK_OFF_SECONDS_MAX = 0.1, 2.0
 INBOX_BYTES_MAX = 16 * 2**20  # reading pauses above this, and TCP's flow control slows the broker
 
 
 class Connection:
-    """One connection over successive packet streams. `changed` wakes every task that waits for a state change."""
+    """One connection over successive packet streams. `changed` wakes every task that waits for a state change;
+    cancelling `scope` ends it without DISCONNECT."""
 
-    def __init__(self, open_stream: OpenStream, options: Options) -> None:
-        self._open_stream, self._options = open_stream, options
+    def __init__(self, open_stream: OpenStream, options: Options, open_at: OpenAt | None = None) -> None:
+        self._options = options
+        self._redirects = Redirects(open_stream, open_at, options.redirects_max)
         self.client_id = options.client_id
         self.outbound = Outbound()
-        self.inbound = Inbound(options.topic_alias_maximum)
-        self.subscriptions: dict[str, Subscription] = {}
+        self.inbound = Inbound(options.topic_alias_maximum, manual=options.manual_acknowledge)
+        self.aliases = TopicAliases(options.topic_aliases if options.version == 5 else 0)
+        self.subscriptions = Subscriptions()
         self.changed = trio.lowlevel.ParkingLot()
         self.stream: PacketStream | None = None
         self.connack = Connack()
         self.failure: ClientError | None = None  # final: no further stream is opened
         self.publishers = 0  # tasks that wait for an answer: reading must not pause
+        self.auths: list[Auth] | None = None  # of the broker, while we authenticate again
         self.leaving = False
+        self.scope = trio.CancelScope()  # of `run`
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep connected until cancelled or a final failure. raises: the error of the first stream, if it fails"""
-        stream = await self._open(clean_start=self._options.clean_start)
-        task_status.started()
-        while True:
-            lost = await self._serve(stream)
-            self.stream = None
-            if self.leaving or not self._options.reconnect or not is_temporary(lost):
-                break
-            try:
-                stream = await self._reopen()
-            except ClientError as error:
-                lost = error
-                break
-        self.failure = lost
+        with self.scope:
+            self.failure = await self._run(task_status)
+            self.changed.unpark_all()
+            return
+        self.failure = ConnectionLost("this side has closed it")
         self.changed.unpark_all()
 
-    async def _reopen(self) -> PacketStream:
-        """Reconnect with exponential backoff; raises Refused for a permanent refusal."""
-        delay = BACK_OFF_SECONDS
-        while True:
-            await trio.sleep(delay)
+    async def _run(self, task_status: trio.TaskStatus[None]) -> ClientError:
+        """Returns the final failure."""
+        policy = reconnect_policy(self._options)
+        back_off = BackOff(policy) if policy is not None else None
+        if self._options.begin_offline and back_off is not None:
+            task_status.started()
             try:
-                return await self._open(clean_start=False)
+                stream = await self._open_at_last(back_off)
+            except ClientError as error:
+                return error
+        else:
+            stream = await self._open(clean_start=self._options.clean_start)
+            task_status.started()
+        while True:
+            begun = trio.current_time()
+            lost = await self._serve(stream)
+            self.stream = None
+            if self.leaving or back_off is None or not is_temporary(lost):
+                return lost
+            back_off.connected_for(trio.current_time() - begun)
+            try:
+                stream = await self._reopen(back_off, lost)
+            except ClientError as error:
+                return error
+
+    async def _open_at_last(self, back_off: BackOff) -> PacketStream:
+        """The first stream, however long the broker is away."""
+        try:
+            return await self._open(clean_start=self._options.clean_start)
+        except ClientError as error:
+            if not is_temporary(error):
+                raise
+            return await self._reopen(back_off, error, clean_start=self._options.clean_start)
+
+    async def _reopen(self, back_off: BackOff, lost: ClientError, *, clean_start: bool = False) -> PacketStream:
+        """Reconnect with exponential back-off; raises Refused for a permanent refusal, else the last error."""
+        while (pause := back_off.maybe_pause()) is not None:
+            await trio.sleep(pause)
+            try:
+                return await self._open(clean_start=clean_start)
             except ClientError as error:
                 if not is_temporary(error):
                     raise
-            delay = min(2 * delay, BACK_OFF_SECONDS_MAX)
+                lost = error
+        raise lost
 
     async def _open(self, *, clean_start: bool) -> PacketStream:
-        """Open a stream and wait for CONNACK; raises ConnectionLost, or Refused."""
+        """Open a stream and wait for CONNACK, at another server where one is named; raises ConnectionLost, Refused."""
+        while True:
+            stream = await self._open_one(clean_start=clean_start)
+            if stream is not None:
+                return stream
+
+    async def _open_one(self, *, clean_start: bool) -> PacketStream | None:
+        """None: the broker named another server, where to try next."""
         seconds = self._options.connect_seconds_max
         with trio.move_on_after(seconds):
             try:
-                transport = await self._open_stream()
+                transport = await self._redirects.take()()
             except OSError as fault:
                 raise ConnectionLost(failure_text(fault)) from fault
             stream = PacketStream(transport, self._options.version)
             try:
-                await self._handshake(stream, clean_start)
+                is_accepted = await self._handshake(stream, clean_start)
             except BaseException:
                 await stream.close()
                 raise
+            if not is_accepted:
+                await stream.close()
+                return None
             return stream
         raise ConnectionLost(f"no answer within {seconds:g} s")
 
-    async def _handshake(self, stream: PacketStream, clean_start: bool) -> None:
-        stream.send(self._options.connect_packet(self.client_id, clean_start=clean_start))
+    async def _handshake(self, stream: PacketStream, clean_start: bool) -> bool:
+        """CONNECT to CONNACK; False: another server is named. raises: ConnectionLost, Refused, LoginFailed"""
+        stream.send(connect_packet(self._options, self.client_id, clean_start=clean_start))
         await stream.flush()
         try:
-            connack, *rest = await stream.receive()
+            first, *rest = await stream.receive()
+            while isinstance(first, Auth):
+                await self._answer_challenge(stream, first)
+                first, *rest = await stream.receive()
         except MqttFault as fault:
             raise ConnectionLost(f"the broker's answer is no MQTT: {fault}") from fault
-        if not isinstance(connack, Connack):
-            raise ConnectionLost(f"the broker began with {packet_name(connack)}")
-        properties = connack.properties
-        if connack.reason.is_error:
-            said = properties.get("reason_string") or connack.reason.text
-            raise Refused("the connection", connack.reason, said)
-        self.connack = connack
-        self.client_id = properties.get("assigned_client_identifier", self.client_id)
-        stream.packet_bytes_max = properties.get("maximum_packet_size", stream.packet_bytes_max)
-        self.outbound.receive_maximum = properties.get("receive_maximum", 65_535)
-        self.inbound.connected(session_present=connack.session_present)
-        for packet in self.outbound.resume(session_present=connack.session_present):
-            stream.send(packet)
-        if not connack.session_present and self.subscriptions:
-            self._resubscribe(stream)
+        if not isinstance(first, Connack):
+            raise ConnectionLost(f"the broker began with {packet_name(first)}")
+        if first.reason.is_error:
+            if self._redirects.follow(first.reason, first.properties):
+                return False
+            said = first.properties.get("reason_string") or first.reason.text
+            raise Refused("the connection", first.reason, said)
+        if self._options.login is not None:
+            self._options.login.finish(first.properties.get("authentication_data", b""))
+        self._begin(stream, first)
         stream.unread(rest)
         self.stream = stream
         self.changed.unpark_all()
+        return True
 
-    def _resubscribe(self, stream: PacketStream) -> None:
-        """Subscribe to the same filters without replay: the broker has no session of ours."""
-        filters = tuple(self.subscriptions.values())
-        stream.send(self.outbound.request(lambda packet_id: Subscribe(packet_id, filters), lambda *_: None))
+    async def _answer_challenge(self, stream: PacketStream, auth: Auth) -> None:
+        """MQTT 5.0, 4.12. raises: ProtocolViolation, LoginFailed"""
+        login = self._options.login
+        if login is None or auth.reason != Reason.CONTINUE_AUTHENTICATION:
+            raise ProtocolViolation("an AUTH that answers nothing")
+        data = await trio.to_thread.run_sync(login.answer, auth.properties.get("authentication_data", b""))
+        properties = Properties(authentication_method=login.method, authentication_data=data)
+        stream.send(Auth(Reason.CONTINUE_AUTHENTICATION, properties))
+        await stream.flush()
+
+    def _begin(self, stream: PacketStream, connack: Connack) -> None:
+        """Take over what CONNACK says, and send again what was not answered on the last stream."""
+        properties = connack.properties
+        self.connack = connack
+        self._redirects.connected()
+        self.client_id = properties.get("assigned_client_identifier", self.client_id)
+        stream.packet_bytes_max = properties.get("maximum_packet_size", stream.packet_bytes_max)
+        self.outbound.receive_maximum = properties.get("receive_maximum", 65_535)
+        self.aliases.connected(properties.get("topic_alias_maximum", 0))
+        self.inbound.connected(session_present=connack.session_present)
+        for packet in self.outbound.resume(session_present=connack.session_present):
+            stream.send(packet)
+        if not connack.session_present:
+            # The broker has no session of ours: the same filters, from now on.
+            for build in self.subscriptions.packets():
+                stream.send(self.outbound.request(build, lambda *_: None))
 
     async def _serve(self, stream: PacketStream) -> ClientError:
         """Serve one stream until it is lost; returns the error."""
@@ -179,7 +245,11 @@ class Connection:
                 pass
             case Disconnect():
                 said = packet.properties.get("reason_string") or packet.reason.text
+                if self._options.reconnect and self._redirects.follow(packet.reason, packet.properties):
+                    raise ConnectionLost(f"the broker named another server: {said}")
                 raise Refused("to go on", packet.reason, said)
+            case Auth() if self.auths is not None:
+                self.auths.append(packet)
             case _:
                 raise ProtocolViolation(f"a broker does not send {packet_name(packet)}")
         if answer is not None:
@@ -207,7 +277,7 @@ class Connection:
 
 def is_temporary(error: ClientError) -> bool:
     """Whether a retry may succeed."""
-    return not isinstance(error, Refused) or error.reason_code in TEMPORARY
+    return isinstance(error, ConnectionLost) or (isinstance(error, Refused) and error.reason_code in TEMPORARY)
 
 
 def packet_name(packet: Packet) -> str:
