@@ -10,14 +10,14 @@ import trio
 
 from rumq.client.patterns.channel import CREDIT, Channel, consume
 from rumq.client.patterns.client_port import OpenAnother
-from rumq.client.patterns.replay import replay
+from rumq.client.patterns.replay import Replay
 from rumq.client.patterns.requests import Requests
 from rumq.client.patterns.responder import Handler, respond
 from rumq.client.session.answers import Answers
 from rumq.client.session.connection import Connection
 from rumq.client.session.inbound import Lane
 from rumq.client.session.messages import Message, Outgoing
-from rumq.client.session.options import Options
+from rumq.client.session.options import Options, reconnect_policy
 from rumq.client.session.outbound import Done
 from rumq.client.session.packet_stream import OUTPUT_BYTES_MAX, PacketStream
 from rumq.client.session.reauthentication import reauthenticate
@@ -266,7 +266,8 @@ class Client:
         follow:  go on with live messages; otherwise it ends where the log ended when it began
         raises:  Refused, ConnectionLost. Has a connection of its own
         """
-        return replay(self._another, topic_filter, start, follow=follow)
+        found = Replay(self._another, topic_filter, start, follow=follow)
+        return found.records(reconnect_policy(self._options))
 
     def channel(self, name: str, topic: str = "#", *, credit: int = CREDIT) -> AbstractAsyncContextManager[Channel]:
         """Consume a channel of a queue of a rumq broker: `async with client.channel("news/comments") as channel`.
