@@ -103,7 +103,7 @@ class Inbound:
 
     def pop(self, messages_max: int | None, lane: Lane | None = None) -> list[Message]:
         """The oldest waiting messages of a lane [the main one]."""
-        waiting = (lane or self.main).waiting
+        waiting = (self.main if lane is None else lane).waiting
         count = len(waiting) if messages_max is None else min(messages_max, len(waiting))
         popped = [waiting.popleft() for _ in range(count)]
         for message in popped:
