@@ -156,6 +156,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         WORLD - {"threading"},
     ),
+    "rumq/client/outbox": (
+        {"commitlog", "trio", "rumq.client.session", "rumq.errors", "rumq.mqtt"},
+        WORLD - {"time"},
+    ),
     "rumq/client": (
         {"opentelemetry", "trio", "wsproto", "rumq.mqtt", "rumq.errors", "rumq.unix_address"},
         {"asyncio", "subprocess", "threading"},
@@ -201,7 +205,7 @@ WINGS = {
     "rumq/cluster": (
         "node", "admin agent", "edge orders", "connections replication/standby", "replication", "control links",
     ),
-    "rumq/client": (".", "patterns", "session", "login transport"),
+    "rumq/client": (".", "outbox patterns", "session", "login transport"),
     "rumq/flight": ("serving", "."),
     "rumq/gateway": (".", "handlers", "relay", "broker contract", "access history http metrics records"),
     "rumq/lake": ("parquet", ".", "kernels"),

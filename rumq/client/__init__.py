@@ -15,6 +15,8 @@ from rumq.client.client import Client
 from rumq.client.connector import connect, connect_over
 from rumq.client.login.enhanced_login import EnhancedLogin, LoginFailed
 from rumq.client.login.scram import Scram
+from rumq.client.outbox.outbox import Outbox, Store
+from rumq.client.outbox.outbox_errors import OutboxError, OutboxFailed, OutboxFull, OutboxInUse
 from rumq.client.patterns.channel import Channel, Delivery
 from rumq.client.patterns.requests import NoResponse
 from rumq.client.session.back_off import Reconnect
@@ -35,11 +37,17 @@ __all__ = [
     "LoginFailed",
     "Message",
     "NoResponse",
+    "Outbox",
+    "OutboxError",
+    "OutboxFailed",
+    "OutboxFull",
+    "OutboxInUse",
     "Outgoing",
     "Properties",
     "Reconnect",
     "Refused",
     "Scram",
+    "Store",
     "Tls",
     "Will",
     "connect",

@@ -3,11 +3,12 @@
 Reconnecting is `rumq.client.session.connection`.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 
 import trio
 
+from rumq.client.outbox.outbox import Outbox
 from rumq.client.patterns.channel import CREDIT, Channel, consume
 from rumq.client.patterns.client_port import OpenAnother
 from rumq.client.patterns.replay import Replay
@@ -32,9 +33,12 @@ UserProperties = Sequence[tuple[str, str]]
 class Client:
     """A connected client, made by `rumq.client.connect`. One task may receive messages; any task may publish."""
 
-    def __init__(self, connection: Connection, options: Options, another: OpenAnother) -> None:
+    def __init__(
+        self, connection: Connection, options: Options, another: OpenAnother, outbox: Outbox | None = None
+    ) -> None:
         """another: opens a connection of the same user to the same broker, with options that differ"""
         self._connection, self._options, self._another = connection, options, another
+        self._outbox = outbox
         self._taken: list[Message] = []  # returned, and acknowledged by the next call
         self._requests = Requests(self)
 
@@ -57,6 +61,13 @@ class Client:
     def is_mqtt5(self) -> bool:
         return self._options.version == 5
 
+    @property
+    def outbox(self) -> Outbox:
+        """What is published and not yet confirmed, of `connect(store=...)`. raises: ValueError without one"""
+        if self._outbox is None:
+            raise ValueError("this client has no outbox: connect(store=PATH)")
+        return self._outbox
+
     # --- publish
 
     async def publish(
@@ -68,10 +79,11 @@ class Client:
         retain: bool = False,
         properties: Properties | None = None,
     ) -> Reason:
-        """Publish one message and wait for its acknowledgement; at QoS 0, until it is queued for sending.
+        """Publish one message and wait for its acknowledgement; at QoS 0, until it is queued for sending; with an
+        outbox, until it is on disk there, and it goes to the broker with QoS 2.
 
         returns: SUCCESS, or NO_MATCHING_SUBSCRIBERS (MQTT 5)
-        raises:  Refused with the broker's reason, ConnectionLost
+        raises:  Refused with the broker's reason, ConnectionLost; with an outbox OutboxFull, OutboxFailed
         """
         encoded = payload.encode() if isinstance(payload, str) else payload
         message = Outgoing(topic, encoded, qos, retain, properties or Properties())
@@ -83,6 +95,13 @@ class Client:
         raises: Refused for the first that the broker refused, after all were answered; ConnectionLost
         cost:   one round trip for each receive maximum of messages
         """
+        if self._outbox is not None:
+            await self._outbox.publish(self._with_context(messages))
+            return [Reason.SUCCESS] * len(messages)
+        return await self.publish_directly(messages)
+
+    async def publish_directly(self, messages: Sequence[Outgoing]) -> list[Reason]:
+        """As `publish_batch`, past the outbox if there is one: for what is worth nothing later."""
         answers = await self._publish(messages)
         return [answers.reason(number, f"PUBLISH to {each.topic}") for number, each in enumerate(messages)]
 
@@ -96,15 +115,19 @@ class Client:
 
     async def _publish(self, messages: Sequence[Outgoing]) -> Answers:
         await trio.lowlevel.checkpoint()
-        if self._options.trace is not None and self.is_mqtt5:
-            messages = with_context(messages, self._options.trace())
         answers = Answers()
         with self.awaiting():
-            for number, message in enumerate(messages):
+            for number, message in enumerate(self._with_context(messages)):
                 await self._send_message(message, answers.expect(number) if message.qos else None)
             await (await self._stream()).wait_unsent(OUTPUT_BYTES_MAX)
             await self._wait_answered(answers)
         return answers
+
+    def _with_context(self, messages: Sequence[Outgoing]) -> Sequence[Outgoing]:
+        """The messages with the context of a trace as user properties, except those that have one."""
+        if self._options.trace is None or not self.is_mqtt5 or not (context := self._options.trace()):
+            return messages
+        return [message.with_user_properties(context) for message in messages]
 
     async def _send_message(self, message: Outgoing, on_answer: Done | None) -> None:
         connection = self._connection
@@ -357,10 +380,3 @@ class Client:
         while (stream := self._connection.stream) is None:
             await self.wait_change()
         return stream
-
-
-def with_context(messages: Sequence[Outgoing], context: Mapping[str, str]) -> Sequence[Outgoing]:
-    """The messages with the context of a trace as user properties, except those that have one."""
-    if not context:
-        return messages
-    return [message.with_user_properties(context) for message in messages]

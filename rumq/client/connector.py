@@ -10,6 +10,8 @@ from typing import Any
 import trio
 
 from rumq.client.client import Client
+from rumq.client.outbox.opening import open_outbox
+from rumq.client.outbox.outbox import Outbox, Store
 from rumq.client.session.connection import Connection
 from rumq.client.session.options import Options
 from rumq.client.session.packet_stream import OpenStream
@@ -48,10 +50,12 @@ async def connect(
     redirects_max    servers in a row that brokers may name instead of themselves, MQTT 5 [3]
     connect_seconds_max  time for the connection and the broker's answer [10]
     manual_acknowledge   messages are acknowledged by `Client.acknowledge` alone [False]
+    store            a directory, or a `Store`: what is published is kept there first, and forwarded to the broker when
+                     there is one; `Client.outbox`. Implies a session, reconnect and begin_offline [None]
     trace            a function that returns the user properties of a trace: `opentelemetry_context` [None]
     properties       more properties of CONNECT, MQTT 5
 
-    raises: Refused, ConnectionLost, LoginFailed; ConfigError for an invalid URL or TLS file
+    raises: Refused, ConnectionLost, LoginFailed, OutboxError; ConfigError for an invalid URL or TLS file
     """
     address = parse_url(host) if "://" in host else BrokerAddress(host, 0, "mqtts" if tls else "mqtt")
     if not address.port:
@@ -81,7 +85,7 @@ async def connect(
 
 @asynccontextmanager
 async def connect_over(
-    open_stream: OpenStream, *, open_at: OpenAt | None = None, **options: Any
+    open_stream: OpenStream, *, open_at: OpenAt | None = None, store: str | Store | None = None, **options: Any
 ) -> AsyncIterator[Client]:
     """The same over any stream.
 
@@ -89,18 +93,49 @@ async def connect_over(
     open_at: what opens a stream to another host and port, None: other servers that the broker names are refused
     """
     chosen = Options(**options)
+    if store is not None:
+        place = Store(store) if isinstance(store, str) else store
+        async with connect_with_outbox(open_stream, open_at, place, chosen) as client:
+            yield client
+        return
+    async with connect_with(open_stream, open_at, chosen, None) as client:
+        yield client
+
+
+@asynccontextmanager
+async def connect_with_outbox(
+    open_stream: OpenStream, open_at: OpenAt | None, store: Store, options: Options
+) -> AsyncIterator[Client]:
+    """The outbox is opened before the connection, and closed behind it."""
+    outbox, log, chosen = await trio.to_thread.run_sync(open_outbox, store, options)
+    try:
+        async with connect_with(open_stream, open_at, chosen, outbox) as client:
+            yield client
+            with trio.move_on_after(store.leave_seconds_max):
+                await outbox.wait_empty()
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(log.close)
+
+
+@asynccontextmanager
+async def connect_with(
+    open_stream: OpenStream, open_at: OpenAt | None, chosen: Options, outbox: Outbox | None
+) -> AsyncIterator[Client]:
     try:
         async with trio.open_nursery() as nursery:
 
-            async def opened(options: Options) -> Client:
-                connection = Connection(open_stream, options, open_at)
+            async def opened(options: Options, outbox: Outbox | None) -> Client:
+                connection = Connection(open_stream, options, open_at, outbox)
                 await nursery.start(connection.run)
-                return Client(connection, options, another)
+                return Client(connection, options, another, outbox)
 
             async def another(changes: dict[str, Any]) -> Client:
-                return await opened(replace(chosen, **changes))
+                return await opened(replace(chosen, **changes), None)
 
-            client = await opened(chosen)
+            if outbox is not None:
+                nursery.start_soon(outbox.run)
+            client = await opened(chosen, outbox)
             yield client
             await client.leave()
             nursery.cancel_scope.cancel()

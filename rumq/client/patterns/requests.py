@@ -59,7 +59,7 @@ class Requests:
             {**message.properties, "response_topic": response_topic, "correlation_data": correlation}
         )
         sent = Outgoing(message.topic, message.payload, message.qos, message.retain, properties)
-        [reason] = await self._client.publish_batch([sent])
+        [reason] = await self._client.publish_directly([sent])
         if reason == Reason.NO_MATCHING_SUBSCRIBERS:
             raise NoResponse(message.topic, "nobody subscribes to it")
         while (response := self._waiting[correlation]) is None:

@@ -49,6 +49,6 @@ async def answer(client: ClientPort, handler: Handler, request: Message, free: t
         properties = Properties()
         if (correlation := request.correlation_data) is not None:
             properties["correlation_data"] = correlation
-        await client.publish_batch([Outgoing(topic, payload, max(request.qos, 1), False, properties)])
+        await client.publish_directly([Outgoing(topic, payload, max(request.qos, 1), False, properties)])
     client.acknowledge_some([request])
     free.release()

@@ -5,13 +5,14 @@ Owns the state of the QoS handshakes, which outlives a stream.
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Protocol
 
 import trio
 
 from rumq.client.session.back_off import BackOff
 from rumq.client.session.inbound import Inbound
 from rumq.client.session.options import TEMPORARY, Options, connect_packet, reconnect_policy
-from rumq.client.session.outbound import Outbound
+from rumq.client.session.outbound import PACKET_ID_MAX, Outbound
 from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
 from rumq.client.session.redirects import OpenAt, Redirects
 from rumq.client.session.subscriptions import Subscriptions
@@ -39,15 +40,31 @@ from rumq.mqtt.reasons import Reason
 INBOX_BYTES_MAX = 16 * 2**20  # reading pauses above this, and TCP's flow control slows the broker
 
 
+class OutboxPort(Protocol):
+    """What is published by way of a file has packet ids of its own, from `first_id` on."""
+
+    first_id: int
+
+    def connected(self, stream: PacketStream, connack: Connack) -> int:
+        """A connection has begun; returns what is left of the broker's receive maximum."""
+
+    def lost(self) -> None: ...
+
+    def receive(self, packet: Packet) -> None:
+        """An answer with an id from `first_id` on."""
+
+
 class Connection:
     """One connection over successive packet streams. `changed` wakes every task that waits for a state change;
     cancelling `scope` ends it without DISCONNECT."""
 
-    def __init__(self, open_stream: OpenStream, options: Options, open_at: OpenAt | None = None) -> None:
-        self._options = options
+    def __init__(
+        self, open_stream: OpenStream, options: Options, open_at: OpenAt | None = None, outbox: OutboxPort | None = None
+    ) -> None:
+        self._options, self._outbox = options, outbox
         self._redirects = Redirects(open_stream, open_at, options.redirects_max)
         self.client_id = options.client_id
-        self.outbound = Outbound()
+        self.outbound = Outbound(PACKET_ID_MAX if outbox is None else outbox.first_id - 1)
         self.inbound = Inbound(options.topic_alias_maximum, manual=options.manual_acknowledge)
         self.aliases = TopicAliases(options.topic_aliases if options.version == 5 else 0)
         self.subscriptions = Subscriptions()
@@ -86,6 +103,8 @@ class Connection:
             begun = trio.current_time()
             lost = await self._serve(stream)
             self.stream = None
+            if self._outbox is not None:
+                self._outbox.lost()
             if self.leaving or back_off is None or not is_temporary(lost):
                 return lost
             back_off.connected_for(trio.current_time() - begun)
@@ -194,6 +213,8 @@ class Connection:
             # The broker has no session of ours: the same filters, from now on.
             for build in self.subscriptions.packets():
                 stream.send(self.outbound.request(build, lambda *_: None))
+        if self._outbox is not None:
+            self.outbound.receive_maximum = self._outbox.connected(stream, connack)
 
     async def _serve(self, stream: PacketStream) -> ClientError:
         """Serve one stream until it is lost; returns the error."""
@@ -239,6 +260,8 @@ class Connection:
                 answer = self.inbound.receive(packet)
             case Pubrel():
                 answer = self.inbound.receive_pubrel(packet)
+            case Puback() | Pubrec() | Pubcomp() if self._outbox and packet.packet_id >= self._outbox.first_id:
+                self._outbox.receive(packet)
             case Puback() | Pubrec() | Pubcomp() | Suback() | Unsuback():
                 answer = self.outbound.receive(packet)
             case Pingresp():
