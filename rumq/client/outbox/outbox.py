@@ -185,12 +185,12 @@ class Outbox:
         if self.failure is not None and self._is_pausing():
             return False
         async with self._disk:
-            marked = self._mark()
-            groups = self._log.take_groups()
-            if not groups:
-                return False
-            await trio.to_thread.run_sync(run_groups, groups)
             try:
+                marked = self._mark()
+                groups = self._log.take_groups()
+                if not groups:
+                    return False
+                await trio.to_thread.run_sync(run_groups, groups)
                 self._log.complete(groups)
             except OutboxFailed as failure:
                 self.failure = failure

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, NamedTuple
 
 from commitlog import DirectoryInUse, Files, Gap, LogFailure, NotInMemory, Partition, Store, StoreError, StreamSpec
@@ -87,6 +87,7 @@ class OutboxLog:
         self._files, self.path, self.bytes_max = files, path, bytes_max
         self._syncs, self._now_us = syncs, now_us
         self._lock: int | None = None
+        self._is_broken = False  # the disk has failed: memory has what it has not
         self._open()
         self.progress = self._read_progress()
 
@@ -153,7 +154,8 @@ class OutboxLog:
     def append(self, messages: Sequence[Outgoing]) -> int:
         """Append messages, in memory until `take_groups` has run; returns the place behind them.
 
-        raises: OutboxFull, and then nothing is appended; ValueError for one that MQTT cannot say"""
+        raises: OutboxFull, OutboxFailed, and then nothing is appended; ValueError for one that MQTT cannot say"""
+        self._repair()
         frames = [as_frame(message) for message in messages]
         size = sum(map(len, frames)) + 32 * len(frames) + GROUP_BYTES
         if self.bytes + size > self.bytes_max:
@@ -181,7 +183,8 @@ class OutboxLog:
         return self._messages.add_topic(topic.encode()) if number is None else number
 
     def mark(self, progress: Progress) -> None:
-        """Note progress, in memory until `take_groups` has run."""
+        """Note progress, in memory until `take_groups` has run. raises: OutboxFailed"""
+        self._repair()
         self.progress = progress
         record = json.dumps({"v": 1, **asdict(progress)}).encode()
         frame = encode(Publish(PROGRESS, record), 4)
@@ -192,21 +195,21 @@ class OutboxLog:
 
     def take_groups(self) -> list[Writing]:
         """What is to be written, by `run_groups` in any thread; then `complete`."""
+        if self._is_broken:
+            return []
         both = (self._messages, self._marks)
         return [Writing(each, group) for each in both if (group := each.take_group()) is not None]
 
     def complete(self, writings: Sequence[Writing]) -> None:
-        """raises: OutboxFailed; then nothing is left to be written, and what was not is lost"""
+        """raises: OutboxFailed; what was not on disk is lost then, and the next call that appends begins anew"""
         failure: LogFailure | None = None
         for partition, group in writings:
             partition.complete(group)
             failure = failure or partition.offline
-        if failure is None:
-            return
-        wanted = self._messages.next_lsn
-        self.reopen()
-        kept = "they are kept all the same" if self.next_place == wanted else "nothing of the batch is kept"
-        raise OutboxFailed(self.path, f"{failure.problem.partition(';')[0]}: {kept}")
+        if failure is not None:
+            self._is_broken = True
+            problem = failure.problem.partition(";")[0]
+            raise OutboxFailed(self.path, f"{problem}: what was not on disk before is not kept")
 
     def write(self) -> None:
         """Have everything written, in this thread. raises: OutboxFailed"""
@@ -215,14 +218,32 @@ class OutboxLog:
             self.complete(groups)
 
     def reopen(self) -> None:
-        """As after a crash: what the disk has counts."""
+        """As after a crash: what the disk has counts. raises: OutboxError"""
         for partition in (self._messages, self._marks):
             partition.writer.close()
         self._open()
         self.progress = self._read_progress()
+        self._is_broken = False
+
+    def _repair(self) -> None:
+        """Behind a failure of the disk: begin anew with what it has. raises: OutboxFailed where it still fails"""
+        if self._is_broken:
+            counted = self.progress
+            try:
+                self.reopen()
+            except OutboxError as fault:
+                raise OutboxFailed(self.path, fault.problem) from fault
+            counts = ("dropped", "refused", "expired", "damaged")
+            self.progress = replace(self.progress, **{name: getattr(counted, name) for name in counts})
 
     def close(self) -> None:
-        self._store.close()
+        if self._is_broken:
+            for partition in (self._messages, self._marks):
+                partition.writer.close()
+            assert self._lock is not None
+            self._files.close(self._lock)
+        else:
+            self._store.close()
 
     # --- reading
 

@@ -63,17 +63,28 @@ async def stored(peer: Peer, count: int) -> list[bytes]:
     return found
 
 
-async def opened(broker: FakeBroker, path: Path, nursery: trio.Nursery, **options: object) -> trio.CancelScope:
-    """A client with an outbox, until it is cancelled: as one that is killed, it says no farewell."""
-    scope = trio.CancelScope()
+class Held:
+    """A client with an outbox that waits for its end."""
 
-    async def hold() -> None:
-        with scope:
-            async with connect_over(broker.open_stream, store=Store(str(path), **options)):  # type: ignore[arg-type]
+    def __init__(self) -> None:
+        self._scope, self._ended = trio.CancelScope(), trio.Event()
+
+    async def hold(self, broker: FakeBroker, path: Path) -> None:
+        with self._scope:
+            async with connect_over(broker.open_stream, store=str(path)):
                 await trio.sleep_forever()
+        self._ended.set()
 
-    nursery.start_soon(hold)
-    return scope
+    async def end(self) -> None:
+        """As one that is killed, it says no farewell."""
+        self._scope.cancel()
+        await self._ended.wait()
+
+
+async def opened(broker: FakeBroker, path: Path, nursery: trio.Nursery) -> Held:
+    held = Held()
+    nursery.start_soon(held.hold, broker, path)
+    return held
 
 
 def publish(place: int, payload: bytes, *, dup: bool = False) -> Publish:
@@ -99,15 +110,15 @@ async def test_a_process_that_died_leaves_the_rest_to_the_next_one_with_the_same
     await away(tmp_path / "o", b"1", b"2", b"3")
     broker = FakeBroker()
     async with trio.open_nursery() as nursery:
-        scope = await opened(broker, tmp_path / "o", nursery)
+        held = await opened(broker, tmp_path / "o", nursery)
         peer, connect = await broker.accept()
         sent = [await peer.receive() for _ in range(3)]
         assert sent == [publish(place, b"%d" % (place + 1)) for place in range(3)]
         await peer.send(Pubrec(packet_id_of(0)))
         assert await peer.receive() == Pubrel(packet_id_of(0)), "the file knows of it"
-        scope.cancel()
+        await held.end()
         assert await peer.gone()
-        scope = await opened(broker, tmp_path / "o", nursery)
+        await opened(broker, tmp_path / "o", nursery)
         peer, again = await broker.accept(RESUMED)
         assert again.client_id == connect.client_id
         assert await peer.receive() == Pubrel(packet_id_of(0))
