@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from rumq.client import Client, Outgoing, Will, connect_over
-from rumq.client.packet_stream import OpenStream
+from rumq.client.session.packet_stream import OpenStream
 
 MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 pytestmark = [

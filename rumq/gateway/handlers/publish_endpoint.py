@@ -9,7 +9,7 @@ import trio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.errors import ClientError
 from rumq.errors import Refused as MqttRefused
 from rumq.gateway.access.tokens import Token

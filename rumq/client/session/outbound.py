@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.mqtt.errors import ProtocolViolation
 from rumq.mqtt.packets import (
     Packet,
@@ -36,7 +36,9 @@ class PendingPacket:
 class Outbound:
     """Unanswered packets by packet id, in the order they were sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, packet_id_max: int = PACKET_ID_MAX) -> None:
+        """packet_id_max: those above are another's"""
+        self._packet_id_max = packet_id_max
         self._waiting: dict[int, PendingPacket] = {}
         self._last_id = 0
         self._publishes = 0
@@ -45,7 +47,7 @@ class Outbound:
     @property
     def quota(self) -> int:
         """How many more QoS 1 and 2 messages may be sent now; one packet id stays free for a SUBSCRIBE."""
-        return min(self.receive_maximum - self._publishes, PACKET_ID_MAX - 1 - len(self._waiting))
+        return min(self.receive_maximum - self._publishes, self._packet_id_max - 1 - len(self._waiting))
 
     def publish(self, message: Outgoing, done: Done) -> Publish:
         """Assign a packet id to a QoS 1 or 2 message. Precondition: quota > 0."""
@@ -127,9 +129,9 @@ class Outbound:
         waiting.done(reasons, answer.properties.get("reason_string", ""))
 
     def _next_id(self) -> int:
-        assert len(self._waiting) < PACKET_ID_MAX, "precondition: quota > 0"
+        assert len(self._waiting) < self._packet_id_max, "precondition: quota > 0"
         while True:
-            self._last_id = self._last_id % PACKET_ID_MAX + 1
+            self._last_id = self._last_id % self._packet_id_max + 1
             if self._last_id not in self._waiting:
                 return self._last_id
 

@@ -1,6 +1,7 @@
 """Messages as the application sees them: to publish, and received."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from rumq.mqtt.packets import Publish
 from rumq.mqtt.properties import Properties
@@ -16,10 +17,27 @@ class Outgoing:
     retain: bool = False
     properties: Properties = field(default_factory=Properties)
 
+    def with_user_properties(self, more: Mapping[str, str]) -> "Outgoing":
+        """The same with these user properties, unless it has one of their names."""
+        pairs = self.properties.get("user_properties", [])
+        if any(name in more for name, _ in pairs):
+            return self
+        return replace(self, properties=Properties({**self.properties, "user_properties": [*pairs, *more.items()]}))
+
+
+@dataclass(slots=True)
+class Receipt:
+    """What is needed to acknowledge a message. connection: on no other one is the acknowledgement valid"""
+
+    packet_id: int
+    qos: int
+    connection: int
+    is_acknowledged: bool = False
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message from the broker. retain: it was retained; dup: it may be a redelivery."""
+    """A message from the broker. retain: it was retained; dup: it may be a redelivery; receipt: None at QoS 0"""
 
     topic: str
     payload: bytes
@@ -27,6 +45,7 @@ class Message:
     retain: bool
     dup: bool
     properties: Properties
+    receipt: Receipt | None = field(default=None, repr=False, compare=False)
 
     @property
     def offset(self) -> int | None:
@@ -44,6 +63,16 @@ class Message:
         return self.maybe_user_property("rumq-partition")
 
     @property
+    def response_topic(self) -> str | None:
+        """Where the sender of a request expects the response (MQTT 5)."""
+        return self.properties.get("response_topic")
+
+    @property
+    def correlation_data(self) -> bytes | None:
+        """Which request a response answers (MQTT 5)."""
+        return self.properties.get("correlation_data")
+
+    @property
     def time(self) -> str | None:
         """When the broker received it, RFC 3339; only on a replay (MQTT 5)."""
         return self.maybe_user_property("rumq-time")
@@ -57,13 +86,13 @@ class Message:
         return found
 
 
-def as_message(publish: Publish, topic: str) -> Message:
+def as_message(publish: Publish, topic: str, receipt: Receipt | None = None) -> Message:
     """The message of a PUBLISH. topic: its own, or the one its alias stands for."""
     properties = publish.properties
     if "topic_alias" in properties:
         properties = properties.copy()
         del properties["topic_alias"]  # meaningful only on its connection
-    return Message(topic, publish.payload, publish.qos, publish.retain, publish.dup, properties)
+    return Message(topic, publish.payload, publish.qos, publish.retain, publish.dup, properties, receipt)
 
 
 def maybe_number(text: str | None) -> int | None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from rumq.client.tls_faults import sentence
+from rumq.client.transport.tls_faults import sentence
 from rumq.errors import ConnectionLost, Refused
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
@@ -43,12 +43,17 @@ class PacketStream:
         """Queue a packet; ignored after DISCONNECT (MQTT 5.0, 3.14.4). raises: Refused for one too large."""
         if self._disconnecting:
             return
-        encoded = encode(packet, self._version)
+        self.send_encoded(encode(packet, self._version), type(packet).__name__.upper())
+        self._disconnecting = isinstance(packet, Disconnect)
+
+    def send_encoded(self, encoded: bytes | bytearray, name: str = "PUBLISH") -> None:
+        """Queue the bytes of a packet. raises: Refused for one too large"""
+        if self._disconnecting:
+            return
         if len(encoded) > self.packet_bytes_max:
             limit = f"{len(encoded)} bytes, the broker's maximum is {self.packet_bytes_max}"
-            raise Refused(type(packet).__name__.upper(), Reason.PACKET_TOO_LARGE, limit)
+            raise Refused(name, Reason.PACKET_TOO_LARGE, limit)
         self._output += encoded
-        self._disconnecting = isinstance(packet, Disconnect)
         self._changed.unpark_all()
 
     async def receive(self) -> list[Packet]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import trio
 
-from rumq.client.tls_faults import sentence
+from rumq.client.transport.tls_faults import sentence
 from rumq.errors import ConfigError, ConnectionLost, Fault
 
 

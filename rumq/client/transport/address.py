@@ -1,4 +1,4 @@
-"""A broker's address and transport, also as a URL: mqtt://, mqtts://, ws://, wss://."""
+"""A broker's address and transport, also as a URL: mqtt://, mqtts://, ws://, wss://, unix:///PATH."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from rumq.errors import ConfigError, Fault
 
 PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 80, "wss": 443}
 WEBSOCKET_PATH = "/mqtt"
+UNIX = "unix"
 
 
 class BrokerAddress(NamedTuple):
-    """path: of a WebSocket; of mqtt:// and mqtts:// the topic, as in mosquitto_pub. Empty: not given"""
+    """path: of a WebSocket or Unix socket; of mqtt:// and mqtts:// the topic, as in mosquitto_pub. Empty: not given"""
 
     host: str
     port: int
@@ -26,6 +27,10 @@ class BrokerAddress(NamedTuple):
         return self.scheme in ("mqtts", "wss")
 
     @property
+    def is_unix(self) -> bool:
+        return self.scheme == UNIX
+
+    @property
     def is_websocket(self) -> bool:
         return self.scheme in ("ws", "wss")
 
@@ -37,8 +42,10 @@ def parse_url(url: str) -> BrokerAddress:
         port = parts.port
     except ValueError as fault:
         raise refused(url, str(fault)) from None
+    if parts.scheme == UNIX and not parts.netloc and parts.path.strip("/"):
+        return BrokerAddress("", 0, UNIX, path=unquote(parts.path))
     if parts.scheme not in PORTS:
-        raise refused(url, f"expected one of {', '.join(f'{scheme}://' for scheme in PORTS)}")
+        raise refused(url, f"expected one of {', '.join(f'{scheme}://' for scheme in PORTS)}, or unix:///PATH")
     if not parts.hostname:
         raise refused(url, "names no host: mqtts://broker.example")
     if parts.query or parts.fragment:
