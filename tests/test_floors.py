@@ -197,8 +197,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "rumq/embedded": (
         {
-            "pytest", "trio", "rumq.client", "rumq.errors", "rumq.process.broker", "rumq.process.listeners.gateway_listener",
-            "rumq.settings",
+            "pytest", "trio", "rumq.client", "rumq.errors", "rumq.process.broker",
+            "rumq.process.listeners.gateway_listener", "rumq.settings",
         },
         {"argparse", "ssl"},
     ),
