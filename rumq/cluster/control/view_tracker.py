@@ -18,7 +18,7 @@ from rumq.events.output import get_logger
 
 BACK_SECONDS = 2.0  # a stale read is over by then; a restored store is not
 CLOCK_OFF_SECONDS = 60.0
-CLOCK_AGE_SECONDS = 15.0  # so old may the clock in a record be when it is first seen
+CLOCK_AGE_SECONDS = 15.0  # age that the clock in a record may have when it is first seen
 
 log = get_logger("rumq.cluster")
 

@@ -22,9 +22,9 @@ from rumq.shards.admin.queries.parts import AdminLoop
 from rumq.shards.stats.counters import CountedShard
 
 TRACES_MAX = 16
-EVENTS_A_SECOND = 100.0  # of one trace; more are counted
+EVENTS_A_SECOND = 100.0  # of one trace order; further events are only counted
 LOOK_SECONDS = 0.25
-RECORDS_A_LOOK = 4096  # of one traced topic's partition; if more were appended, the newest
+RECORDS_A_LOOK = 4096  # read of a traced topic's partition at each look; of more only the newest
 
 
 @dataclass(slots=True, eq=False)
