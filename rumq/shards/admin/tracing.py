@@ -208,13 +208,13 @@ class PacketTap:
                 if self._trace.may_tell(self._loop.clock.monotonic):
                     self._loop.events.tell(
                         "trace.packet", client_id=self._trace.name, direction=direction,
-                        **described(frame.first_byte, frame.body, self._version),
+                        **describe_packet(frame.first_byte, frame.body, self._version),
                     )  # fmt: skip
         except MqttFault:
             pass  # the protocol refuses it, and says why
 
 
-def described(first_byte: int, body: bytes, version: int) -> dict[str, object]:
+def describe_packet(first_byte: int, body: bytes, version: int) -> dict[str, object]:
     """What is told of a packet: never its payload, a password or a property."""
     told: dict[str, object] = {"packet": PacketType(first_byte >> 4).name, "bytes": len(body)}
     try:
