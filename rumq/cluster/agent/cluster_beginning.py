@@ -33,7 +33,7 @@ class ClusterBeginning:
         self, plane: ControlPlane, contact: ControlContact, replace: Replace, shown: Callable[[bool], None]
     ) -> None:
         self._plane, self._contact, self._replace, self._shown = plane, contact, replace, shown
-        self._told: list[str] = []  # nodes of the last refusal
+        self._told: list[str] = []  # nodes that the last reported refusal named
 
     async def step(self, tracker: ViewTracker) -> None:
         """After each list: nothing, unless something is missing and this node is to make it."""

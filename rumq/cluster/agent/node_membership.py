@@ -23,7 +23,7 @@ from rumq.cluster.links.greeting import FEATURE_LEVEL
 from rumq.events.output import get_logger
 
 RENEW_SECONDS = 1.0
-ANNOUNCE_EVERY = 10  # renewals; a record has the node's clock
+ANNOUNCE_EVERY = 10  # renewals between two announcements; a record has the node's clock
 STAMP_SECONDS = 10.0
 RETRY_SECONDS = 0.25
 LEASE_RETRY_SECONDS = 0.05  # after a lease was lost, until the node announces itself again
@@ -46,7 +46,7 @@ class NodeMembership:
         self._data = Path(settings.data)
         self.stamp = DiskStamp(self._data)
         self._announce = trio.Event()  # set to announce the node at once
-        self._told_versions: set[str] = set()  # of the control plane, with faults that were told
+        self._told_versions: set[str] = set()  # versions of the control plane whose faults were reported
 
     async def join(self) -> ClusterRecord:
         """The record of the cluster, which is made if there is none. raises: ControlRefused"""

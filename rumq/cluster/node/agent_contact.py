@@ -10,7 +10,7 @@ from rumq.cluster.connections.report_filter import ReportFilter
 from rumq.cluster.control.agent_messages import AgentMessage, Claim, Report
 
 REPORT_SECONDS = 1.0
-AGENT_SECONDS = 0.2  # between attempts to reach the agent
+AGENT_SECONDS = 0.2  # between two attempts to reach the agent
 
 
 class AgentContact:

@@ -23,7 +23,7 @@ class MetricsHandler:
         asked_at, shards = await self._figures.scraped.figures()
         if asked_at != self._made_at:
             cluster = await self._broker.shards.maybe_cluster()
-            self._made_at, self._text = asked_at, self._made(shards, cluster)
+            self._made_at, self._text = asked_at, self._exposition(shards, cluster)
         return self._text
 
     async def of_client(self, client_id: str) -> bytes:
@@ -35,7 +35,7 @@ class MetricsHandler:
         assert isinstance(found, a.ClientDetail)
         return of_client(found.client) if found.client is not None else b""
 
-    def _made(self, shards: list[ShardFigures] | None, cluster: a.Cluster | None) -> bytes:
+    def _exposition(self, shards: list[ShardFigures] | None, cluster: a.Cluster | None) -> bytes:
         broker, figures = self._broker, self._figures
         connections, shed = figures.connections()
         values = {

@@ -43,7 +43,7 @@ class StandingOrders:
 
     # From the operator
 
-    def given(self, what: str, carry_out: Callable[[Any], Answer | Later]) -> Callable[[Any], Later]:
+    def order_handler(self, what: str, carry_out: Callable[[Any], Answer | Later]) -> Callable[[Any], Later]:
         """A handler of a request that orders something, which `carry_out` does."""
 
         def handle(asked: q.Ban | q.Trace | q.Nothing) -> Later:
@@ -54,7 +54,7 @@ class StandingOrders:
 
         return handle
 
-    def taken_back(self, what: str, carry_out: Callable[[Any], Answer | Later]) -> Callable[[Any], Later]:
+    def revocation_handler(self, what: str, carry_out: Callable[[Any], Answer | Later]) -> Callable[[Any], Later]:
         """A handler of a request that takes such an order back."""
 
         def handle(asked: q.Unban | q.Untrace | q.Nothing) -> Later:

@@ -22,9 +22,9 @@ from rumq.shards.admin.queries.parts import AdminLoop
 from rumq.shards.stats.counters import CountedShard
 
 TRACES_MAX = 16
-EVENTS_A_SECOND = 100.0  # of one trace; more are counted
+EVENTS_A_SECOND = 100.0  # of one trace order; further events are only counted
 LOOK_SECONDS = 0.25
-RECORDS_A_LOOK = 4096  # of one traced topic's partition; if more were appended, the newest
+RECORDS_A_LOOK = 4096  # read of a traced topic's partition at each look; of more only the newest
 
 
 @dataclass(slots=True, eq=False)
@@ -208,13 +208,13 @@ class PacketTap:
                 if self._trace.may_tell(self._loop.clock.monotonic):
                     self._loop.events.tell(
                         "trace.packet", client_id=self._trace.name, direction=direction,
-                        **described(frame.first_byte, frame.body, self._version),
+                        **describe_packet(frame.first_byte, frame.body, self._version),
                     )  # fmt: skip
         except MqttFault:
             pass  # the protocol refuses it, and says why
 
 
-def described(first_byte: int, body: bytes, version: int) -> dict[str, object]:
+def describe_packet(first_byte: int, body: bytes, version: int) -> dict[str, object]:
     """What is told of a packet: never its payload, a password or a property."""
     told: dict[str, object] = {"packet": PacketType(first_byte >> 4).name, "bytes": len(body)}
     try:

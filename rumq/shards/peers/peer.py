@@ -24,7 +24,7 @@ from rumq.shards.peers.shared_groups import RemoteMembers, SharedGroups
 
 Answered = Callable[[Any, memoryview], None]
 
-MARK_SECONDS = 0.05  # watermarks that nobody waits for are sent so often
+MARK_SECONDS = 0.05  # between two sendings of watermarks that nobody waits for
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ class WatermarkSender:
         self, feeds: list[Feed], publisher: PublishReceiver, subscriber: RemoteSubscriber, clock: Clock
     ) -> None:
         self._feeds, self._publisher, self._subscriber, self._clock = feeds, publisher, subscriber, clock
-        self._sent: dict[int, tuple[int, int, int]] = {}  # by partition, as they were sent last
-        self._next = 0.0  # monotonic seconds, when those are sent that nobody waits for
+        self._sent: dict[int, tuple[int, int, int]] = {}  # by partition, the watermark that was sent last
+        self._next = 0.0  # monotonic seconds of the next sending of those that nobody waits for
 
     def forget(self) -> None:
         """The link is lost: the next one gets all of them."""

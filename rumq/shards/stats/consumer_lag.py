@@ -16,7 +16,7 @@ from rumq.shards.stats.session_lag import SessionLag
 INTERVAL_SECONDS = 10.0
 SESSIONS_A_TURN = 128
 FARTHEST = 20
-BACK_PART = 2  # a consumer is back when it is behind by less than half of what was too much
+BACK_PART = 2  # a consumer has caught up below this part (1/2) of the bound that it exceeded
 
 
 class SessionCounts(NamedTuple):
@@ -100,7 +100,7 @@ class ConsumerLag:
     def __init__(self, registry: Registry, lag: SessionLag, clock: Clock, timers: Timers, alarm: LagAlarm) -> None:
         self._registry, self.lag, self._clock, self._timers, self.alarm = registry, lag, clock, timers, alarm
         self._counted: dict[str, SessionCounts] = {}
-        self._left: list[Session] = []  # of the check under way, sessions to be looked at
+        self._left: list[Session] = []  # sessions that the running check has still to look at
         self.totals = self._adding = LagTotals()
 
     def begin(self) -> None:

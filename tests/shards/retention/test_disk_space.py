@@ -15,7 +15,7 @@ from rumq.shards.bus import messages as m
 from rumq.shards.retention.disk_space import (
     COUNT_SECONDS,
     HEARD_SECONDS,
-    NEAR,
+    SHARED_NEED_FROM,
     DiskSpace,
     SpaceSettings,
 )
@@ -227,7 +227,7 @@ def test_segments_are_added_up_now_and_then_and_at_each_look_when_it_is_tight() 
     for _ in range(10):
         world.measured(TOTAL, COUNT_SECONDS / 10)
     assert len(world.hand.said) == 1 and world.needs_told == 0
-    tight = int(2 * LOG * NEAR)
+    tight = int(2 * LOG * SHARED_NEED_FROM)
     world.measured(tight, COUNT_SECONDS)
     said = len(world.hand.said)
     world.measured(tight, 0.1)

@@ -160,7 +160,7 @@ class TopicRates:
         self._at, self._before = self._now
         self._now = (self._clock.monotonic, [array("Q", p.next_offsets) for p in self._partitions])
 
-    def of(self, number: int, topic_id: int, records: int) -> float:
+    def rate_of(self, number: int, topic_id: int, records: int) -> float:
         """Records a second in the last one to two minutes."""
         before = self._before[number]
         seconds = self._clock.monotonic - self._at
@@ -189,7 +189,7 @@ class TopicListing:
                         "stream": partition.stream,
                         "partition": partition.number,
                         "records": records,
-                        "records_per_second": round(self._rates.of(number, topic_id, records), 2),
+                        "records_per_second": round(self._rates.rate_of(number, topic_id, records), 2),
                     }
 
         Listing(self._timers, rows(), question, TOPIC_SORTS, "topics", TOPICS_A_TURN, done).go_on()

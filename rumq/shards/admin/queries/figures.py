@@ -27,9 +27,9 @@ from rumq.shards.bus import messages as m
 from rumq.shards.stats.counters import Counters
 from rumq.version import VERSION
 
-GROUPS_MAX, GROUPS_TOLD = 1_000, 20  # looked at for a scrape, and told of
+GROUPS_MAX, GROUPS_TOLD = 1_000, 20  # shared groups that a scrape looks at, and those that it reports
 NEVER_SECONDS = 365 * 86_400.0
-SESSIONS_A_SECOND = 2_000  # counted for scrapes, at most
+SESSIONS_A_SECOND = 2_000  # that scrapes may have counted at most
 
 
 class SessionCount(NamedTuple):
