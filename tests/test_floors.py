@@ -171,9 +171,9 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {
             "commitlog", "cryptography", "msgspec", "pyarrow", "trio", "rumq.admin", "rumq.auth", "rumq.cluster",
             "rumq.compiled_modules", "rumq.errors",
-            "rumq.events", "rumq.flight", "rumq.functions", "rumq.gateway", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net",
-            "rumq.session", "rumq.settings", "rumq.shards", "rumq.sink", "rumq.supervision", "rumq.table.flight_location",
-            "rumq.terminal", "rumq.unix_address", "rumq.version",
+            "rumq.events", "rumq.flight", "rumq.functions", "rumq.gateway", "rumq.loop", "rumq.mosquitto", "rumq.mqtt",
+            "rumq.net", "rumq.session", "rumq.settings", "rumq.shards", "rumq.sink", "rumq.supervision",
+            "rumq.table.flight_location", "rumq.terminal", "rumq.unix_address", "rumq.version",
         },
         {"argparse"},  # a command parses, and calls
     ),
@@ -190,8 +190,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "rumq/embedded": (
         {
-            "pytest", "trio", "rumq.client", "rumq.errors", "rumq.process.broker", "rumq.process.listeners.gateway_listener",
-            "rumq.settings",
+            "pytest", "trio", "rumq.client", "rumq.errors", "rumq.process.broker",
+            "rumq.process.listeners.gateway_listener", "rumq.settings",
         },
         {"argparse", "ssl"},
     ),

@@ -95,7 +95,7 @@ class PartitionFunction:
         rows = self._ports.publish(pieces(messages), self._broker, self._sink(position.batch))
         self._keep(replace(position, done=True))
         self._result.remove()
-        self._ports.counts.count(batches=1, records=position.end - position.start, results=rows)
+        self._ports.counts.count(records=position.end - position.start, results=rows)
         return position.end - position.start
 
     def behind(self) -> int:

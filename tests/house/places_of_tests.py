@@ -7,6 +7,7 @@ from __future__ import annotations
 # Module: the test file that imports it, itself or by a package or a module of the tests.
 IMPORTED: dict[str, str] = {
     "rumq/embedded/template.py": "tests/embedded/test_broker.py",
+    "rumq/functions/trial.py": "tests/functions/test_worker_process.py",
     "rumq/cli/page_access.py": "tests/cli/test_web_page.py",
     "rumq/process/wiring/page_address.py": "tests/cli/test_web_page.py",
     "rumq/cluster/node/link_handshake.py": "tests/cli/test_certificate_watch.py",

@@ -25,6 +25,7 @@ from rumq.gateway.broker.span_export import SpanCounts
 from rumq.gateway.contract.endpoints import EffectiveSetting
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.metrics.certificate_expiry import CertificateExpiry
+from rumq.gateway.metrics.function_metrics import Figures
 from rumq.gateway.metrics.scraped_figures import ScrapedFigures
 from rumq.gateway.records.log_watch import LogWatch
 from rumq.gateway.records.records import ServedRecords
@@ -64,6 +65,7 @@ class Context:
     effective_settings: Callable[[], list[EffectiveSetting]] = list
     spans: SpanCounts = field(default_factory=SpanCounts)
     certificates: CertificateExpiry = field(default_factory=lambda: CertificateExpiry(dict))
+    function_figures: Callable[[], Figures] = dict  # by name of the function, from its file
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
     def read_users(self) -> list[str]:

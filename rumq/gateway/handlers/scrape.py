@@ -46,4 +46,6 @@ class Metrics:
             "rumq_spans_exported_total": float(context.spans.exported),
             "rumq_spans_lost_total": float(context.spans.lost),
         }  # fmt: skip
-        return exposition(shards or [], values, context.requests, cluster, context.certificates.states)
+        return exposition(
+            shards or [], values, context.requests, cluster, context.certificates.states, context.function_figures()
+        )  # fmt: skip
