@@ -19,6 +19,7 @@ from tests.house.product import (
     modules,
     scripts,
     scripts_of,
+    shared_class_names,
     wide_classes,
 )
 
@@ -120,6 +121,30 @@ LONG_FUNCTIONS = {
     "rumq/cli/analytics/spark_run.py: parse_options": NOT_CUT_YET,
 }
 LONG_TURN: dict[str, str] = {}
+REQUEST_AND_ANSWER = "the request and the answer of one operation: both are names of types in the description of REST"
+PACKET = "the packet of MQTT 5.0, 3, whose name errors and refusals tell"
+SECTION = "the section of config.toml has that name"
+PUBLIC = "public, as users of `rumq` and `rumq.client` write it"
+SHARED_NAMES = {
+    "Auth, 2 files": f"{PACKET}; {SECTION}",
+    "Client, 2 files": f"{PUBLIC}; a client of the broker, on the path of each packet",
+    "Clients, 2 files": REQUEST_AND_ANSWER,
+    "Cluster, 2 files": f"an answer of REST; {SECTION}",
+    "Events, 4 files": f"{REQUEST_AND_ANSWER}, which REST extends; {SECTION}",
+    "Groups, 2 files": REQUEST_AND_ANSWER,
+    "Ledger, 2 files": REQUEST_AND_ANSWER,
+    "Message, 2 files": f"{PUBLIC}; a type of REST",
+    "Publish, 2 files": f"{PACKET}; a type of REST",
+    "Records, 2 files": f"{PUBLIC}; an answer of REST",
+    "Retained, 2 files": REQUEST_AND_ANSWER,
+    "Segments, 2 files": REQUEST_AND_ANSWER,
+    "Shards, 2 files": f"an answer of REST; {SECTION}",
+    "Spans, 2 files": REQUEST_AND_ANSWER,
+    "Subscribers, 2 files": REQUEST_AND_ANSWER,
+    "TopicTree, 2 files": REQUEST_AND_ANSWER,
+    "Topics, 2 files": REQUEST_AND_ANSWER,
+    "Trace, 2 files": f"a request of REST; {SECTION}",
+}
 TURN_LINES_MAX = 180
 
 
@@ -129,11 +154,17 @@ def long_turn() -> dict[str, int]:
     return {str(turn): turn.lines} if turn.lines > TURN_LINES_MAX else {}
 
 
+def shared_names() -> dict[str, int]:
+    """A name says one thing in the whole product: what stands in two files is found twice, and read as the other."""
+    return {f"{name}, {count} files": count for name, count in shared_class_names().items()}
+
+
 LIMITS = {
     "attributes": (wide_classes, WIDE_CLASSES),
     "parameters": (long_signatures, LONG_SIGNATURES),
     "lines of a function": (long_functions, LONG_FUNCTIONS),
     "lines of Turn": (long_turn, LONG_TURN),
+    "files of a class name": (shared_names, SHARED_NAMES),
 }
 
 

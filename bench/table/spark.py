@@ -73,9 +73,9 @@ def throughput(spark: Any, root: str) -> None:
 
 def ddl(names: list[str]) -> str:
     from rumq.spark.source.schema import types_of
-    from rumq.table.options import Options
+    from rumq.table.options import TableOptions
 
-    kinds = types_of(Options("."))
+    kinds = types_of(TableOptions("."))
     return ", ".join(f"{name} {kinds[name].simpleString()}" for name in names)
 
 

@@ -16,14 +16,14 @@ from commitlog.disk.os_errors import at_start
 from commitlog.disk.preallocation import release
 from commitlog.disk.space import VolumeSpace
 from commitlog.errors import DirectoryInUse, FormatTooNew, LogFailure, NotWritable, StoreError
-from commitlog.format.chunk_layout import Names
+from commitlog.format.chunk_layout import NumberedNames
 from commitlog.format.manifest import Manifest
 from commitlog.index.dictionary import Dictionary
 from commitlog.index.segments import SegmentList
 from commitlog.log.partition import Partition
 from commitlog.log.partition_types import PartitionId, PartitionReader
 from commitlog.log.recovery import Recovered, recover
-from commitlog.read.cold_reads import ColdRead
+from commitlog.read.cold_reads import ColdReadTask
 from commitlog.streams import SYNCED, Matches, StreamSpec, partition_of, stream_of
 from commitlog.write.retention import remove_segments
 from commitlog.write.segment_writer import SegmentOptions, SegmentWriter
@@ -90,7 +90,7 @@ class Store:
                 continue
             for place in segments.cache.places(self._files, segment):
                 if place.next_lsn > from_lsn and (place.flags & flag or not flag):
-                    read = ColdRead(
+                    read = ColdReadTask(
                         self._files,
                         [segment],
                         segments.cache,
@@ -225,6 +225,6 @@ def open_partition(
         spec.name, generation, number, max(found.epoch, epoch), boot_id, spec.durability in SYNCED,
         spec.segment_bytes_max, spec.segment_seconds_max * 1_000_000, direct_bytes_min,
     )  # fmt: skip
-    names = Names(found.topic_names, found.publishers)
+    names = NumberedNames(found.topic_names, found.publishers)
     writer = SegmentWriter(files, directory, options, names=names, manifest=manifest, random=random)
     return Partition(files, directory, identity, writer, segments, found, hot_bytes_max), found

@@ -7,18 +7,18 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import trio
 
-from rumq.client.connection import Connection
+from rumq.client.connection import BrokerConnection
 from rumq.client.messages import Message, Outgoing
-from rumq.client.options import Options
+from rumq.client.options import ConnectOptions
 from rumq.client.outbound import Done
 from rumq.client.packet_stream import OUTPUT_BYTES_MAX, PacketStream
 from rumq.errors import ConnectionLost, Refused
-from rumq.mqtt.packets import Connack, Disconnect, Packet, Publish, Subscribe, Subscription, Unsubscribe
+from rumq.mqtt.packets import Connack, Disconnect, Packet, Publish, Subscribe, SubscriptionRequest, Unsubscribe
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 
 
-class Answers:
+class BatchAcks:
     """Answers to a batch of our packets, by their number in it; the sender waits until `left` is 0."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Answers:
 class Client:
     """A connected client, made by `rumq.client.connect`. One task may receive messages; any task may publish."""
 
-    def __init__(self, connection: Connection, options: Options) -> None:
+    def __init__(self, connection: BrokerConnection, options: ConnectOptions) -> None:
         self._connection, self._options = connection, options
 
     @property
@@ -95,9 +95,9 @@ class Client:
         found = {number: (reasons[0], text) for number, (reasons, text) in answers.found.items() if reasons}
         return {number: answer for number, answer in found.items() if answer[0].is_error}
 
-    async def _publish(self, messages: Sequence[Outgoing]) -> Answers:
+    async def _publish(self, messages: Sequence[Outgoing]) -> BatchAcks:
         await trio.lowlevel.checkpoint()
-        answers = Answers()
+        answers = BatchAcks()
         self._connection.publishers += 1
         try:
             self._connection.changed.unpark_all()  # a paused reader must resume, or no answer arrives
@@ -151,12 +151,12 @@ class Client:
             properties["user_properties"] = [("rumq-from", from_)]
         elif from_ is not None:
             sent_filter = f"$log/{from_}/{topic_filter}"
-        subscription = Subscription(sent_filter, qos, no_local, retain_as_published, retain_handling)
+        subscription = SubscriptionRequest(sent_filter, qos, no_local, retain_as_published, retain_handling)
         reason = await self._request(
             lambda packet_id: Subscribe(packet_id, (subscription,), properties),
             f"SUBSCRIBE to {topic_filter}",
         )
-        self._connection.subscriptions[topic_filter] = Subscription(
+        self._connection.subscriptions[topic_filter] = SubscriptionRequest(
             topic_filter, qos, no_local, retain_as_published, retain_handling
         )
         return reason
@@ -216,7 +216,7 @@ class Client:
 
     async def _request(self, build: Callable[[int], Packet], what: str) -> Reason:
         """Send a SUBSCRIBE or UNSUBSCRIBE and wait for its answer."""
-        stream, answers = await self._stream(), Answers()
+        stream, answers = await self._stream(), BatchAcks()
         self._connection.publishers += 1
         try:
             self._connection.changed.unpark_all()
@@ -226,7 +226,7 @@ class Client:
             self._connection.publishers -= 1
         return answers.reason(0, what)
 
-    async def _wait_answered(self, answers: Answers) -> None:
+    async def _wait_answered(self, answers: BatchAcks) -> None:
         while answers.left:
             if self._connection.failure is not None:
                 raise self._connection.failure

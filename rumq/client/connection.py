@@ -9,7 +9,7 @@ from functools import partial
 import trio
 
 from rumq.client.inbound import Inbound
-from rumq.client.options import TEMPORARY, Options
+from rumq.client.options import TEMPORARY, ConnectOptions
 from rumq.client.outbound import Outbound
 from rumq.client.packet_stream import OpenStream, PacketStream, failure_text
 from rumq.errors import ClientError, ConnectionLost, Refused
@@ -27,7 +27,7 @@ from rumq.mqtt.packets import (
     Pubrel,
     Suback,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
     Unsuback,
 )
 from rumq.mqtt.reasons import Reason
@@ -36,15 +36,15 @@ BACK_OFF_SECONDS, BACK_OFF_SECONDS_MAX = 0.1, 2.0
 INBOX_BYTES_MAX = 16 * 2**20  # reading pauses above this, and TCP's flow control slows the broker
 
 
-class Connection:
+class BrokerConnection:
     """One connection over successive packet streams. `changed` wakes every task that waits for a state change."""
 
-    def __init__(self, open_stream: OpenStream, options: Options) -> None:
+    def __init__(self, open_stream: OpenStream, options: ConnectOptions) -> None:
         self._open_stream, self._options = open_stream, options
         self.client_id = options.client_id
         self.outbound = Outbound()
         self.inbound = Inbound(options.topic_alias_maximum)
-        self.subscriptions: dict[str, Subscription] = {}
+        self.subscriptions: dict[str, SubscriptionRequest] = {}
         self.changed = trio.lowlevel.ParkingLot()
         self.stream: PacketStream | None = None
         self.connack = Connack()

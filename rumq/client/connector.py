@@ -10,8 +10,8 @@ import trio
 
 from rumq.client.address import WEBSOCKET_PATH, BrokerAddress, parse_url
 from rumq.client.client import Client
-from rumq.client.connection import Connection
-from rumq.client.options import Options
+from rumq.client.connection import BrokerConnection
+from rumq.client.options import ConnectOptions
 from rumq.client.packet_stream import OpenStream
 from rumq.client.tls import Tls, open_tls_stream, ssl_context
 
@@ -24,7 +24,7 @@ async def connect(
     tls: bool | Tls | ssl.SSLContext | None = None,
     **options: Any,
 ) -> AsyncIterator[Client]:
-    """Connect over TCP, TLS or WebSocket. options: see `Options`; all have defaults.
+    """Connect over TCP, TLS or WebSocket. options: see `ConnectOptions`; all have defaults.
 
     host             a name or an address, or a URL: mqtts://user:password@broker:8883, ws:// and wss:// likewise
     port             that of the URL, or the standard one [1883; with TLS 8883]
@@ -79,8 +79,8 @@ async def open_transport(address: BrokerAddress, context: ssl.SSLContext | None)
 @asynccontextmanager
 async def connect_over(open_stream: OpenStream, **options: Any) -> AsyncIterator[Client]:
     """The same over any stream. open_stream: called for each connection; may raise OSError and ConnectionLost."""
-    chosen = Options(**options)
-    connection = Connection(open_stream, chosen)
+    chosen = ConnectOptions(**options)
+    connection = BrokerConnection(open_stream, chosen)
     client = Client(connection, chosen)
     try:
         async with trio.open_nursery() as nursery:

@@ -24,7 +24,7 @@ TEMPORARY = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ConnectOptions:
     """The options of `connect`, where they are described."""
 
     client_id: str = ""

@@ -28,10 +28,10 @@ from rumq.gateway.contract.problems import DOCS, EXPECTED, problem, problem_of
 from rumq.gateway.handlers.api import Api
 from rumq.gateway.handlers.context import Context
 from rumq.gateway.handlers.credential_endpoints import CredentialEndpoints
-from rumq.gateway.handlers.health import Health
+from rumq.gateway.handlers.health import HealthHandler
 from rumq.gateway.handlers.publish_endpoint import PublishEndpoint
 from rumq.gateway.handlers.record_endpoints import RecordEndpoints
-from rumq.gateway.handlers.scrape import Metrics
+from rumq.gateway.handlers.scrape import MetricsHandler
 from rumq.gateway.http.media_types import JSON
 from rumq.gateway.http.misuse_reports import MisuseReports
 from rumq.gateway.http.request_body import TooLarge
@@ -53,7 +53,7 @@ class App:
         self._context = context
         self._reports = MisuseReports(context.event)
         self._api, self._records = Api(context), RecordEndpoints(context)
-        self._health, self._metrics = Health(context), Metrics(context)
+        self._health, self._metrics = HealthHandler(context), MetricsHandler(context)
         self._page = PageFiles()
 
     def build(self) -> Starlette:

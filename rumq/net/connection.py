@@ -15,18 +15,18 @@ from rumq.net.certificate import PeerCertificate
 from rumq.net.kernels import sockets
 from rumq.net.kernels.sockets import BUFFERS_MAX
 from rumq.net.socket_stream import SocketStream
-from rumq.net.stream import ReadBuffer, Stream
+from rumq.net.stream import ReadBuffer, StreamLayer
 from rumq.session.ports.transport import ConnectionHandler, Transport
 
 
-class LogReader(Protocol):
+class OutboxRefill(Protocol):
     """Delivers from the log, and reads again what a full socket did not take."""
 
     def cut_at(self, owned: LogPiece, sent: int) -> int:
         """The socket took `sent` bytes of a piece. returns: how many of its bytes the outbox keeps"""
 
 
-LogPiece: TypeAlias = "tuple[LogReader, *tuple[object, ...]]"  # behind the reader: its own notes on the piece
+LogPiece: TypeAlias = "tuple[OutboxRefill, *tuple[object, ...]]"  # behind the reader: its own notes on the piece
 
 
 class Tap(Protocol):
@@ -165,7 +165,7 @@ class Connection(Transport):
         self.unlink()
         return sock.detach()
 
-    def lingering_stream(self) -> Stream:
+    def lingering_stream(self) -> StreamLayer:
         """Its socket for a lingering close."""
         return SocketStream(self.sock)
 

@@ -18,7 +18,7 @@ from rumq.shards.assembly.shard import build_shard
 from rumq.shards.replication.follower_links import Connect, connector
 from rumq.shards.replication.term import Term
 from rumq.shards.retention.export_positions import ExportPositions
-from rumq.shards.stats.sys_publisher import Status
+from rumq.shards.stats.sys_publisher import SysStatus
 from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.worker_threads import Worker
 from tests.commitlog.records import DEAD, NOW, numbers
@@ -123,7 +123,7 @@ class Shard:
             free_percent_min=free_percent_min,
             wanted_free_percent_min=wanted_free_percent_min,
             exports=exports,
-            status=Status(status_seconds, "rumq version 1", self.monotonic) if status_seconds else None,
+            status=SysStatus(status_seconds, "rumq version 1", self.monotonic) if status_seconds else None,
             term=term,
         )
         platform = Platform(

@@ -12,7 +12,7 @@ import trio
 
 from rumq.admin import answers as a
 from rumq.auth.rules import parse as parse_rules
-from rumq.gateway.access.admission import Admission
+from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.access.credential_files import CredentialFiles
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token, formatted, hash_of
@@ -51,7 +51,7 @@ class InProcess:
         anything: Any = None
         self.context = Context(
             settings, self._shards(), anything, self._relays(), anything, LogWatch(dict, 4),
-            Admission(known, 0.0, lambda: self.now_us), HostNames(settings, is_loopback=True),
+            RequestAdmission(known, 0.0, lambda: self.now_us), HostNames(settings, is_loopback=True),
             parse_rules(rules, "rules") if rules else None, [],
             CredentialFiles(str(self.tokens_file), password_file, lambda token: None), anything, anything, anything,
             self._event, trio.current_time, lambda: self.now_us,

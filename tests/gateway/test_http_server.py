@@ -16,15 +16,15 @@ from trio.testing import MockClock, memory_stream_pair
 
 from rumq.admin import answers as a
 from rumq.errors import RumqError
-from rumq.gateway.access.admission import OF_A_NETWORK_MAX, Admission
+from rumq.gateway.access.admission import OF_A_NETWORK_MAX, RequestAdmission
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token, hash_of
 from rumq.gateway.access.topic_access import TopicAccess
 from rumq.gateway.app import App
-from rumq.gateway.http.http_connection import Peer
+from rumq.gateway.http.http_connection import HttpPeer
 from rumq.gateway.http.misuse_reports import MisuseReports
 from rumq.gateway.http_server import HEALTH_MAX, HttpServer
-from rumq.gateway.relay.relays import WAITING_MAX, Limits, Relays
+from rumq.gateway.relay.relays import WAITING_MAX, RelayLimits, Relays
 from rumq.session.state.histogram import Histogram
 from rumq.settings.table.gateway import Gateway
 
@@ -79,14 +79,14 @@ class Place:
     def __init__(self, **settings: Any) -> None:
         self.events: list[str] = []
         self.shards = Shards()
-        self.admission = Admission({hash_of(TOKEN): Token("t", frozenset({"read"}))}, 8.0)
+        self.admission = RequestAdmission({hash_of(TOKEN): Token("t", frozenset({"read"}))}, 8.0)
 
         def told(name: str, **fields: Any) -> None:
             self.events.append(name)
 
         self.settings = Gateway(**{"connections_max": CONNECTIONS_MAX, **settings})
         hosts = HostNames(self.settings, is_loopback=True)
-        self.relays = Relays("", Limits(9, 1 << 17, 1 << 20), self.admission, hosts, told, trio.current_time)
+        self.relays = Relays("", RelayLimits(9, 1 << 17, 1 << 20), self.admission, hosts, told, trio.current_time)
         context: Any = SimpleNamespace(
             settings=self.settings, shards=self.shards, admission=self.admission, hosts=hosts, event=told, rules=None,
             now=trio.current_time, requests=defaultdict(Histogram),
@@ -98,7 +98,7 @@ class Place:
         self.nursery: trio.Nursery
 
     def serve(self, stream: Any, host: str) -> None:
-        self.server.begin(stream, Peer(host, 4711), self.nursery)
+        self.server.begin(stream, HttpPeer(host, 4711), self.nursery)
 
     def connect(self, host: str) -> Any:
         here, there = memory_stream_pair()

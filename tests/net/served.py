@@ -7,7 +7,7 @@ from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.topics import matches
 from rumq.net.lingering_close import LingeringClose
-from rumq.net.listening.listener import Listener, open_sockets
+from rumq.net.listening.listener import Acceptor, open_sockets
 from rumq.net.listening.transports import ConnectionSetup, Transports
 from rumq.net.transport.transport_handshake import TransportHandshakes
 from rumq.shards.assembly.context import Platform, ShardContext
@@ -34,7 +34,7 @@ class Served:
         shard.operation.startup.advance()
         handshakes = TransportHandshakes(self._pump, later=later, event=self.event)
         self._listeners = {
-            name: Listener(
+            name: Acceptor(
                 open_sockets("127.0.0.1", 0, 100)[0],
                 ConnectionSetup(transports, handshakes, self._pump, 1 << 20, shard.clients.broker.welcome),
                 connections_max=1000, event=self.event, later=later,

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from rumq.admin import cluster_rows as c
 from rumq.admin.answers import Cluster
 from rumq.cluster.admin.cluster_faults import faults
-from rumq.cluster.control.agent_messages import Status
+from rumq.cluster.control.agent_messages import AgentStatus
 from rumq.cluster.control.records import ShardRecord, View
 from rumq.cluster.orders.leader_changes import LeaderChanges
 
 
-class Names:
+class NodeDisplayNames:
     """Nodes as people call them: by name, where that is one disk only."""
 
     def __init__(self, view: View) -> None:
@@ -35,7 +35,7 @@ class Names:
 
 
 def cluster_answer(
-    name: str, status: Status, renew_seconds: float, changes: LeaderChanges, terms: Mapping[int, c.TermRow],
+    name: str, status: AgentStatus, renew_seconds: float, changes: LeaderChanges, terms: Mapping[int, c.TermRow],
     *, here: bool = False,
 ) -> Cluster:  # fmt: skip
     """name: of the cluster; terms: of the leaders that have answered, by shard; here: only this node's were asked"""
@@ -48,7 +48,7 @@ def cluster_answer(
     )
     if view is None:
         return answer
-    names = Names(view)
+    names = NodeDisplayNames(view)
     answer.id, answer.node, answer.replicas = view.cluster, names.of(view.node), view.replicas
     answer.is_current = view.is_current
     answer.nodes = node_rows(view, names)
@@ -58,7 +58,7 @@ def cluster_answer(
     return answer
 
 
-def node_rows(view: View, names: Names) -> list[c.NodeRow]:
+def node_rows(view: View, names: NodeDisplayNames) -> list[c.NodeRow]:
     """Those that live, then those that have copies and do not."""
     records = [each.record for each in view.shards]
 
@@ -83,7 +83,7 @@ def node_rows(view: View, names: Names) -> list[c.NodeRow]:
 
 
 def shard_copies(
-    shard: int, record: ShardRecord, names: Names, changes: LeaderChanges, term: c.TermRow | None
+    shard: int, record: ShardRecord, names: NodeDisplayNames, changes: LeaderChanges, term: c.TermRow | None
 ) -> c.ShardCopies:
     if term is not None and term.epoch < record.epoch:
         term = None  # of a leader that is deposed
@@ -113,7 +113,7 @@ def state_of(record: ShardRecord, term: c.TermRow | None) -> c.ShardState:
     return "ok" if set(record.replicas) <= set(term.in_sync) else "behind"
 
 
-def orders(shard: int, record: ShardRecord, names: Names) -> list[c.OrderRow]:
+def orders(shard: int, record: ShardRecord, names: NodeDisplayNames) -> list[c.OrderRow]:
     found = []
     if record.learners:
         found.append(c.OrderRow(shard=shard, order="fill", nodes=names.all(record.learners)))
@@ -122,7 +122,7 @@ def orders(shard: int, record: ShardRecord, names: Names) -> list[c.OrderRow]:
     return found
 
 
-def control_row(status: Status, renew_seconds: float) -> c.ControlRow:
+def control_row(status: AgentStatus, renew_seconds: float) -> c.ControlRow:
     return c.ControlRow(
         kind=status.health.kind, lost_seconds=round(status.lost_seconds, 1), renew_seconds=renew_seconds,
         requests=status.requests,

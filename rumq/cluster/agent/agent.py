@@ -27,17 +27,17 @@ from rumq.cluster.connections.agent_socket import AgentServer, LocalProcess
 from rumq.cluster.control.agent_messages import (
     SOCKET_NAME,
     AgentMessage,
+    AgentStatus,
     AskStatus,
     Claim,
     Claimed,
-    Done,
-    Leave,
+    DrainNode,
     Order,
+    OrderResult,
     Report,
-    Status,
 )
-from rumq.cluster.control.control_plane import LEASE_SECONDS, ControlPlane, Health, Replaced
-from rumq.cluster.control.errors import LeaseLost, NameTaken, OutcomeUnknown, Refused, Unreachable
+from rumq.cluster.control.control_plane import LEASE_SECONDS, ControlHealth, ControlPlane, Replaced
+from rumq.cluster.control.errors import ControlRefused, LeaseLost, NameTaken, OutcomeUnknown, Unreachable
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, View
 from rumq.cluster.links.greeting import FEATURE_LEVEL
 from rumq.cluster.orders.auto_replacement import AutoReplacement
@@ -109,7 +109,7 @@ class Agent:
                 try:
                     await self._plane.leave()  # the lease expires if this fails
                     await self._rise()  # a copy of the disk that was made before this stop is an old one
-                except (Unreachable, Refused):
+                except (Unreachable, ControlRefused):
                     pass
                 await self._plane.close()
 
@@ -126,7 +126,7 @@ class Agent:
                 await self._look_at_versions()
                 found = (await self._plane.snapshot()).cluster
                 if found is None and self._identity.cluster_id:
-                    raise Refused(cluster_gone(self._identity))
+                    raise ControlRefused(cluster_gone(self._identity))
                 cluster = found or await self._plane.cluster_record(make)
                 check_cluster(settings, cluster)
                 self._identity = met_cluster(self._data, self._identity, cluster.id)
@@ -161,7 +161,7 @@ class Agent:
         while True:
             try:
                 await self._rise()
-            except (Unreachable, Refused):
+            except (Unreachable, ControlRefused):
                 pass  # the next one tells; what watches the control plane says that it is away
             await trio.sleep(STAMP_SECONDS)
 
@@ -198,7 +198,7 @@ class Agent:
                 beats = 0
                 await trio.sleep(RETRY_SECONDS)
                 continue
-            except (Unreachable, Refused) as fault:
+            except (Unreachable, ControlRefused) as fault:
                 self._contact.failed(fault)
             with trio.move_on_after(RENEW_SECONDS):
                 await wake.wait()
@@ -209,7 +209,7 @@ class Agent:
             hint = self._hint = trio.Event()
             try:
                 snapshot = await self._plane.snapshot()
-            except (Unreachable, Refused) as fault:
+            except (Unreachable, ControlRefused) as fault:
                 self._contact.failed(fault)
                 await trio.sleep(RETRY_SECONDS)
                 continue
@@ -292,22 +292,22 @@ class Agent:
         elif isinstance(message, Order):
             view = self._tracker.view if self._tracker is not None else None
             self._orders.order(process, message, view, self._nursery)
-        elif isinstance(message, Done):
+        elif isinstance(message, OrderResult):
             self._orders.done(process, message)
         elif isinstance(message, AskStatus):
             self._nursery.start_soon(self._say_status, process, message)
-        elif isinstance(message, Leave):
+        elif isinstance(message, DrainNode):
             if not message.node:
                 try:
                     self._identity = drained(self._data, self._identity, leaves=message.leaves)
                 except OSError as fault:
-                    process.send(Done(message.request, f"{self._data}: {fault.strerror}"))
+                    process.send(OrderResult(message.request, f"{self._data}: {fault.strerror}"))
                     return
                 self._announce.set()
             if message.node or not message.leaves:
                 self._nursery.start_soon(self._note_removed, process, message)
             else:
-                process.send(Done(message.request))
+                process.send(OrderResult(message.request))
 
     async def _claim(self, process: LocalProcess, claim: Claim) -> None:
         """Sent once. Without an answer it is settled for a while; later views tell what became of it."""
@@ -322,19 +322,19 @@ class Agent:
             self._contact.failed(fault)
             settled = await self._maybe_settle(claim)
             done, is_known = settled or done, settled is not None
-        except (Unreachable, Refused) as fault:
+        except (Unreachable, ControlRefused) as fault:
             self._contact.failed(fault)
         process.send(Claimed(claim.request, won=done.won, known=is_known, now=done.now))
 
-    async def _note_removed(self, process: LocalProcess, leave: Leave) -> None:
+    async def _note_removed(self, process: LocalProcess, leave: DrainNode) -> None:
         """Of any node, also one that is gone. An empty name: this one takes part again."""
         why = ""
         try:
             await self._plane.note_removed(leave.node or self._identity.id, is_removed=leave.leaves)
-        except (Unreachable, OutcomeUnknown, Refused) as fault:
+        except (Unreachable, OutcomeUnknown, ControlRefused) as fault:
             self._contact.failed(fault)
             why = str(fault)
-        process.send(Done(leave.request, why))
+        process.send(OrderResult(leave.request, why))
         self._hinted()
 
     async def _maybe_settle(self, claim: Claim) -> Replaced | None:
@@ -358,9 +358,9 @@ class Agent:
         status = self.status(await self.health(), asked.request)
         process.send(msgspec.structs.replace(status, terms=terms))
 
-    def status(self, health: Health, request: int = 0) -> Status:
+    def status(self, health: ControlHealth, request: int = 0) -> AgentStatus:
         """What this agent knows now."""
-        return Status(
+        return AgentStatus(
             request=request,
             view=self._tracker.view if self._tracker else None,
             reports=[report for _, report in sorted(self._reports.items())],
@@ -371,7 +371,7 @@ class Agent:
             ends=self._ends.within_a_minute(trio.current_time()),
         )
 
-    async def health(self) -> Health:
+    async def health(self) -> ControlHealth:
         """How each member of the control plane is; asks them."""
         return await self._plane.health()
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from rumq.cluster.agent.control_contact import ControlContact
 from rumq.cluster.agent.view_tracker import ViewTracker
 from rumq.cluster.control.control_plane import ControlPlane, Replaced
-from rumq.cluster.control.errors import OutcomeUnknown, Refused, Unreachable
+from rumq.cluster.control.errors import ControlRefused, OutcomeUnknown, Unreachable
 from rumq.cluster.control.records import ShardRecord
 from rumq.cluster.orders.formation import (
     LayoutsDiffer,
@@ -59,7 +59,7 @@ class ClusterBeginning:
             for shard, record in records.items():
                 if tracker.may_claim(shard, 0):
                     await self._replace(shard, 0, record)
-        except (Unreachable, OutcomeUnknown, Refused) as fault:
+        except (Unreachable, OutcomeUnknown, ControlRefused) as fault:
             self._contact.failed(fault)
             return
         if records:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from rumq.cluster.control.control_plane import NOT_THERE, Snapshot
+from rumq.cluster.control.control_plane import NOT_THERE, ControlSnapshot
 from rumq.cluster.control.durable_file import replace_durably
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, Versioned, View
 from rumq.events.output import get_logger
@@ -60,7 +60,7 @@ class ViewTracker:
         self._clocks_off: set[str] = set()
         self._met: dict[str, NodeRecord] = {}  # by id, as they were seen last; few, for a node keeps its disk
 
-    def take(self, snapshot: Snapshot, now: float, now_us: int) -> bool:
+    def take(self, snapshot: ControlSnapshot, now: float, now_us: int) -> bool:
         """A list was read. now: monotonic, in seconds; now_us: this node's clock. returns: whether the view changed"""
         found = dict(enumerate(snapshot.shards))
         before = self.view.shards if self.view else []

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from rumq.cluster.connections.node_tls import NodeTls
-from rumq.cluster.links.greeting import Answer, Greeting, Refused
+from rumq.cluster.links.greeting import Answer, Greeting, GreetingRefused
 from rumq.net.connection import Connection
 from rumq.net.frames import encoded, maybe_first
 from rumq.net.pump import Pump
@@ -70,7 +70,7 @@ class Dial:
         if first is None:
             return pos
         answer, _, size = first
-        if isinstance(answer, Refused):
+        if isinstance(answer, GreetingRefused):
             self._end(answer.why)
         elif not self.closed:
             self.closed = True
@@ -107,7 +107,7 @@ class Dial:
         self._end("given up")
 
 
-class Opening(NamedTuple):
+class DialOpening(NamedTuple):
     """What is sent first. raw, behind: bytes in and behind the greeting"""
 
     greeting: Greeting
@@ -141,7 +141,7 @@ class NodeDialer:
         self._pump, self._later, self._tls = pump, later, tls
 
     def dial(
-        self, address: tuple[str, int], node: str, opening: Opening, user: DialUser,
+        self, address: tuple[str, int], node: str, opening: DialOpening, user: DialUser,
         options: SocketOptions = USUAL,
     ) -> Dial:  # fmt: skip
         """Connect to a shard of another node. address: (IP address, port); node: id of the one that is there

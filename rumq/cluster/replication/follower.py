@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 
-class Follower:
+class FollowerProgress:
     """What the leader knows of one replica. synced: by partition, of a log that is a prefix of the leader's"""
 
     def __init__(self) -> None:

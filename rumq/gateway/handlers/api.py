@@ -14,14 +14,14 @@ from starlette.responses import Response
 from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.merging import streams_of
-from rumq.admin.operations import OPERATIONS, NotFound, Operation, Reader
+from rumq.admin.operations import OPERATIONS, AskingUser, NotFound, Operation
 from rumq.auth.identity import Identity
 from rumq.auth.permit import Action
 from rumq.errors import ClientError, RumqError
 from rumq.errors import Refused as MqttRefused
 from rumq.gateway.access.tokens import Token
 from rumq.gateway.broker.event_feed import TooManyWait
-from rumq.gateway.broker.shard_client import Away
+from rumq.gateway.broker.shard_client import ShardAway
 from rumq.gateway.contract import endpoints as e
 from rumq.gateway.contract.openapi import ROWS_MAX
 from rumq.gateway.contract.problems import Unavailable
@@ -57,10 +57,10 @@ class Api:
         self._audit(operation, asked, token, "", found)
         return as_json(found)
 
-    async def _ask(self, operation: Operation, asked: q.Request, reader: Reader | None = None) -> a.Answer:
+    async def _ask(self, operation: Operation, asked: q.Request, reader: AskingUser | None = None) -> a.Answer:
         try:
             return await self._context.shards.ask(operation, asked, reader)
-        except Away as fault:
+        except ShardAway as fault:
             raise Unavailable(str(fault)) from None
         except NotFound:
             raise

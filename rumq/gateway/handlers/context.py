@@ -12,18 +12,18 @@ import trio
 from rumq.auth.credentials.files import read_secrets
 from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.auth.identity import Identity
-from rumq.auth.rules import Rules
-from rumq.gateway.access.admission import Admission
+from rumq.auth.rules import RuleSet
+from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.access.credential_files import CredentialFiles
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token
 from rumq.gateway.access.topic_access import TopicAccess
 from rumq.gateway.broker.event_feed import EventFeed
-from rumq.gateway.broker.publishers import Publishers
-from rumq.gateway.broker.shard_client import Shards
+from rumq.gateway.broker.publishers import PublishConnections
+from rumq.gateway.broker.shard_client import ShardQueries
 from rumq.gateway.broker.span_export import SpanCounts
 from rumq.gateway.contract.endpoints import EffectiveSetting
-from rumq.gateway.history.sampler import Sampler
+from rumq.gateway.history.sampler import HistorySampler
 from rumq.gateway.metrics.certificate_expiry import CertificateExpiry
 from rumq.gateway.metrics.function_metrics import Figures
 from rumq.gateway.metrics.scraped_figures import ScrapedFigures
@@ -45,19 +45,19 @@ class Context:
     requests: durations of those answered, by method, route and class of status"""
 
     settings: Gateway
-    shards: Shards
-    publishers: Publishers
+    shards: ShardQueries
+    publishers: PublishConnections
     relays: Relays
     records: ServedRecords
     followed: LogWatch
-    admission: Admission
+    admission: RequestAdmission
     hosts: HostNames
-    rules: Rules | None
+    rules: RuleSet | None
     users: Sequence[str]
     credentials: CredentialFiles
     events: EventFeed
     figures: ScrapedFigures
-    history: Sampler
+    history: HistorySampler
     event: Callable[..., None]
     now: Callable[[], float]
     now_us: Callable[[], int]

@@ -10,7 +10,7 @@ from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.operations import OPERATIONS
 from rumq.errors import RumqError
-from rumq.gateway.contract.endpoints import Health as State
+from rumq.gateway.contract.endpoints import Health
 from rumq.gateway.handlers.context import Context
 from rumq.gateway.http.requests import as_json
 
@@ -18,7 +18,7 @@ REMEMBER_SECONDS = 0.5  # so long an answer counts: probes cost the shards no mo
 ANSWER_SECONDS_MAX = 0.8  # a probe has an answer within a second, whatever the shards do
 
 
-class Health:
+class HealthHandler:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._has_started = False
@@ -27,17 +27,17 @@ class Health:
         self._asking = trio.Lock()
 
     async def healthz(self, request: Request) -> Response:
-        return as_json(State(ok=True))
+        return as_json(Health(ok=True))
 
     async def readyz(self, request: Request) -> Response:
         why = await self.problem()
-        return as_json(State(ok=not why, why=why), 503 if why else 200)
+        return as_json(Health(ok=not why, why=why), 503 if why else 200)
 
     async def startupz(self, request: Request) -> Response:
         if not self._has_started:
             await self.problem()
         why = "" if self._has_started else self._why
-        return as_json(State(ok=not why, why=why), 503 if why else 200)
+        return as_json(Health(ok=not why, why=why), 503 if why else 200)
 
     async def problem(self) -> str:
         """Why the broker is not ready; empty: it is."""

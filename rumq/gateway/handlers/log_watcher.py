@@ -13,10 +13,10 @@ import trio
 from rumq.gateway.access.tokens import Token
 from rumq.gateway.contract import endpoints as e
 from rumq.gateway.handlers.context import Context
-from rumq.gateway.records.record_rows import Wanted
-from rumq.gateway.records.records import Piece, cursor_of, text_of
+from rumq.gateway.records.record_rows import RecordSelection
+from rumq.gateway.records.records import RecordSlice, cursor_of, text_of
 
-Read = Callable[[Callable[[], Piece]], Awaitable[Piece]]
+Read = Callable[[Callable[[], RecordSlice]], Awaitable[RecordSlice]]
 
 
 class LogWatcher:
@@ -29,7 +29,7 @@ class LogWatcher:
         if asked.cursor:
             cursor_of(asked.cursor)  # a bad one is the client's fault, whether the broker answers or not
 
-    async def next_piece(self, limit: int, bytes_max: int, seconds: float) -> Piece:
+    async def next_piece(self, limit: int, bytes_max: int, seconds: float) -> RecordSlice:
         """The next piece with a record or a loss, or after that time one without, which may have moved the cursor.
 
         raises: Unauthorized, Forbidden once rights are gone; ValueError for a cursor; Unavailable"""
@@ -52,12 +52,12 @@ class LogWatcher:
         expires_us = self._token.expires_us
         return (expires_us - self._context.now_us()) / 1e6 if expires_us else inf
 
-    async def _look(self, limit: int, bytes_max: int) -> Piece:
+    async def _look(self, limit: int, bytes_max: int) -> RecordSlice:
         context, asked = self._context, self._asked
         context.admission.check(self._token)
         access = context.access_of(self._token)
         access.check(e.RECORDS, asked)
-        wanted = Wanted(
+        wanted = RecordSelection(
             asked.topic, access.may_read, context.now_us(), self._is_binary,
             (asked.contains or "").encode(errors="surrogatepass"),
         )  # fmt: skip

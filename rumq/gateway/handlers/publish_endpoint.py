@@ -13,7 +13,7 @@ from rumq.client.messages import Outgoing
 from rumq.errors import ClientError
 from rumq.errors import Refused as MqttRefused
 from rumq.gateway.access.tokens import Token
-from rumq.gateway.broker.publishers import Publisher
+from rumq.gateway.broker.publishers import PublishConnection
 from rumq.gateway.contract import endpoints as e
 from rumq.gateway.contract.messages import Published, RefusedMessage, RefusedMessages, decoded
 from rumq.gateway.contract.problems import Unavailable, WrongKind, fields_of, response_of
@@ -71,7 +71,7 @@ class PublishEndpoint:
     async def _positions(
         self,
         begin: dict[str, int],
-        publisher: Publisher,
+        publisher: PublishConnection,
         messages: Sequence[Outgoing],
         refused: Mapping[int, object],
     ) -> list[Position | None]:

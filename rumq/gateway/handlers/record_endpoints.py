@@ -20,7 +20,7 @@ from rumq.gateway.handlers.event_stream import PIECE_BYTES_MAX, PIECE_RECORDS_MA
 from rumq.gateway.handlers.log_watcher import LogWatcher
 from rumq.gateway.http.media_types import EVENTS, JSON, LINES, MSGPACK
 from rumq.gateway.http.requests import address_of, as_json, parameters_of, while_heard
-from rumq.gateway.records.records import BYTES_MAX, Piece, Records, text_of
+from rumq.gateway.records.records import BYTES_MAX, Records, RecordSlice, text_of
 
 READS_MAX = 4  # requests that read the log at once
 Read = TypeVar("Read")
@@ -73,7 +73,7 @@ class RecordEndpoints:
             raise Unavailable(f"the log cannot be read: {fault.strerror or fault}") from None
 
 
-def as_records(piece: Piece, kind: str) -> Response:
+def as_records(piece: RecordSlice, kind: str) -> Response:
     cursor = text_of(piece.end)
     if kind == LINES:
         headers = {

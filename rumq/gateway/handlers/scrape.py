@@ -11,7 +11,7 @@ from rumq.gateway.handlers.context import Context
 from rumq.gateway.metrics.exposition import exposition, of_client
 
 
-class Metrics:
+class MetricsHandler:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._text = b""

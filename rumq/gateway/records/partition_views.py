@@ -19,7 +19,7 @@ SEGMENTS_LOOKED_AT = 2  # the newest of a partition: others are not written any 
 Stamp = tuple[tuple[int, int], ...]
 
 
-class Kept(NamedTuple):
+class CachedView(NamedTuple):
     """stamp: of the files before the view was made; newest: paths that it is taken from"""
 
     view: PartitionView
@@ -33,7 +33,7 @@ class PartitionViews:
 
     def __init__(self, path: str, now: Callable[[], float] = time.monotonic) -> None:
         self._path, self._now = path, now
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, CachedView] = {}
         self._looking = threading.Lock()
 
     def current(self) -> list[PartitionView]:
@@ -63,7 +63,7 @@ class PartitionViews:
         stamp = stamp_of(directory, newest)  # before the view: what is written meanwhile changes it
         view = reader.maybe_partition(name, None if kept is None else kept.view)
         if view is not None:
-            self._kept[name] = Kept(view, stamp, now, newest)
+            self._kept[name] = CachedView(view, stamp, now, newest)
         return view
 
 

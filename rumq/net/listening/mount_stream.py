@@ -13,7 +13,7 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.mount import OutsideTheMount
 from rumq.net.certificate import PeerCertificate
-from rumq.net.stream import ReadBuffer, Stream, WriteBuffer
+from rumq.net.stream import ReadBuffer, StreamLayer, WriteBuffer
 from rumq.net.transport.stream_connection import StreamConnection
 from rumq.session.ports.transport import ClientHandler
 
@@ -43,7 +43,7 @@ class MountStream:
     def __init__(
         self,
         rewriter: FrameRewriter,
-        below: Stream,
+        below: StreamLayer,
         owner: StreamConnection,
         frame_bytes_max: int,
         first_bytes_max: int = 0,

@@ -21,7 +21,7 @@ from rumq.net.listening.proxy_protocol import (
 )
 from rumq.net.pump import Pump
 from rumq.net.socket_stream import SocketStream
-from rumq.net.stream import Stream
+from rumq.net.stream import StreamLayer
 from rumq.net.tls.tls import TlsServer, TlsStream
 from rumq.net.transport.relay import relay
 from rumq.net.transport.stream_connection import StreamConnection
@@ -98,7 +98,7 @@ class ConnectionSetup(NamedTuple):
                 self.pump.feed(plain, rest)
             return
         connection = StreamConnection(self.pump, sock, peer, self.outbox_bytes_max, self.welcome, relay, certificate)
-        stream: Stream
+        stream: StreamLayer
         if tls is not None:
             stream = TlsStream(tls, sock, connection, self.handshakes, rest)
         else:

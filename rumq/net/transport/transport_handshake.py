@@ -15,7 +15,7 @@ from collections.abc import Callable
 from rumq.auth.fair_queue import UNBOUNDED, FairQueue
 from rumq.auth.quota_holder import holder_of_peer
 from rumq.net.connection import Connection
-from rumq.net.pending_logins import State
+from rumq.net.pending_logins import LoginStage
 from rumq.net.pump import Pump
 from rumq.net.transport.handshake_deadlines import HandshakeDeadlines
 
@@ -136,7 +136,7 @@ class TransportHandshakes:
         if first:
             self._deadlines.give_time(handshake)
         self.keep_running(handshake)
-        self._pump.pending_logins.set_state(handshake.transport, State.HEARD)
+        self._pump.pending_logins.set_state(handshake.transport, LoginStage.HEARD)
 
     def keep_running(self, handshake: TransportHandshake) -> None:
         """It has not stalled: there may be more of it to read."""
@@ -168,7 +168,7 @@ class TransportHandshakes:
             return False
         self._queued[handshake] = None
         self._deadlines.give_time(handshake)  # it was read from because bytes came
-        self._pump.pending_logins.set_state(handshake.transport, State.OWED)
+        self._pump.pending_logins.set_state(handshake.transport, LoginStage.OWED)
         self._take_share(handshake)
         self._serve_queue()
         self._make_room()
@@ -209,7 +209,7 @@ class TransportHandshakes:
                 self._leave_share(handshake)
                 continue
             self._running[handshake] = self._began[handshake] = self.clock()
-            self._pump.pending_logins.set_state(handshake.transport, State.HEARD)
+            self._pump.pending_logins.set_state(handshake.transport, LoginStage.HEARD)
             self._pump.read_next_turn(handshake.transport)
 
     def _make_room(self) -> None:

@@ -21,7 +21,7 @@ from rumq.errors import DataDirectoryError, RumqError
 from rumq.events.event_log import tell
 from rumq.events.output import RING, setup_events
 from rumq.functions.function_counts import FOLDER, read_figures
-from rumq.gateway.access.admission import Admission
+from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.access.credential_files import CredentialFiles
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token
@@ -29,18 +29,18 @@ from rumq.gateway.app import App
 from rumq.gateway.broker.cluster_client import ClusterClient
 from rumq.gateway.broker.event_feed import EventFeed
 from rumq.gateway.broker.event_socket import receive_events
-from rumq.gateway.broker.publishers import Publishers
+from rumq.gateway.broker.publishers import PublishConnections
 from rumq.gateway.broker.shard_client import ShardClient
 from rumq.gateway.broker.span_export import SpanExporter
 from rumq.gateway.handlers.context import Context
-from rumq.gateway.history.sampler import Sampler
+from rumq.gateway.history.sampler import HistorySampler
 from rumq.gateway.http.misuse_reports import MisuseReports
 from rumq.gateway.http_server import HEALTH_MAX, HttpServer
 from rumq.gateway.metrics.certificate_expiry import CertificateExpiry
 from rumq.gateway.metrics.scraped_figures import ScrapedFigures
 from rumq.gateway.records.log_watch import LogWatch
 from rumq.gateway.records.records import ServedRecords
-from rumq.gateway.relay.relays import WAITING_MAX, Limits, Relays
+from rumq.gateway.relay.relays import WAITING_MAX, RelayLimits, Relays
 from rumq.net.listening.listener import open_sockets
 from rumq.net.sockets.fd_limit import raise_limit, room_for_connections
 from rumq.process.gateway.effective_settings import EffectiveSettings
@@ -199,9 +199,9 @@ def context_of(settings: Settings) -> Context:
     figures = ScrapedFigures(shards.ask_here, time.monotonic)
     # The history is of the whole cluster; a scrape is of this node, as every node is scraped.
     whole = ScrapedFigures(shards.ask, time.monotonic) if node else figures
-    admission = Admission(tokens_of(settings), settings.auth.guess_seconds_max)
+    admission = RequestAdmission(tokens_of(settings), settings.auth.guess_seconds_max)
     path = gateway_socket(settings)
-    limits = Limits(
+    limits = RelayLimits(
         settings.gateway.mqtt_connections_max, settings.mqtt.connect_bytes_max, settings.mqtt.packet_bytes_max
     )
     hosts = HostNames(settings.gateway, is_loopback=is_loopback(settings.gateway.host))
@@ -212,11 +212,11 @@ def context_of(settings: Settings) -> Context:
 
     credentials = CredentialFiles(tokens_path(settings), settings.auth.password_file, check)
     return Context(
-        settings.gateway, shards, Publishers(path, node),
+        settings.gateway, shards, PublishConnections(path, node),
         Relays(path, limits, admission, hosts, tell, time.monotonic), records,
         LogWatch(records.views.ends, settings.gateway.watchers_max), admission, hosts, policy.rules,
         users_of(settings), credentials, EventFeed(shards.ask, RING), figures,
-        Sampler(whole.figures, data, tell, time.time), tell, time.monotonic, lambda: time.time_ns() // 1000,
+        HistorySampler(whole.figures, data, tell, time.time), tell, time.monotonic, lambda: time.time_ns() // 1000,
     )  # fmt: skip
 
 

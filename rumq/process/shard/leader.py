@@ -20,8 +20,8 @@ from rumq.cluster.control.agent_messages import (
     SOCKET_NAME,
     AgentMessage,
     Claimed,
-    Done,
     Order,
+    OrderResult,
     Report,
 )
 from rumq.cluster.control.leaders import is_planned
@@ -41,7 +41,7 @@ from rumq.process.listeners.client_connections import HandedOver
 from rumq.process.shard.cluster_connections import greetings_max, open_cluster_listener, relayed_clients
 from rumq.process.shard.cluster_place import ClusterPlace
 from rumq.process.shard.member_change import MemberChange
-from rumq.process.shard.shard_store import Place
+from rumq.process.shard.shard_store import ShardEnvironment
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.moves.moved_client import MovedClient, encode_moved
 from rumq.session.protocol.connected import Connected
@@ -76,7 +76,7 @@ class Leader:
 
     hand_over_seconds_max = HAND_OVER_SECONDS_MAX
 
-    def __init__(self, place: Place, cluster: ClusterPlace, tls: NodeTls | None) -> None:
+    def __init__(self, place: ShardEnvironment, cluster: ClusterPlace, tls: NodeTls | None) -> None:
         """tls: of connections between nodes, None for plain bytes"""
         self._place, self._cluster, self._tls = place, cluster, tls
         self._addresses = HostAddresses()
@@ -90,7 +90,9 @@ class Leader:
         self._remote_partitions: list[RemotePartition]
         self._seen: View | None = None  # the last view
         self._hold: ClientHold
-        self._handing_over: list[tuple[int, Callable[[Done], object], Callable[[], None]]] = []  # who asked for it
+        self._handing_over: list[
+            tuple[int, Callable[[OrderResult], object], Callable[[], None]]
+        ] = []  # who asked for it
         self._operators: set[AgentHandler] = set()  # of other nodes
         self._is_leaving = False
         self._references = count()
@@ -257,9 +259,9 @@ class Leader:
         if caller.rest:
             self._shard.pump.feed(connection, caller.rest)
 
-    def _carry_out(self, order: Order, say: Callable[[Done], object], flush: Callable[[], None]) -> None:
+    def _carry_out(self, order: Order, say: Callable[[OrderResult], object], flush: Callable[[], None]) -> None:
         def done(why: str) -> None:
-            say(Done(order.request, why))
+            say(OrderResult(order.request, why))
 
         if order.shard != self._place.index:
             done(f"this is shard {self._place.index}")
@@ -276,13 +278,13 @@ class Leader:
     def _not_handed_over(self, request: int, why: str) -> None:
         for number, say, _ in self._handing_over:
             if number == request:
-                say(Done(request, why))
+                say(OrderResult(request, why))
         self._handing_over = [each for each in self._handing_over if each[0] != request]
 
     def _end(self) -> None:
         """Another node leads: end at once, for what is in flight must not be sealed."""
         for request, say, flush in self._handing_over:
-            say(Done(request))
+            say(OrderResult(request))
             flush()
         if self._handing_over or self._is_leaving:
             moved = 0

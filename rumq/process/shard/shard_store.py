@@ -30,7 +30,7 @@ STATUS = StreamSpec("_sys", (), 1, "memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ShardEnvironment:
     """Environment of a shard. started: start of the broker, monotonic; ready: a pipe to report it, or -1"""
 
     data: str
@@ -48,7 +48,7 @@ class Place:
     cluster: ClusterPlace | None = None
 
 
-def open_shard_store(settings: Settings, place: Place) -> Store:
+def open_shard_store(settings: Settings, place: ShardEnvironment) -> Store:
     """The shard's part of the store, recovered; findings are reported as events."""
 
     def volatile(index: int) -> VolatilePartition | RemotePartition:
@@ -89,7 +89,7 @@ def open_shard_store(settings: Settings, place: Place) -> Store:
     return store
 
 
-def known_tails(place: Place) -> dict[str, KnownTail]:
+def known_tails(place: ShardEnvironment) -> dict[str, KnownTail]:
     """What a process that has followed knows of the last segments, by directory."""
     tails = place.cluster.office.tails if place.cluster is not None else {}
     return {f"{place.data}/{key}": tail for key, tail in tails.items()}
@@ -114,7 +114,7 @@ def boot_id() -> bytes:
         return bytes(16)
 
 
-def note_inventory(place: Place) -> None:
+def note_inventory(place: ShardEnvironment) -> None:
     """Once all partitions are open, write the list that the next start expects."""
     names = [f"{spec.name}/g{GENERATION}/p{n}" for spec in place.streams for n in range(spec.partitions)]
     names += [f"{STATE_STREAM}/g{place.generation}/p{number}" for number in range(place.count)]

@@ -127,7 +127,7 @@ class Actions:
             for (written, subscription), start in zip(found, starts, strict=True):
                 try:
                     permit = authorization.replay_permit(session, client, subscription.topic_filter)
-                except authorization.Forbidden:
+                except authorization.FilterForbidden:
                     forbidden.append(written)
                     continue
                 wanted = replace(subscription, permit=permit)

@@ -14,18 +14,18 @@ from rumq.shards.admin.actions import Actions
 from rumq.shards.admin.dismissal import Dismissal
 from rumq.shards.admin.listings.listings import ClientListing, Done, MayRead, TopicListing
 from rumq.shards.admin.listings.survey import Survey
-from rumq.shards.admin.queries.client_detail import ClientDetail, Subscribers
+from rumq.shards.admin.queries.client_detail import ClientDetailQuery, SubscribersQuery
 from rumq.shards.admin.queries.figures import Figures
-from rumq.shards.admin.queries.groups import Groups
-from rumq.shards.admin.queries.ledger import Ledger
+from rumq.shards.admin.queries.groups import GroupsQuery
+from rumq.shards.admin.queries.ledger import LedgerQuery
 from rumq.shards.admin.queries.parts import AdminParts
 from rumq.shards.admin.queries.recent_events import RecentEvents
 from rumq.shards.admin.queries.retained_search import RetainedSearch
 from rumq.shards.admin.queries.span_pages import span_page
 from rumq.shards.admin.queries.status import StatusQuery
-from rumq.shards.admin.queries.topic_tree import TopicTree
+from rumq.shards.admin.queries.topic_tree import TopicTreeQuery
 from rumq.shards.admin.queries.views import Views
-from rumq.shards.admin.queries.waiting import Waiting
+from rumq.shards.admin.queries.waiting import WaitingQuery
 from rumq.shards.admin.questions import Handler
 from rumq.shards.admin.standing_orders import StandingOrders
 
@@ -41,7 +41,7 @@ def handlers_of(
     drop_counters = parts.counted.drop_counters
     ends = Dismissal(registry, parts.events)
     survey = Survey(registry, timers)
-    detail = ClientDetail(registry, router.feeds, parts.lag, drop_counters, parts.clock, clients)
+    detail = ClientDetailQuery(registry, router.feeds, parts.lag, drop_counters, parts.clock, clients)
 
     def later(answer: Callable[[Any, Done], None]) -> Handler:
         return lambda request: partial(answer, request)
@@ -53,7 +53,9 @@ def handlers_of(
         "status": lambda _: survey.ask(lambda connected: status.answer(connected.total())),
         "clients": lambda request: partial(clients.list, msgspec.to_builtins(request)),
         "topics": lambda request, may_read: partial(topics.list, msgspec.to_builtins(request), may_read),
-        "ledger": later(Ledger(registry, drop_counters, lambda readers, done: parts.pending(readers, done, None)).list),
+        "ledger": later(
+            LedgerQuery(registry, drop_counters, lambda readers, done: parts.pending(readers, done, None)).list
+        ),
         "disconnect": ends.disconnect,
         "drop": ends.drop,
         "shards": views.shards,
@@ -65,8 +67,8 @@ def handlers_of(
         "cluster": views.cluster,
         "terms": views.terms,
         "client": detail.show,
-        "tree": for_reader(TopicTree(parts.store, timers).list),
-        "groups": later(Groups(router, timers).list),
+        "tree": for_reader(TopicTreeQuery(parts.store, timers).list),
+        "groups": later(GroupsQuery(router, timers).list),
         "retained": for_reader(RetainedSearch(router.retained, timers, parts.reads).list),
         "spans": partial(span_page, parts.tracer),
         "metrics": later(Figures(parts, views, histograms).metrics),
@@ -85,6 +87,6 @@ def handlers_of(
         "prepare": actions.prepare,
         "shutdown": actions.shutdown,
         "ping": views.ping,
-        "subscribers": later(Subscribers(registry, timers).list),
-        "waiting": later(Waiting(registry, parts.pending).count),
+        "subscribers": later(SubscribersQuery(registry, timers).list),
+        "waiting": later(WaitingQuery(registry, parts.pending).count),
     }

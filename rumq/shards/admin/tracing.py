@@ -27,7 +27,7 @@ RECORDS_A_LOOK = 4096  # of one traced topic's partition; if more were appended,
 
 
 @dataclass(slots=True, eq=False)
-class Trace:
+class TraceOrder:
     """kind: client or topic; until: monotonic seconds; tokens: events that may be told now"""
 
     kind: str
@@ -56,7 +56,7 @@ class Trace:
 class Tracing:
     def __init__(self, parts: AdminParts) -> None:
         self._parts = parts
-        self._traces: dict[tuple[str, str], Trace] = {}
+        self._traces: dict[tuple[str, str], TraceOrder] = {}
         self._looks = False
 
     def begin(self, asked: q.Trace) -> Answer:
@@ -74,7 +74,7 @@ class Tracing:
             return False
         now = self._parts.clock.monotonic
         if known is None:
-            self._traces[kind, name] = Trace(kind, name, now + seconds, now)
+            self._traces[kind, name] = TraceOrder(kind, name, now + seconds, now)
         else:
             known.until = now + seconds  # connections have taps for it
         if not self._looks:
@@ -119,7 +119,7 @@ class Tracing:
         if self._looks:
             self._parts.timers.later(LOOK_SECONDS, self._look)
 
-    def _end(self, trace: Trace) -> None:
+    def _end(self, trace: TraceOrder) -> None:
         del self._traces[trace.kind, trace.name]
         if trace.kind == "client":
             for link in self._links(trace.name):
@@ -132,13 +132,13 @@ class Tracing:
         sessions = self._parts.registry.sessions.values()
         return [s.link for s in sessions if s.client_id == client_id and s.link is not None]
 
-    def _tap(self, trace: Trace) -> None:
+    def _tap(self, trace: TraceOrder) -> None:
         for link in self._links(trace.name):
             transport = link.transport
             if transport.tap is None:
                 transport.tap = PacketTap(self._parts, trace, link.client.version, transport.unparsed)
 
-    def _read(self, trace: Trace) -> None:
+    def _read(self, trace: TraceOrder) -> None:
         if trace.partition is None and not self._find(trace):
             return
         partition = trace.partition
@@ -157,7 +157,7 @@ class Tracing:
                 trace.left_out += newest - trace.next_lsn  # no longer in memory: of the partition, an upper bound
                 trace.next_lsn = newest
 
-    def _find(self, trace: Trace) -> bool:
+    def _find(self, trace: TraceOrder) -> bool:
         name = trace.name.encode()
         for partition in self._parts.store.own:
             topic_id = partition.topic_ids.get(name)
@@ -166,7 +166,7 @@ class Tracing:
                 return True
         return False
 
-    def _tell_records(self, trace: Trace, partition: Partition, chunk: Chunk) -> None:
+    def _tell_records(self, trace: TraceOrder, partition: Partition, chunk: Chunk) -> None:
         rows = memoryview(chunk.rows)
         for number, row in enumerate(ROW.iter_unpack(rows)):
             topic_id, start, offset, late_us, payload_at, publisher, flags, _ = row
@@ -186,7 +186,7 @@ class Tracing:
 class PacketTap:
     """Told of what one connection reads and writes: cuts packets and tells each."""
 
-    def __init__(self, parts: AdminParts, trace: Trace, version: int, unparsed: bytearray | None) -> None:
+    def __init__(self, parts: AdminParts, trace: TraceOrder, version: int, unparsed: bytearray | None) -> None:
         """unparsed: the begin of a packet that was read before"""
         self._parts, self._trace, self._version = parts, trace, version
         self._read = FrameReader(version=version)

@@ -24,7 +24,7 @@ STEADY_SECONDS = 1.0
 _decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessage)
 
 
-class Transport(Protocol):
+class BusTransport(Protocol):
     """What is used of `rumq.net.connection.Connection`. room: bytes until its queue is full; refused: for want of room,
     so `drained` is called once there is some"""
 
@@ -59,7 +59,7 @@ class BusLink:
     )
 
     def __init__(
-        self, transport: Transport, received: Callable[[AnyMessage, memoryview], None], lost: Callable[[str], None],
+        self, transport: BusTransport, received: Callable[[AnyMessage, memoryview], None], lost: Callable[[str], None],
         drained: Callable[[], None], read: Callable[[bytearray, int], int] | None = None,
     ) -> None:  # fmt: skip
         """received: takes each message with its raw bytes, which are its own to keep and to change

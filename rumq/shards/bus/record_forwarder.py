@@ -163,7 +163,7 @@ class RemoteSubscriber:
         self._subscriber = Subscriber(f"shard {self._shard}", None, is_shard=True)
         self._commands.put(c.Attach(self._subscriber, RecordForwarder(link, self._feeds, self._commands, self)))
         own = [partition.index for partition in self._partitions]
-        self._commands.put(c.Interest(self._subscriber, message.filters, own, message.cursors))
+        self._commands.put(c.SubscribeShard(self._subscriber, message.filters, own, message.cursors))
         early, self._early = self._early, []
         for want in early:
             self.want(link, want, confirmed)
@@ -185,7 +185,7 @@ class RemoteSubscriber:
         if self._subscriber is None:
             self._early.append(message)  # asked again before `Begin`, of a run before
             return
-        self._commands.put(c.Interest(self._subscriber, message.filters, []))
+        self._commands.put(c.SubscribeShard(self._subscriber, message.filters, []))
 
         def answer() -> None:
             if not link.closed:

@@ -13,7 +13,7 @@ from commitlog.log.partition_types import PartitionWriter
 from commitlog.names.publisher_names import KEPT_MAX, PublisherNames
 from router import commands as c
 from router.matching.remote_feed import RemoteFeed
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.loop.ports import CommandQueue
 from rumq.session.state.session import Session
 from rumq.shards.bus import messages as m
@@ -96,7 +96,7 @@ def own_partitions(store: Store) -> list[PartitionWriter]:
 class RemoteFeeds:
     """The router's side of partitions of other shards: what their owners' starts mean for readers here."""
 
-    def __init__(self, router: Shard, sessions: Mapping[str, Session]) -> None:
+    def __init__(self, router: ShardRouter, sessions: Mapping[str, Session]) -> None:
         self._router, self._sessions = router, sessions
 
     def feed(self, index: int) -> RemoteFeed:
@@ -170,7 +170,7 @@ class Quota(Protocol):
     def elsewhere(self, index: int, full: bool) -> None: ...
 
 
-class Owner:
+class OwnerShard:
     """Another shard as the owner of its partitions: where they begin and end, their records and watermarks."""
 
     def __init__(

@@ -32,12 +32,12 @@ class Job:
 
     __slots__ = ("asked", "key", "kind", "run")
 
-    def __init__(self, work: Work, asked: Asked) -> None:
+    def __init__(self, work: Work, asked: WaitingLogin) -> None:
         self.kind, self.key, self.run = work.kind, work.key, work.run
         self.asked = [asked]
 
 
-class Asked:
+class WaitingLogin:
     """One client that waits. is_here: whether it still does"""
 
     __slots__ = ("done", "is_here")
@@ -72,7 +72,7 @@ class AuthPool:
 
         user: whom the client says to be; is_here: whether it still waits. Of who has to go for another one, `fault` is
         a `Busy`."""
-        asked = Asked(done, is_here)
+        asked = WaitingLogin(done, is_here)
         same = self._pending.get(work.key) if work.key else None
         if same is not None:
             same.asked.append(asked)

@@ -14,7 +14,7 @@ from router.matching.feed import Feed
 from router.readers.reader import Group
 from router.readers.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
-from rumq.mqtt.kernels.delivery_properties import PublisherNames
+from rumq.mqtt.kernels.delivery_properties import NamesByNumber
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.shards.delivery.traced_deliveries import replayed
 from rumq.tracing.tracer import Tracer
@@ -38,7 +38,7 @@ def wire_form(
     form: DeliveryOptions,
     v5: bool,
     located: bytes,
-    publishers: PublisherNames,
+    publishers: NamesByNumber,
     *,
     always_retain: bool = False,
 ) -> fanout.Form:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from router.readers.reader import Reader
-from router.shard import Shard as Router
+from router.shard import ShardRouter
 from rumq.loop.ports import EffectSink, Timers
 from rumq.session.journal.reader_positions import cursors_of
 from rumq.session.journal.recorder import JournalRecorder
@@ -30,7 +30,7 @@ class RemovalLosses:
     """Counts losses before a removal, here and in other shards."""
 
     def __init__(
-        self, timers: Timers, router: Router, sessions: dict[str, Session], journal: JournalRecorder,
+        self, timers: Timers, router: ShardRouter, sessions: dict[str, Session], journal: JournalRecorder,
         effects: EffectSink, losses: LostRanges, peers: RemovalPeers,
     ) -> None:  # fmt: skip
         self._timers, self._router, self._sessions, self._journal = timers, router, sessions, journal

@@ -17,7 +17,7 @@ from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.publish_receiver import PublishReceiver
 from rumq.shards.bus.record_forwarder import RemoteSubscriber
-from rumq.shards.bus.remote_partition import Admission, Owner, Quota, RemotePartition
+from rumq.shards.bus.remote_partition import Admission, OwnerShard, Quota, RemotePartition
 from rumq.shards.peers.interest import Interest
 from rumq.shards.peers.query_server import Asker, QueryServer, RestartQueries
 from rumq.shards.peers.shared_groups import RemoteMembers, SharedGroups
@@ -40,7 +40,7 @@ class ThisShard:
 class Parts(NamedTuple):
     """What one other shard is to this one, by what it may do. queries, restarts, groups: shared by all shards"""
 
-    owner: Owner
+    owner: OwnerShard
     publisher: PublishReceiver
     subscriber: RemoteSubscriber
     members: RemoteMembers
@@ -81,19 +81,19 @@ class Peer:
             m.Want: lambda link, message: subscriber.want(link, message, self._confirmed),
             m.WantPublishers: subscriber.want_publishers, m.ShareJoin: members.join,
             m.ReadFrom: lambda link, message: queries.read(self._asker(link), message),
-            m.FindStart: lambda link, message: queries.find_start(self._asker(link), message),
-            m.FindRetained: lambda link, message: queries.find_retained(self._asker(link), message),
+            m.StartQuestion: lambda link, message: queries.find_start(self._asker(link), message),
+            m.RetainedQuestion: lambda link, message: queries.find_retained(self._asker(link), message),
             m.Leaving: lambda link, message: queries.leaving(self._asker(link), message),
             m.FindTags: lambda link, message: restarts.find_tags(self._asker(link), message),
             m.Resume: self._resume,
         }  # fmt: skip
         self._others: dict[type, Callable[[Any, memoryview], None]] = {
-            m.Published: self._published, m.Rows: owner.rows, m.Mark: owner.mark, m.Numbered: owner.numbered,
+            m.PublishedRecords: self._published, m.Rows: owner.rows, m.Mark: owner.mark, m.Numbered: owner.numbered,
             m.Publishers: owner.publishers, m.Refusing: owner.refusing, m.RetainedFull: owner.retained_full,
             m.Unwant: subscriber.unwant, m.ShareWeight: members.weight, m.ShareBack: members.back,
             m.ShareReady: members.ready, m.ShareDone: members.done, m.ShareParts: groups.parts,
             m.ShareLeft: groups.left,
-            m.Wanted: self._answered, m.Chunks: self._answered, m.Found: self._answered, m.Tags: self._answered,
+            m.Wanted: self._answered, m.Chunks: self._answered, m.SearchAnswer: self._answered, m.Tags: self._answered,
             m.Needs: self._needs, m.Trimmable: self._trimmable, m.Drained: self._drained,
             m.Tally: lambda message, _: links.tally(message),
         }  # fmt: skip
@@ -186,7 +186,7 @@ class Peer:
 
     # Publishing and watermarks
 
-    def _published(self, message: m.Published, raw: memoryview) -> None:
+    def _published(self, message: m.PublishedRecords, raw: memoryview) -> None:
         assert self.link is not None
         self.parts.publisher.published(self.link, message, raw)
 
@@ -246,7 +246,7 @@ class Peer:
     def _answered(self, message: m.Answer, raw: memoryview) -> None:
         asked = self._asked.get(message.request)
         if asked is not None:
-            if not (isinstance(message, m.Found) and message.more):
+            if not (isinstance(message, m.SearchAnswer) and message.more):
                 del self._asked[message.request]
             asked[1](message, raw)
 

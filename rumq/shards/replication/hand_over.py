@@ -16,7 +16,7 @@ SETTLE_SECONDS_MAX = 5.0  # of clients: whoever still waits for something then l
 CLAIM_SECONDS_MAX = 2.0
 
 
-class Commit(Protocol):
+class FreezableCommit(Protocol):
     """`rumq.shards.write_path.group_commit`."""
 
     def is_written(self) -> bool:
@@ -29,7 +29,7 @@ class Commit(Protocol):
         """Write nothing more, whatever is pending; or go on."""
 
 
-class Clients(Protocol):
+class HeldClients(Protocol):
     """`rumq.shards.moves.client_hold`."""
 
     def hold(self) -> None:
@@ -49,8 +49,8 @@ class HandOver:
     """to: node id; is_over: it has failed, for a leader that was succeeded is no more"""
 
     def __init__(
-        self, to: str, now: float, *, commit: Commit, has_all: Callable[[str], bool], succeed: Callable[[str], None],
-        done: Callable[[str], None], clients: Clients | None = None,
+        self, to: str, now: float, *, commit: FreezableCommit, has_all: Callable[[str], bool],
+        succeed: Callable[[str], None], done: Callable[[str], None], clients: HeldClients | None = None,
     ) -> None:  # fmt: skip
         """now: monotonic seconds; has_all: a follower has synced everything
 

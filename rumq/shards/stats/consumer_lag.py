@@ -20,7 +20,7 @@ FARTHEST = 20
 BACK_PART = 2  # a consumer is back when it is behind by less than half of what was too much
 
 
-class Counted(NamedTuple):
+class SessionCounts(NamedTuple):
     """A session's counts at a time, and its rates since the time before, in messages a second."""
 
     at: float
@@ -45,7 +45,7 @@ class ConsumerLag:
         self._registry, self._feeds = registry, feeds
         self._clock, self._timers, self._events = clock, timers, events
         self.lag_records_max = self.lag_seconds_max = 0
-        self._counted: dict[str, Counted] = {}
+        self._counted: dict[str, SessionCounts] = {}
         self._lagging: set[str] = set()
         self._left: list[Session] = []
         self.records_total = self.records_max = self.sessions_behind = 0
@@ -67,7 +67,7 @@ class ConsumerLag:
         self._lagging.intersection_update(sessions)
         self._timers.next_turn(self._go_on)
 
-    def rates(self, session: Session) -> Counted | None:
+    def rates(self, session: Session) -> SessionCounts | None:
         """As of the last check; None for a session that came since."""
         return self._counted.get(session.key)
 
@@ -93,13 +93,13 @@ class ConsumerLag:
         before = self._counted.get(session.key)
         if before is not None and now > before.at:
             seconds = now - before.at
-            self._counted[session.key] = Counted(
+            self._counted[session.key] = SessionCounts(
                 now, published, delivered,
                 max(0, published - before.published) / seconds, max(0, delivered - before.delivered) / seconds,
                 came, went, max(0, came - before.bytes_in) / seconds, max(0, went - before.bytes_out) / seconds,
             )  # fmt: skip
         else:
-            self._counted[session.key] = Counted(now, published, delivered, 0.0, 0.0, came, went)
+            self._counted[session.key] = SessionCounts(now, published, delivered, 0.0, 0.0, came, went)
         records, behind_seconds = self.lag(session)
         if records:
             self._sums = self._sums[0] + records, self._sums[1] + 1

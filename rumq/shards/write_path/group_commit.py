@@ -19,7 +19,7 @@ from router.commands import CommandQueue, Committed
 from rumq.loop.ports import Clock, EventSink
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.state.histogram import Histogram
-from rumq.shards.write_path.worker_threads import Broken, DiskWorkers
+from rumq.shards.write_path.worker_threads import DiskWorkers, LogStateUnknown
 from rumq.shards.write_path.write_admission import WriteAdmission
 
 WRITE_BYTES = 1 << 18  # with so much pending a group is written at once, whether or not anyone waits
@@ -151,12 +151,12 @@ class GroupCommit:
         try:
             return self._workers.writer.maybe_run(group.run)
         except BaseException as fault:
-            raise Broken(f"what became of a group of the log is unknown: {fault!r}") from fault
+            raise LogStateUnknown(f"what became of a group of the log is unknown: {fault!r}") from fault
 
     def _written(self, index: int, partition: Partition, group: WriteGroup, fault: BaseException | None) -> None:
         self._in_flight[index] = False
         if fault is not None:
-            raise Broken(f"what became of a group of the log is unknown: {fault!r}") from fault
+            raise LogStateUnknown(f"what became of a group of the log is unknown: {fault!r}") from fault
         failure = partition.complete(group)
         if self._copied is not None:
             self._copied(index)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from router.matching.groups import Groups
+from router.matching.groups import GroupTable
 from router.matching.topic_matching import UNDER_WAY_MAX
 from rumq.loop.ports import Clock
 from rumq.session.connection.broker_port import ClientInfo
@@ -24,7 +24,7 @@ TRIED_MAX = 4096  # topics that are known not to be cheap: they are not tried ag
 
 
 class NewTopicBudget:
-    def __init__(self, groups: Groups, clock: Clock, limits: Callable[[], Limits]) -> None:
+    def __init__(self, groups: GroupTable, clock: Clock, limits: Callable[[], Limits]) -> None:
         """limits: those of the broker now"""
         self._groups, self._clock, self._limits = groups, clock, limits
         self._topics, self._visits = TokenBuckets(), TokenBuckets()

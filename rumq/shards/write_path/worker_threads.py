@@ -22,7 +22,7 @@ Done = Callable[[Any, BaseException | None], None]
 SLOW_SECONDS, REST_SECONDS = 0.002, 1.0  # of writes on the loop
 
 
-class Broken(BaseException):
+class LogStateUnknown(BaseException):
     """The state of the log is unknown. No guard catches it: the shard ends, and is started again."""
 
 

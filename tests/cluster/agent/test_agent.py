@@ -4,7 +4,7 @@ import trio
 
 from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.connections.agent_socket import AgentSocket
-from rumq.cluster.control.agent_messages import AskStatus, Claim, Claimed, Done, Leave, Seen, Status
+from rumq.cluster.control.agent_messages import AgentStatus, AskStatus, Claim, Claimed, DrainNode, OrderResult, Seen
 from rumq.cluster.control.records import ShardRecord, Versioned
 from tests.cluster.admin.world import term
 from tests.cluster.agent.world import Node, World, in_world, received, settle
@@ -233,21 +233,21 @@ async def test_a_node_that_is_removed_leaves_in_every_view_until_it_is_taken_bac
     link = first.link("operator", -1)
     await received(link)
 
-    async def leaving(leave: Leave, asked: AgentSocket) -> list[str]:
+    async def leaving(leave: DrainNode, asked: AgentSocket) -> list[str]:
         asked.send(leave)
-        assert Done(leave.request) in await received(asked)
+        assert OrderResult(leave.request) in await received(asked)
         return [each.name for each in (await second.view()).nodes if each.leaves]
 
-    assert await leaving(Leave(1, True, third.identity.id), link) == ["n3"]
+    assert await leaving(DrainNode(1, True, third.identity.id), link) == ["n3"]
     assert (await first.view()).removed == [third.identity.id]
     await third.stop()
     third = await world.node("n3")
     assert [each.name for each in (await first.view()).nodes if each.leaves] == ["n3"], "a restart forgets nothing"
-    assert await leaving(Leave(2, False, third.identity.id), link) == []
-    assert await leaving(Leave(3, True, third.identity.id), link) == ["n3"]
+    assert await leaving(DrainNode(2, False, third.identity.id), link) == []
+    assert await leaving(DrainNode(3, True, third.identity.id), link) == ["n3"]
     own = third.link("operator", -1)
     await received(own)
-    assert await leaving(Leave(4, False), own) == [], "drain --back at the node itself"
+    assert await leaving(DrainNode(4, False), own) == [], "drain --back at the node itself"
     for each in (link, own):
         each.close()
 
@@ -260,10 +260,10 @@ async def test_the_status_has_what_leaders_say_and_how_often_processes_have_ende
     async def ask_terms() -> list[TermRow]:
         return said
 
-    async def status() -> Status:
+    async def status() -> AgentStatus:
         link = node.link("operator", -1)
         link.send(AskStatus(1))
-        found = [each for each in await received(link) if isinstance(each, Status)]
+        found = [each for each in await received(link) if isinstance(each, AgentStatus)]
         link.close()
         await settle()
         return found[0]

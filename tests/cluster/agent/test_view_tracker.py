@@ -15,7 +15,7 @@ from rumq.cluster.agent.view_tracker import (
     SeenEpochs,
     ViewTracker,
 )
-from rumq.cluster.control.control_plane import Snapshot
+from rumq.cluster.control.control_plane import ControlSnapshot
 from rumq.cluster.control.leaders import maybe_leader
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, Versioned, View
 from tests.cluster.agent.world import node_record
@@ -30,8 +30,8 @@ def shard(epoch: int, revision: int, leader: str = HERE) -> Versioned:
     return Versioned(record, revision)
 
 
-def read(*shards: Versioned, nodes: list[NodeRecord] | None = None) -> Snapshot:
-    return Snapshot(cluster=CLUSTER, nodes=nodes or [], shards=list(shards))
+def read(*shards: Versioned, nodes: list[NodeRecord] | None = None) -> ControlSnapshot:
+    return ControlSnapshot(cluster=CLUSTER, nodes=nodes or [], shards=list(shards))
 
 
 def tracker(data: Path) -> ViewTracker:

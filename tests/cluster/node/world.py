@@ -15,10 +15,10 @@ from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
-from rumq.cluster.node.standby_process import StandbyProcess, Standing, TakenOffice
+from rumq.cluster.node.standby_process import StandbyContext, StandbyProcess, TakenOffice
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import DataFrame
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from tests.commitlog.records import DEAD, NOW, append, numbers, write
 
 KEY = "main/g1/p0"
@@ -98,7 +98,7 @@ class Agent:
         self.first: list[AgentMessage] = []  # said to each link that is made
         self.answer: Callable[[AgentMessage], list[AgentMessage]] = lambda message: []
         self._socket: socket.socket | None = None
-        self._reader: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+        self._reader: MessageReader[AgentMessage] = MessageReader(AgentMessage)
 
     def turn(self) -> None:
         if self._socket is None:
@@ -107,7 +107,7 @@ class Agent:
             except BlockingIOError:
                 return
             self._socket.setblocking(False)
-            self._reader = FrameReader(AgentMessage)
+            self._reader = MessageReader(AgentMessage)
             for message in self.first:
                 self.say(message)
         try:
@@ -151,7 +151,7 @@ class Site:
             filled(self.copies, source)
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.peers: list[Peer] = []
-        standing = Standing(node, 0, str(folder / "agent.sock"), self.listener, tls=tls)
+        standing = StandbyContext(node, 0, str(folder / "agent.sock"), self.listener, tls=tls)
         self.standby = StandbyProcess(
             standing, self.copies, self.state, lambda name, **fields: self.events.append((name, fields))
         )

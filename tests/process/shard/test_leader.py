@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rumq.cluster.control.agent_messages import ORDER_BYTES_MAX, Claimed, Done, Order, Report
+from rumq.cluster.control.agent_messages import ORDER_BYTES_MAX, Claimed, Order, OrderResult, Report
 from rumq.cluster.control.records import NodeRecord, View
 from rumq.cluster.links.greeting import Greeting
-from rumq.net.frames import PREFIX, FrameReader, encoded
+from rumq.net.frames import PREFIX, MessageReader, encoded
 from rumq.process.shard import leader as of_leader
 from rumq.process.shard.leader import Leader
 from rumq.supervision.supervisor import DEPOSED
@@ -80,7 +80,7 @@ def test_orders_of_the_agent_reach_who_carries_them_out(world: World) -> None:
     [(what, members, done)] = world.orders
     assert (what, members) == ("members", ["n1#1"])
     done("")
-    assert world.said == [Done(1, "")]
+    assert world.said == [OrderResult(1, "")]
     world.leader._hear(Claimed(9, True, True, None))
     assert world.orders[-1] == ("claimed", Claimed(9, True, True, None))
 
@@ -94,7 +94,7 @@ def test_orders_of_the_agent_reach_who_carries_them_out(world: World) -> None:
 )
 def test_what_is_no_order_for_this_leader_is_answered(world: World, order: Order, why: str) -> None:
     world.leader._hear(order)
-    assert world.said == [Done(1, why)] and world.orders == []
+    assert world.said == [OrderResult(1, why)] and world.orders == []
 
 
 def test_a_hand_over_is_answered_when_the_leader_ends_or_has_failed(
@@ -107,9 +107,9 @@ def test_a_hand_over_is_answered_when_the_leader_ends_or_has_failed(
     [(_, first, _), (_, second, failed)] = world.orders
     assert (first, second) == ("n2#2", "n3#3") and world.said == []
     failed("the shard is handed over to n2#2")
-    assert world.said == [Done(2, "the shard is handed over to n2#2")]
+    assert world.said == [OrderResult(2, "the shard is handed over to n2#2")]
     world.leader._end()
-    assert world.said[1:] == [Done(1), "flushed", "doors flushed"] and ended == [DEPOSED]
+    assert world.said[1:] == [OrderResult(1), "flushed", "doors flushed"] and ended == [DEPOSED]
     assert world.told == [("cluster.clients_moved", {"shard": 2, "clients": 0, "dismissed": 0})]
 
 
@@ -146,9 +146,9 @@ def test_orders_come_from_other_nodes_too(world: World) -> None:
     assert members == ["n1#1"]
     done("no")
     world.site.turn()  # what is said goes out at the end of one
-    reader: FrameReader[Done] = FrameReader(Done)
+    reader: MessageReader[OrderResult] = MessageReader(OrderResult)
     near.settimeout(30)
-    assert [message for message, _ in reader.feed(near.recv(1 << 16))] == [Done(6, "no")]
+    assert [message for message, _ in reader.feed(near.recv(1 << 16))] == [OrderResult(6, "no")]
     near.close()
 
 

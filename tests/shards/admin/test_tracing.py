@@ -3,14 +3,14 @@
 import pytest
 
 from rumq.shards.admin import tracing
-from rumq.shards.admin.tracing import EVENTS_A_SECOND, LOOK_SECONDS, Trace, described
+from rumq.shards.admin.tracing import EVENTS_A_SECOND, LOOK_SECONDS, TraceOrder, described
 from tests.conformance import wire
 from tests.faults.shard import Client, Shard
 from tests.shards.admin.world import ask, publish
 
 
 def test_the_rate_is_bounded_and_what_is_beyond_is_counted() -> None:
-    trace = Trace("client", "c", 100.0, 0.0)
+    trace = TraceOrder("client", "c", 100.0, 0.0)
     assert sum(trace.may_tell(0.0) for _ in range(250)) == EVENTS_A_SECOND
     assert (trace.reported, trace.left_out) == (100, 150)
     assert sum(trace.may_tell(0.5) for _ in range(250)) == EVENTS_A_SECOND / 2

@@ -5,7 +5,7 @@ from typing import Any
 
 from commitlog import Chunk, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
-from router.commands import ColdRead
+from router.commands import ColdChunks
 from router.effects import ReadCold
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery.cold_reads import ColdReads
@@ -37,7 +37,7 @@ class World:
 
     def answers(self) -> list[tuple[int, int, list[tuple[int, int]]]]:
         """Of each command to the router: partition, lsn, and (first, next) of its chunks."""
-        items = [item for item in self.hand.items if isinstance(item, ColdRead)]
+        items = [item for item in self.hand.items if isinstance(item, ColdChunks)]
         return [(each.partition, each.lsn, [(c.base_lsn, c.next_lsn) for c in each.chunks]) for each in items]
 
 

@@ -12,7 +12,7 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import Deliver
 from router.readers.reader import Group, GroupKey, Reader
 from router.readers.subscription import DeliveryOptions, Subscription
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.shards.delivery import fan_out_cache
 from rumq.shards.delivery.fan_out_cache import FanOutCache, encoded_identifiers, wire_form
 from tests.commitlog.records import NOW, append, opened, some_records
@@ -27,7 +27,7 @@ class World:
 
     def __init__(self) -> None:
         self.partition = opened(SimulatedFiles(), hot=1 << 30).own[0]
-        self.router = Shard([self.partition])
+        self.router = ShardRouter([self.partition])
         self.cache = FanOutCache(self.router.feeds)
 
     def chunk(self, count: int = 4, flags: int = UNIFORM) -> Chunk:

@@ -139,9 +139,9 @@ def test_a_question_is_asked_again_over_the_next_link_until_it_is_answered(world
 
 def test_answers_in_pieces_end_with_the_last(world: World) -> None:
     answers: list[Any] = []
-    world.peer.ask(lambda request: m.FindRetained(request, "#", {}), lambda answer, _: answers.append(answer))
+    world.peer.ask(lambda request: m.RetainedQuestion(request, "#", {}), lambda answer, _: answers.append(answer))
     for more in (True, False, False):
-        world.peer.received(m.Found(1, {}, [], more=more), NONE)
+        world.peer.received(m.SearchAnswer(1, {}, [], more=more), NONE)
     assert [answer.more for answer in answers] == [True, False]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from commitlog import StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import Effect
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.loop.scheduler import Lifecycle
 from rumq.mqtt.topics import matches
 from rumq.session.flow_control.limits import Limits
@@ -34,7 +34,7 @@ class Run:
             random=numbers(seed), direct_bytes_min=1 << 30, internal=STATE,
         )  # fmt: skip
         assert self.store.internal is not None
-        self.router = Shard(self.store.partitions)
+        self.router = ShardRouter(self.store.partitions)
         self.recorder = JournalRecorder()
         self.registry = Registry(self.hand, lambda session, will: None, self.recorder, self.store.release_publishers)
         self.journal = JournalWriter(

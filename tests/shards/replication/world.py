@@ -21,7 +21,7 @@ from rumq.cluster.replication.standby.standby_core import StandbyCore
 from rumq.loop.queues import StepQueue
 from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.mqtt.kernels.batch import Batch
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.replication.follower_link import OUTBOX_BYTES_MAX, ReplicaLink
 from rumq.shards.replication.follower_links import Network
@@ -75,10 +75,10 @@ class Follower:
             self.node, self.copies, self.state, patience=lambda: 1e9, unique=lambda: "", now=0.0,
             is_well=lambda: self.is_well,
         )  # fmt: skip
-        self.frames: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+        self.frames: MessageReader[m.ReplicaMessage] = MessageReader(m.ReplicaMessage)
 
     def dialled(self) -> None:
-        self.frames = FrameReader(m.ReplicaMessage)
+        self.frames = MessageReader(m.ReplicaMessage)
         self.link += 1
 
     def receive(self, data: bytes) -> None:
@@ -231,7 +231,7 @@ class World:
 
     def sent(self, peer: str) -> list[m.ReplicaMessage]:
         """What is on the way to a follower."""
-        reader: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+        reader: MessageReader[m.ReplicaMessage] = MessageReader(m.ReplicaMessage)
         return [message for message, _ in reader.feed(b"".join(self.wires[peer][0].outbox))]
 
     def told(self, name: str) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ NEVER_SECONDS = 0xFFFF_FFFF  # Session Expiry Interval of a session that does no
 WAITS_FOR = {1: "PUBACK", 2: "PUBREC", 3: "PUBCOMP"}
 
 
-class ClientDetail:
+class ClientDetailQuery:
     def __init__(
         self, registry: Registry, feeds: Sequence[Feed], lag: ConsumerLag, drop_counters: DropCounters, clock: Clock,
         listing: ClientListing,
@@ -121,7 +121,7 @@ class ClientDetail:
         return None
 
 
-class Subscribers:
+class SubscribersQuery:
     """Sessions with a subscription that a topic matches. Cost: every filter of every session, some sessions a turn"""
 
     def __init__(self, registry: Registry, timers: Timers) -> None:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from router.matching.feed import Feed
 from router.readers.shared_group import SharedGroup
-from router.shard import Shard as Router
+from router.shard import ShardRouter
 from rumq.admin import requests as q
 from rumq.admin import rows as r
 from rumq.loop.ports import Timers
@@ -18,8 +18,8 @@ GROUPS_A_TURN = 64
 CLIENTS_MAX = 100  # named of each group
 
 
-class Groups:
-    def __init__(self, router: Router, timers: Timers) -> None:
+class GroupsQuery:
+    def __init__(self, router: ShardRouter, timers: Timers) -> None:
         self._shares, self._feeds, self._timers = router.sharing.shares, router.feeds, timers
 
     def list(self, asked: q.Groups, done: Done) -> None:

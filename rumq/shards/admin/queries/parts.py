@@ -9,15 +9,15 @@ from typing import Any
 
 from commitlog import Store
 from router.readers.reader import Reader
-from router.shard import Shard as Router
+from router.shard import ShardRouter
 from rumq.admin.cluster_rows import TermRow
-from rumq.loop.ports import Clock, CommandQueue, EventSink, Lifecycle, ReadPool, Timers
+from rumq.loop.ports import Clock, CommandQueue, EventSink, LifecycleState, ReadPool, Timers
 from rumq.loop.read_gate import ReadGate
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.registry import Registry
 from rumq.shards.clients.access_gate import AccessGate
-from rumq.shards.delivery.lost_ranges import Budget
+from rumq.shards.delivery.lost_ranges import ReadBudget
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.retention.export_positions import ExportPositions
@@ -40,14 +40,14 @@ class AdminParts:
     clock: Clock
     timers: Timers
     events: EventSink
-    lifecycle: Lifecycle
+    lifecycle: LifecycleState
     commands: CommandQueue
     settle: Callable[[], None]
     pump: Any
     policies: Collection[ListenerPolicy]
     connections_max: Callable[[], dict[int, int]]
     lag: ConsumerLag
-    pending: Callable[[Iterable[Reader], Callable[[Counter[str]], None], Budget | None], None]
+    pending: Callable[[Iterable[Reader], Callable[[Counter[str]], None], ReadBudget | None], None]
     recorder: JournalRecorder
     gate: AccessGate
     admission: WriteAdmission
@@ -74,7 +74,7 @@ class AdminParts:
         return self.counted.store
 
     @property
-    def router(self) -> Router:
+    def router(self) -> ShardRouter:
         return self.counted.router
 
     @property

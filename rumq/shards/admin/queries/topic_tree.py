@@ -15,7 +15,7 @@ TOPICS_A_TURN = 10_000
 LEVELS_MAX = 100_000  # distinct ones that are counted; of further ones only that they are left out
 
 
-class TopicTree:
+class TopicTreeQuery:
     def __init__(self, store: Store, timers: Timers) -> None:
         self._store, self._timers = store, timers
 
