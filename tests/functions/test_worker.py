@@ -8,13 +8,13 @@ import pytest
 
 from rumq.functions.function_rows import SCHEMA, as_batch, as_bytes
 from rumq.functions.worker import answer, bound_memory
-from rumq.functions.worker_protocol import NO_MEMORY, RAISED, RESULT, WRONG, MessageReader, WorkerMessage
+from rumq.functions.worker_protocol import NO_MEMORY, RAISED, RESULT, WRONG, WorkerMessage, WorkerMessageReader
 
 BATCH = pa.RecordBatch.from_pylist([{"topic": "plant/7", "payload": b"21.5"}], SCHEMA)
 
 
 def answered(function: object) -> WorkerMessage:
-    reader = MessageReader(1 << 20)
+    reader = WorkerMessageReader(1 << 20)
     reader.add(answer(function, as_bytes(BATCH)))  # type: ignore[arg-type]
     message = reader.maybe_message()
     assert message is not None
