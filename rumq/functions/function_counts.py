@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-FILE = "figures.json"
+FOLDER, FILE = "_functions", "figures.json"  # in the data directory, with a folder of each function's positions
 KINDS = ("raised", "stalled", "died", "memory", "result", "load", "publish")
 
 
@@ -42,7 +42,7 @@ class FunctionCounts:
 
     def figures(self) -> dict[str, Any]:
         with self._lock:
-            names = ("batches", "records", "results", "passed", "refused")
+            names = ("records", "results", "passed", "refused")
             return {
                 **{name: self._counts[name] for name in names},
                 "failures": dict(self._failures),

@@ -15,7 +15,7 @@ import pyarrow as pa
 from rumq.errors import RumqError
 from rumq.functions.function_counts import FunctionCounts
 from rumq.functions.local_log import LocalLog
-from rumq.functions.partition_function import FunctionPorts, Held, PartitionFunction, Publish
+from rumq.functions.partition_function import BatchHeld, FunctionPorts, PartitionFunction, Publish
 from rumq.functions.rules import FunctionRules
 from rumq.functions.worker_process import FunctionFault, WorkerProcess
 from rumq.sink.sink_options import SinkOptions
@@ -25,7 +25,7 @@ IDLE_SECONDS = 0.1  # between looks for new records
 TRIES = 2  # of a batch whose worker ended: the second one by a fresh worker
 
 
-class Worker(Protocol):
+class LoadedFunction(Protocol):
     """What is used of `WorkerProcess`."""
 
     def wait_ready(self) -> None: ...
@@ -38,10 +38,10 @@ class FunctionCaller:
 
     def __init__(
         self, rules: FunctionRules, event: Callable[..., None], *,
-        start: Callable[[FunctionRules], Worker] = WorkerProcess,
+        start: Callable[[FunctionRules], LoadedFunction] = WorkerProcess,
     ) -> None:  # fmt: skip
         self._rules, self._event, self._start = rules, event, start
-        self._worker: Worker | None = None
+        self._worker: LoadedFunction | None = None
 
     def call(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """raises: FunctionFault"""
@@ -61,7 +61,7 @@ class FunctionCaller:
             self._worker.close()
             self._worker = None
 
-    def _ready(self) -> Worker:
+    def _ready(self) -> LoadedFunction:
         """raises: FunctionFault"""
         if self._worker is None:
             try:
@@ -127,7 +127,7 @@ class FunctionThread:
             self._failed.pop(name, None)
             is_held = False
             return done
-        except Held:
+        except BatchHeld:
             self._retry_later(name)
         except (RumqError, OSError, pa.ArrowException) as fault:
             self._tell_failure(name, fault)

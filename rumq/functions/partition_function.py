@@ -28,7 +28,7 @@ BYTES_MAX = 8 * 2**20  # of a batch
 ROWS_A_PIECE = 65_536
 
 
-class Held(Exception):
+class BatchHeld(Exception):
     """The batch is to be tried again later: its function has failed, and the rule is to hold."""
 
     def __init__(self, fault: FunctionFault) -> None:
@@ -83,7 +83,7 @@ class PartitionFunction:
     def step(self) -> int:
         """Do the next batch; how many records of the log it covers: 0 if there are none.
 
-        raises: Held, RumqError, OSError: the same batch is to be tried again"""
+        raises: BatchHeld, RumqError, OSError: the same batch is to be tried again"""
         position = self._next_position()
         if position is None:
             return 0
@@ -95,7 +95,7 @@ class PartitionFunction:
         rows = self._ports.publish(pieces(messages), self._broker, self._sink(position.batch))
         self._keep(replace(position, done=True))
         self._result.remove()
-        self._ports.counts.count(batches=1, records=position.end - position.start, results=rows)
+        self._ports.counts.count(records=position.end - position.start, results=rows)
         return position.end - position.start
 
     def behind(self) -> int:
@@ -127,7 +127,7 @@ class PartitionFunction:
         return self._keep(MirrorPosition(position.batch + 1, start, end, False, self._rules.code))
 
     def _done(self, position: MirrorPosition) -> pa.RecordBatch:
-        """What is to be published for the batch: its results, or what the rule says of one that failed. raises: Held"""
+        """What is to be published for the batch: its results, or what its rule says if it failed. raises: BatchHeld"""
         parts = [for_function(each, self._rules.name) for each in self._rows(position)]
         parts = [each for each in parts if each.num_rows]
         if not parts:
@@ -146,7 +146,7 @@ class PartitionFunction:
                 next_lsn=position.end, records=batch.num_rows, kind=fault.kind, why=fault.why, rule=rule,
             )  # fmt: skip
             if rule == "hold":
-                raise Held(fault) from None
+                raise BatchHeld(fault) from None
             kept = batch if rule == "pass" else batch.slice(0, 0)
             self._ports.counts.count(**{"passed" if rule == "pass" else "refused": batch.num_rows})
             return derived(messages_of(kept), self._rules.prefix, self._rules.name)

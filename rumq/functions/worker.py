@@ -23,7 +23,7 @@ from rumq.functions.worker_protocol import (
     READY,
     RESULT,
     WRONG,
-    MessageReader,
+    WorkerMessageReader,
     packed,
     packed_sentence,
 )
@@ -57,7 +57,7 @@ def answer(function: Callable[[Any], Any], data: bytes) -> bytes:
 
 def serve(sock: socket.socket, function: Callable[[Any], Any]) -> None:
     """Until the other end is closed."""
-    reader = MessageReader(REQUEST_BYTES_MAX)
+    reader = WorkerMessageReader(REQUEST_BYTES_MAX)
     while data := sock.recv(RECEIVE_BYTES):
         reader.add(data)
         while (message := reader.maybe_message()) is not None:

@@ -26,8 +26,8 @@ from rumq.functions.worker_protocol import (
     READY,
     RESULT,
     WRONG,
-    MessageReader,
     WorkerMessage,
+    WorkerMessageReader,
     packed,
 )
 
@@ -73,7 +73,7 @@ class WorkerProcess:
                 start_new_session=True,  # what it starts ends with it
             )  # fmt: skip
         self._sock.setblocking(False)
-        self._reader = MessageReader(RESULT_BYTES_MAX)
+        self._reader = WorkerMessageReader(RESULT_BYTES_MAX)
 
     @property
     def pid(self) -> int:

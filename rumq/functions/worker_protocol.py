@@ -32,7 +32,7 @@ def packed_sentence(kind: bytes, text: str) -> bytes:
     return packed(kind, last[0][:SENTENCE_CHARACTERS_MAX].encode(errors="backslashreplace"))
 
 
-class MessageReader:
+class WorkerMessageReader:
     """Bytes as they arrive, to messages. body_bytes_max: a longer one raises ValueError, before it is there"""
 
     def __init__(self, body_bytes_max: int) -> None:

@@ -8,7 +8,7 @@ from rumq.functions.function_counts import FunctionCounts, read_figures, write_f
 def test_figures_go_through_a_file(tmp_path: Path) -> None:
     assert read_figures(tmp_path) == {}
     counts = FunctionCounts()
-    counts.count(batches=1, records=10, results=7)
+    counts.count(records=10, results=7)
     counts.count(refused=3)
     counts.failed("stalled")
     counts.stands("main/g1/p0", behind=5, is_held=True)

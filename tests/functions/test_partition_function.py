@@ -11,7 +11,7 @@ import pytest
 from rumq.errors import ConnectionLost
 from rumq.functions.function_counts import FunctionCounts
 from rumq.functions.function_rows import SCHEMA, messages_of
-from rumq.functions.partition_function import FunctionPorts, Held, PartitionFunction
+from rumq.functions.partition_function import BatchHeld, FunctionPorts, PartitionFunction
 from rumq.functions.rules import FunctionRules, OnFailure
 from rumq.functions.worker_process import FunctionFault
 from rumq.sink.sink_connection import SinkPartition
@@ -146,7 +146,7 @@ def test_a_batch_that_is_held_is_tried_again_and_nothing_goes_past_it(tmp_path: 
     function = site.function()
     assert function.step() == 3
     for _ in range(3):
-        with pytest.raises(Held):
+        with pytest.raises(BatchHeld):
             function.step()
     assert site.topics == EVERYTHING[:3] and function.behind() == 7
     site.fails = ""
@@ -156,7 +156,7 @@ def test_a_batch_that_is_held_is_tried_again_and_nothing_goes_past_it(tmp_path: 
 
 def test_nothing_is_skipped_for_a_function_that_cannot_be_loaded(tmp_path: Path) -> None:
     site = Site(tmp_path, on_failure="refuse", fails="load")
-    with pytest.raises(Held):
+    with pytest.raises(BatchHeld):
         site.run()
     assert site.events[-1][1]["rule"] == "hold"
 

@@ -9,7 +9,7 @@ from rumq.functions.worker_protocol import (
     RAISED,
     RESULT,
     SENTENCE_CHARACTERS_MAX,
-    MessageReader,
+    WorkerMessageReader,
     packed,
     packed_sentence,
 )
@@ -18,7 +18,7 @@ from rumq.functions.worker_protocol import (
 @given(lists(binary(max_size=20), max_size=6), integers(1, 40))
 def test_messages_come_whole(bodies: list[bytes], piece_bytes: int) -> None:
     sent = b"".join(packed(RESULT, each) for each in bodies)
-    reader, found = MessageReader(100), []
+    reader, found = WorkerMessageReader(100), []
     for at in range(0, len(sent), piece_bytes):
         reader.add(sent[at : at + piece_bytes])
         while (message := reader.maybe_message()) is not None:
@@ -27,7 +27,7 @@ def test_messages_come_whole(bodies: list[bytes], piece_bytes: int) -> None:
 
 
 def test_a_message_that_is_too_long_is_refused_before_it_is_there() -> None:
-    reader = MessageReader(10)
+    reader = WorkerMessageReader(10)
     reader.add(HEAD.pack(RESULT, 11))
     with pytest.raises(ValueError, match="10 at most"):
         reader.maybe_message()
@@ -43,7 +43,7 @@ def test_a_message_that_is_too_long_is_refused_before_it_is_there() -> None:
     ],
 )
 def test_of_a_traceback_the_last_line_is_told(text: str, sentence: str) -> None:
-    reader = MessageReader(10_000)
+    reader = WorkerMessageReader(10_000)
     reader.add(packed_sentence(RAISED, text))
     message = reader.maybe_message()
     assert message is not None and message.sentence == sentence

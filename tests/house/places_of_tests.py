@@ -8,6 +8,7 @@ from __future__ import annotations
 IMPORTED: dict[str, str] = {
     "rumq/gateway/handlers/context.py": "tests/gateway/test_http_server.py",
     "rumq/embedded/template.py": "tests/embedded/test_broker.py",
+    "rumq/functions/trial.py": "tests/functions/test_worker_process.py",
     "rumq/cli/page_access.py": "tests/cli/test_web_page.py",
     "rumq/process/wiring/page_address.py": "tests/cli/test_web_page.py",
     "rumq/cluster/node/link_handshake.py": "tests/cli/test_certificate_watch.py",

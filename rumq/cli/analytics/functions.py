@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -67,9 +66,9 @@ def check(args: argparse.Namespace) -> int:
 
 
 def print_status(args: argparse.Namespace) -> int:
-    from rumq.functions.function_counts import read_figures
+    from rumq.functions.function_counts import FOLDER, read_figures
 
-    found = read_figures(Path(os.path.abspath(loaded_settings(args).settings.data.dir), "_functions"))
+    found = read_figures(Path(loaded_settings(args).settings.data.dir, FOLDER))
     if args.json:
         print(json.dumps(found))
         return OK

@@ -26,6 +26,7 @@ from rumq.gateway.broker.span_export import SpanCounts
 from rumq.gateway.contract.endpoints import EffectiveSetting
 from rumq.gateway.history.sampler import HistorySampler
 from rumq.gateway.metrics.certificate_expiry import CertificateExpiry
+from rumq.gateway.metrics.function_metrics import Figures
 from rumq.gateway.metrics.scraped_figures import ScrapedFigures
 from rumq.gateway.records.log_watch import LogWatch
 from rumq.gateway.records.records import ServedRecords
@@ -74,6 +75,7 @@ class GatewayFigures:
     spans: SpanCounts = field(default_factory=SpanCounts)
     certificates: CertificateExpiry = field(default_factory=lambda: CertificateExpiry(dict))
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
+    functions: Callable[[], Figures] = dict  # by name of the function, from its file
 
 
 @dataclass(slots=True)

@@ -47,4 +47,6 @@ class MetricsHandler:
             "rumq_spans_exported_total": float(figures.spans.exported),
             "rumq_spans_lost_total": float(figures.spans.lost),
         }  # fmt: skip
-        return exposition(shards or [], values, figures.requests, cluster, figures.certificates.states)
+        return exposition(
+            shards or [], values, figures.requests, cluster, figures.certificates.states, figures.functions()
+        )  # fmt: skip

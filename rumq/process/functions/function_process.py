@@ -21,7 +21,7 @@ from rumq.errors import DataDirectoryError
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
 from rumq.events.output import RING, setup_events
-from rumq.functions.function_counts import write_figures
+from rumq.functions.function_counts import FOLDER, write_figures
 from rumq.functions.function_thread import FunctionThread
 from rumq.functions.rules import FunctionRules
 from rumq.gateway.broker.broker_socket import open_broker
@@ -31,7 +31,6 @@ from rumq.settings.table import Settings
 from rumq.sink.sink_connection import SinkPartition, publish_all
 from rumq.sink.sink_options import SinkOptions
 
-FOLDER = "_functions"  # in the data directory: positions, results that are being published, figures
 PR_SET_PDEATHSIG = 1
 WAITED = {signal.SIGTERM, signal.SIGINT}
 TURN_SECONDS = 1.0

@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import trio
 
@@ -19,6 +20,7 @@ from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events.event_log import tell
 from rumq.events.output import RING, setup_events
+from rumq.functions.function_counts import FOLDER, read_figures
 from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.access.credential_files import CredentialFiles
 from rumq.gateway.access.host_names import HostNames
@@ -126,6 +128,7 @@ async def run(load: Load, effective: EffectiveSettings, context: Context, parent
     listeners = await bind(settings)
     exporter = exporter_of(settings, context)
     context.figures.certificates = CertificateExpiry(lambda: certificates_of(settings))
+    context.figures.functions = partial(read_figures, Path(settings.data.dir, FOLDER))
     certificates = CertificateWatch(
         "gateway", lambda: [settings.gateway.tls_certificate, settings.gateway.tls_key],
         lambda: server.use(tls_of(settings)), tell,
