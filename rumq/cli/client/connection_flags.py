@@ -1,4 +1,4 @@
-"""Connection flags of `rumqd pub` and `rumqd sub`, the same as of mosquitto_pub."""
+"""Connection flags of `rumqd pub`, `sub`, `rr` and `bench`, the same as of mosquitto_pub."""
 
 import argparse
 from typing import TYPE_CHECKING, Any

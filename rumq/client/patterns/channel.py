@@ -1,7 +1,7 @@
 """A consumer of a channel of a queue: a member of a shared subscription that acknowledges message by message.
 
 The channel's cursor is the group's, at the broker. PUBACK is the acknowledgement; what is not acknowledged when the
-consumer ends goes to another one. docs/decisions/0059-queues.md, MQTT 5.0, 4.8.2."""
+consumer ends goes to another one. docs/guides/client.md; MQTT 5.0, 4.8.2."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
