@@ -20,7 +20,7 @@ from rumq.client.session.inbound import Lane
 from rumq.client.session.messages import Message, Outgoing
 from rumq.client.session.options import ConnectOptions, reconnect_policy
 from rumq.client.session.outbound import Done
-from rumq.client.session.packet_stream import OUTPUT_BYTES_MAX, PacketStream
+from rumq.client.session.packet_stream import OUTPUT_BYTES_MAX, PacketStream, short_form
 from rumq.client.session.reauthentication import reauthenticate
 from rumq.errors import ConnectionLost
 from rumq.mqtt.packets import Connack, Disconnect, Packet, Publish, Subscribe, SubscriptionRequest, Unsubscribe
@@ -330,9 +330,9 @@ class Client:
         self._connection.changed.unpark_all()
 
     def acknowledge_some(self, messages: Iterable[Message]) -> None:
-        for packet in self._connection.inbound.acknowledge(messages):
-            if self._connection.stream is not None:
-                self._connection.stream.send(packet)
+        acknowledgements = b"".join(map(short_form, self._connection.inbound.acknowledge(messages)))
+        if acknowledgements and self._connection.stream is not None:
+            self._connection.stream.send_acknowledgements(acknowledgements)
 
     @contextmanager
     def awaiting(self) -> Iterator[None]:

@@ -170,6 +170,7 @@ BY_NAME: Final[Mapping[str, Property]] = {prop.name: prop for prop in PROPERTIES
 
 # Read before it is known who sends them.
 OF_ANYBODY: Final = (PacketType.CONNECT, WILL, PacketType.AUTH, PacketType.DISCONNECT)
+USER_PROPERTY: Final = 0x26
 COUNT_MAX, BYTES_MAX = 128, 1 << 16  # of the properties of such a packet: each costs about 10 µs
 
 
@@ -193,6 +194,9 @@ def decode_properties(fields: Fields, place: int) -> Properties:
         if is_anybody and count > COUNT_MAX:
             raise MqttFault(f"more than {COUNT_MAX} properties in {_place_name(place)}", Reason.QUOTA_EXCEEDED)
         identifier = part.variable_integer("property identifier")
+        if identifier == USER_PROPERTY:  # it may be anywhere, as often as wanted, with any value
+            found.setdefault("user_properties", []).append(part.pair("user property"))
+            continue
         prop = BY_IDENTIFIER.get(identifier)
         if prop is None:
             raise MalformedPacket(f"there is no property 0x{identifier:02X}")

@@ -116,7 +116,7 @@ class Inbound:
         if receipt.qos == 2 and receipt.connection == self._connection and receipt.packet_id in self._unreleased:
             self._unreleased[receipt.packet_id] = True
 
-    def acknowledge(self, messages: Iterable[Message]) -> Iterator[Packet]:
+    def acknowledge(self, messages: Iterable[Message]) -> Iterator[Puback | Pubrec]:
         """The acknowledgements that may be sent now: none overtakes one of an earlier message. MQTT 5.0, 4.6"""
         for message in messages:
             if (receipt := message.receipt) is not None and receipt.connection == self._connection:

@@ -11,7 +11,7 @@ from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader
-from rumq.mqtt.packets import Disconnect, Packet
+from rumq.mqtt.packets import Disconnect, Packet, Puback, Pubrec
 from rumq.mqtt.reasons import Reason
 
 OpenStream = Callable[[], Awaitable[trio.abc.Stream]]
@@ -45,6 +45,12 @@ class PacketStream:
             return
         self.send_encoded(encode(packet, self._version), type(packet).__name__.upper())
         self._disconnecting = isinstance(packet, Disconnect)
+
+    def send_acknowledgements(self, encoded: bytes) -> None:
+        """Queue many of them, in their short forms."""
+        if not self._disconnecting:
+            self._output += encoded
+            self._changed.unpark_all()
 
     def send_encoded(self, encoded: bytes | bytearray, name: str = "PUBLISH") -> None:
         """Queue the bytes of a packet. raises: Refused for one too large"""
@@ -112,6 +118,11 @@ class PacketStream:
         self.closed = True
         self._changed.unpark_all()
         await trio.aclose_forcefully(self._stream)
+
+
+def short_form(packet: Puback | Pubrec) -> bytes:
+    """A success of any version. MQTT 5.0, 3.4.2.1"""
+    return ((0x4002 if isinstance(packet, Puback) else 0x5002) << 16 | packet.packet_id).to_bytes(4)
 
 
 def failure_text(fault: BaseException) -> str:
