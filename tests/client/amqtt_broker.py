@@ -1,4 +1,4 @@
-"""amqtt's broker as a process that prints its port, and ends with its standard input."""
+"""amqtt's broker in a process that prints its port: `python -m tests.client.amqtt_broker`. Ends with its stdin."""
 
 import asyncio
 import sys

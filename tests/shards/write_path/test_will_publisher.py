@@ -6,7 +6,7 @@ import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.session.flow_control.listener_policy import ListenerPolicy
-from rumq.shards.delivery.will_publisher import WillPublisher
+from rumq.shards.write_path.will_publisher import WillPublisher
 from tests.commitlog.records import everything
 from tests.conformance import wire
 from tests.conformance.wire import Prop, Will
