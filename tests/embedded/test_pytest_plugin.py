@@ -1,5 +1,6 @@
 """The fixtures in a project of their own, as pytest runs it: pytester, in processes."""
 
+import importlib.metadata
 import tomllib
 from pathlib import Path
 
@@ -34,6 +35,15 @@ def test_it_is_an_entry_point() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     assert project["project"]["entry-points"]["pytest11"] == {"rumq": PLUGIN}
     assert pytest_plugin.__name__ == PLUGIN
+
+
+def test_pytest_finds_it_by_itself(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is installed; a clone that was installed before has no entry point yet."""
+    if not importlib.metadata.entry_points(group="pytest11", name="rumq"):
+        pytest.skip("installed before it had the plugin: pip install -e .")
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    pytester.makepyfile("def test_it(rumq_broker): assert rumq_broker.is_running")
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
 
 
 def test_each_test_has_a_broker_of_its_own(pytester: pytest.Pytester) -> None:

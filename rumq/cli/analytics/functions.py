@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from rumq.cli.setting_flags import add_setting_flags, loaded_for_broker, loaded_settings
-from rumq.errors import RumqError
+from rumq.errors import ConfigError, RumqError
 
 ABOUT = """\
 Functions are Python functions on batches of records, from Arrow to Arrow, whose results are published: [[function]] of
@@ -31,7 +31,9 @@ DATA_FLAGS = (("--data", "DIR", "data.dir"),)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("check", "status", "run"), metavar="check|status|run")
     add_setting_flags(parser, DATA_FLAGS)
-    parser.add_argument("--json", action="store_true", help="status as one JSON object")
+    parser.add_argument(
+        "--json", action="store_true", help="check: ok and faults, status: each by its name, as one JSON object"
+    )
     # For a broker's sidecar: it ends with the broker.
     parser.add_argument("--for-broker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--mosquitto-conf", type=Path, help=argparse.SUPPRESS)
@@ -56,10 +58,16 @@ def check(args: argparse.Namespace) -> int:
     settings = loaded_settings(args).settings
     if not settings.function:
         raise RumqError("the settings have no [[function]]")
-    check_functions(settings)
-    faults = list(check_code(settings))
-    for fault in faults:
-        print(f"rumqd: {fault}", file=sys.stderr)
+    try:
+        check_functions(settings)
+        faults = [str(fault) for fault in check_code(settings)]
+    except ConfigError as fault:
+        faults = str(fault).splitlines()
+    if args.json:
+        print(json.dumps({"ok": not faults, "faults": faults}))
+        return REFUSED if faults else OK
+    for each in faults:
+        print(f"rumqd: {each}", file=sys.stderr)
     if not faults:
         print(f"rumqd: {len(settings.function)} functions are good")
     return REFUSED if faults else OK

@@ -5,6 +5,7 @@ It reads the log's files and publishes over the broker's own Unix socket; the sh
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import signal
 import threading
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from commitlog import RealFiles
 from rumq.auth.credentials.vouched import OWN_PASSWORD
-from rumq.errors import DataDirectoryError
+from rumq.errors import DataDirectoryError, RumqError
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
 from rumq.events.output import RING, setup_events
@@ -38,7 +39,7 @@ NICE = 5  # the broker has priority, and the workers have less than this
 
 
 def serve(load: Callable[[], Settings], *, for_broker: bool) -> int:
-    """for_broker: it ends with the broker that started it. raises: ConfigError, DataDirectoryError"""
+    """for_broker: it ends with the broker that started it. raises: ConfigError, DataDirectoryError, RumqError"""
     parent = os.getppid()
     if for_broker:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -48,6 +49,7 @@ def serve(load: Callable[[], Settings], *, for_broker: bool) -> int:
     data = os.path.abspath(settings.data.dir)
     if not RealFiles().exists(f"{data}/FORMAT"):
         raise DataDirectoryError(settings.data.dir, "no data directory of rumq: name one with --data")
+    lock = hold(Path(data, FOLDER))  # as long as this process lives
     os.nice(NICE)
     signal.pthread_sigmask(signal.SIG_BLOCK, {*WAITED, signal.SIGHUP})  # of all threads
     threads = {rules.name: thread_of(rules, settings, data) for rules in rules_of(settings)}
@@ -61,7 +63,20 @@ def serve(load: Callable[[], Settings], *, for_broker: bool) -> int:
         found = signal.sigtimedwait(WAITED, TURN_SECONDS)
         if found is not None and not (found.si_signo == signal.SIGINT and for_broker):
             break  # a terminal sends SIGINT to the broker too, which stops us
+    os.close(lock)
     os._exit(0)  # a batch that was begun is repeated; workers end with this process
+
+
+def hold(folder: Path) -> int:
+    """The lock of the functions: two processes would take each other's sessions. raises: RumqError"""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    lock = os.open(folder / "LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise RumqError(f"{folder}: another process runs the functions of this broker: stop it first") from None
+    return lock
 
 
 def thread_of(rules: FunctionRules, settings: Settings, data: str) -> FunctionThread:

@@ -39,6 +39,14 @@ def test_a_bad_one_is_named(
     assert "function.f.code" in error and words in error
 
 
+def test_what_it_checked_is_told_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["functions", "check", "--json", "--config", config(tmp_path, "def transform(batch): return 7")]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert not found["ok"] and "it returned int" in found["faults"][0]
+    assert main(["functions", "check", "--json", "--config", config(tmp_path, "def transform(b): return b")]) == 0
+    assert json.loads(capsys.readouterr().out) == {"ok": True, "faults": []}
+
+
 def test_without_functions_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["functions", "check"]) == 1
     assert "no [[function]]" in capsys.readouterr().err

@@ -251,6 +251,16 @@ def test_nothing_is_left_when_the_broker_is_killed(tmp_path: Path) -> None:
         assert len(gone) == 2 and not alive
 
 
+def test_two_processes_for_one_broker_are_refused(tmp_path: Path) -> None:
+    with rumq.broker(function=[function(tmp_path, "shout")]) as broker:
+        publish(broker, ("plant/1", "a"))
+        waited(lambda: stored(broker))
+        config = str(broker.data.parent / "config.toml")
+        command = [sys.executable, "-m", "rumq", "functions", "run", "--config", config]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+        assert done.returncode == 1 and "another process runs the functions" in done.stderr
+
+
 def test_without_pyarrow_it_is_refused_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "plant.py").write_text(PLANT)
     text = (
