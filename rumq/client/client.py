@@ -150,11 +150,11 @@ class Client:
 
     def _send_publish(self, stream: PacketStream, packet: Publish) -> None:
         """raises: Refused for one that is too large"""
-        sent = self._connection.aliases.apply(packet)
+        sent = self._connection.outbound.aliases.apply(packet)
         try:
             stream.send(sent)
         except BaseException:
-            self._connection.aliases.withdraw(sent)
+            self._connection.outbound.aliases.withdraw(sent)
             raise
 
     # --- subscribe

@@ -16,7 +16,6 @@ from rumq.client.session.outbound import PACKET_ID_MAX, Outbound
 from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
 from rumq.client.session.redirects import OpenAt, Redirects
 from rumq.client.session.subscriptions import Subscriptions
-from rumq.client.session.topic_aliases import TopicAliases
 from rumq.errors import ClientError, ConnectionLost, Refused
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.packets import (
@@ -64,9 +63,9 @@ class Connection:
         self._options, self._outbox = options, outbox
         self._redirects = Redirects(open_stream, open_at, options.redirects_max)
         self.client_id = options.client_id
-        self.outbound = Outbound(PACKET_ID_MAX if outbox is None else outbox.first_id - 1)
+        packet_id_max = PACKET_ID_MAX if outbox is None else outbox.first_id - 1
+        self.outbound = Outbound(packet_id_max, options.topic_aliases if options.version == 5 else 0)
         self.inbound = Inbound(options.topic_alias_maximum, manual=options.manual_acknowledge)
-        self.aliases = TopicAliases(options.topic_aliases if options.version == 5 else 0)
         self.subscriptions = Subscriptions()
         self.changed = trio.lowlevel.ParkingLot()
         self.stream: PacketStream | None = None
@@ -205,7 +204,7 @@ class Connection:
         self.client_id = properties.get("assigned_client_identifier", self.client_id)
         stream.packet_bytes_max = properties.get("maximum_packet_size", stream.packet_bytes_max)
         self.outbound.receive_maximum = properties.get("receive_maximum", 65_535)
-        self.aliases.connected(properties.get("topic_alias_maximum", 0))
+        self.outbound.aliases.connected(properties.get("topic_alias_maximum", 0))
         self.inbound.connected(session_present=connack.session_present)
         for packet in self.outbound.resume(session_present=connack.session_present):
             stream.send(packet)
