@@ -7,7 +7,7 @@ from dataclasses import replace
 from secrets import token_hex
 
 from commitlog import RealFiles
-from rumq.client.outbox.outbox import Outbox, Store
+from rumq.client.outbox.outbox import ClientOutbox, OutboxOptions
 from rumq.client.outbox.outbox_errors import OutboxError
 from rumq.client.outbox.outbox_log import OutboxLog
 from rumq.client.session.options import Options
@@ -15,7 +15,7 @@ from rumq.client.session.options import Options
 SESSION_SECONDS = 7 * 86_400  # so long the broker keeps the packet ids of an outbox that is away
 
 
-def open_log(store: Store, client_id: str) -> OutboxLog:
+def open_log(store: OutboxOptions, client_id: str) -> OutboxLog:
     """The outbox's files, which belong to one client id from their first use on. May wait for a disk.
 
     raises: OutboxInUse, OutboxError"""
@@ -32,7 +32,7 @@ def open_log(store: Store, client_id: str) -> OutboxLog:
     return log
 
 
-def open_outbox(store: Store, options: Options) -> tuple[Outbox, OutboxLog, Options]:
+def open_outbox(store: OutboxOptions, options: Options) -> tuple[ClientOutbox, OutboxLog, Options]:
     """The outbox, its files, and the options with a session that outlives the connection. raises: as `open_log`"""
     log = open_log(store, options.client_id)
     chosen = replace(
@@ -43,4 +43,4 @@ def open_outbox(store: Store, options: Options) -> tuple[Outbox, OutboxLog, Opti
         reconnect=options.reconnect or True,
         begin_offline=True,
     )
-    return Outbox(log, store, options.version), log, chosen
+    return ClientOutbox(log, store, options.version), log, chosen

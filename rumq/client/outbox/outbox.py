@@ -16,7 +16,7 @@ import trio
 from commitlog import Gap
 from rumq.client.outbox.forwarding import FIRST_ID, WINDOW_BEFORE_5, Forwarding, RefusedPlace, packet_id_of
 from rumq.client.outbox.outbox_errors import OutboxFailed, OutboxFull
-from rumq.client.outbox.outbox_log import OutboxLog, Progress, StoredMessage, run_groups
+from rumq.client.outbox.outbox_log import OutboxLog, OutboxProgress, StoredMessage, run_groups
 from rumq.client.outbox.stored_packet import maybe_packet
 from rumq.client.session.messages import Outgoing
 from rumq.client.session.packet_stream import OUTPUT_BYTES_MAX, PacketStream
@@ -30,7 +30,7 @@ REFUSALS_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class OutboxOptions:
     """Where a client keeps what it publishes, for `connect(store=...)`.
 
     path: a directory, of one process at a time
@@ -47,12 +47,12 @@ class Store:
     leave_seconds_max: float = 5.0
 
 
-class Outbox:
+class ClientOutbox:
     """The outbox of a client, as `Client.outbox`."""
 
     first_id = FIRST_ID
 
-    def __init__(self, log: OutboxLog, store: Store, version: int) -> None:
+    def __init__(self, log: OutboxLog, store: OutboxOptions, version: int) -> None:
         self._log, self._store, self._version = log, store, version
         progress = log.progress
         self._state = Forwarding(progress.stored, progress.release, log.next_place)
@@ -78,7 +78,7 @@ class Outbox:
         return self._log.bytes
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> OutboxProgress:
         """Counts since the outbox was made: dropped, refused, expired, damaged messages."""
         return self._log.progress
 

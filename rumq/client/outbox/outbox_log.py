@@ -42,7 +42,7 @@ READ_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class OutboxProgress:
     """How far an outbox has come, as its file has it.
 
     client_id: of the session that the packet ids belong to
@@ -182,7 +182,7 @@ class OutboxLog:
         number = self._messages.topic_ids.get(topic.encode())
         return self._messages.add_topic(topic.encode()) if number is None else number
 
-    def mark(self, progress: Progress) -> None:
+    def mark(self, progress: OutboxProgress) -> None:
         """Note progress, in memory until `take_groups` has run. raises: OutboxFailed"""
         self._repair()
         self.progress = progress
@@ -276,9 +276,9 @@ class OutboxLog:
         found = self.maybe_read(place)
         return self.parsed(self.cold_read(place).run(), place) if found is None else found
 
-    def _read_progress(self) -> Progress:
+    def _read_progress(self) -> OutboxProgress:
         """The last one; raises: OutboxError where it is of a later version"""
-        found = Progress()
+        found = OutboxProgress()
         for chunk in self._store.chunks_with(self._marks, 0):
             if isinstance(chunk, Gap):
                 continue
@@ -286,7 +286,7 @@ class OutboxLog:
                 said = json.loads(payload)
                 if said.pop("v") != 1:
                     raise OutboxError(self.path, "a later rumq wrote it: use that one")
-                found = Progress(**said)
+                found = OutboxProgress(**said)
         return found
 
     # --- removing

@@ -6,13 +6,13 @@ import sys
 
 import trio
 
-from rumq.client import Outgoing, Store, connect
+from rumq.client import OutboxOptions, Outgoing, connect
 
 BATCH = 10
 
 
 async def main(port: int, path: str, topic: str, first: int, end: int) -> None:
-    async with connect("127.0.0.1", port, store=Store(path, syncs=False, leave_seconds_max=0)) as client:
+    async with connect("127.0.0.1", port, store=OutboxOptions(path, syncs=False, leave_seconds_max=0)) as client:
         for number in range(first, end, BATCH):
             batch = [Outgoing(topic, b"%d" % each) for each in range(number, min(number + BATCH, end))]
             await client.publish_batch(batch)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import trio
 
-from rumq.client import Client, OutboxError, OutboxFull, OutboxInUse, Outgoing, Store, connect, connect_over
+from rumq.client import Client, OutboxError, OutboxFull, OutboxInUse, OutboxOptions, Outgoing, connect, connect_over
 from rumq.client.outbox.forwarding import packet_id_of
 from rumq.mqtt.packets import Connack, Disconnect, Packet, Pubcomp, Publish, Pubrec, Pubrel
 from rumq.mqtt.properties import Properties
@@ -44,7 +44,9 @@ async def away(path: Path, *payloads: bytes, **options: object) -> None:
     """Publish while there is no broker."""
     broker = FakeBroker()
     broker.is_up = False
-    async with connect_over(broker.open_stream, store=Store(str(path), leave_seconds_max=0, **options)) as client:  # type: ignore[arg-type]
+    async with connect_over(
+        broker.open_stream, store=OutboxOptions(str(path), leave_seconds_max=0, **options)
+    ) as client:  # type: ignore[arg-type]
         await client.publish_batch([Outgoing("a", payload) for payload in payloads])
 
 
@@ -241,7 +243,7 @@ async def test_a_full_outbox_refuses_and_says_so(tmp_path: Path) -> None:
 
 @timed
 async def test_a_full_outbox_drops_the_oldest_if_asked_to_and_counts_them(tmp_path: Path) -> None:
-    kept = Store(str(tmp_path / "o"), 1 << 19, "drop-oldest", leave_seconds_max=0)
+    kept = OutboxOptions(str(tmp_path / "o"), 1 << 19, "drop-oldest", leave_seconds_max=0)
     broker = FakeBroker()
     broker.is_up = False
     async with connect_over(broker.open_stream, store=kept) as client:
@@ -263,7 +265,7 @@ async def test_a_full_outbox_drops_the_oldest_if_asked_to_and_counts_them(tmp_pa
 async def test_an_outbox_is_of_one_process_and_of_one_client(tmp_path: Path) -> None:
     broker = FakeBroker()
     broker.is_up = False
-    place = Store(str(tmp_path / "o"), leave_seconds_max=0)
+    place = OutboxOptions(str(tmp_path / "o"), leave_seconds_max=0)
     async with connect_over(broker.open_stream, store=place, client_id="pump-7"):
         with pytest.raises(OutboxInUse, match=r"another process holds it \(pid \d+\)"):
             async with connect_over(broker.open_stream, store=place):

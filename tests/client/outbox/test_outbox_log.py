@@ -11,7 +11,7 @@ from commitlog import Gap
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.client import OutboxFailed, OutboxFull, Outgoing
 from rumq.client.outbox.forwarding import Forwarding, packet_id_of
-from rumq.client.outbox.outbox_log import OutboxLog, Progress
+from rumq.client.outbox.outbox_log import OutboxLog, OutboxProgress
 from rumq.mqtt.packets import Packet, Pubrel
 from rumq.mqtt.properties import Properties
 from tests.client.outbox.test_forwarding import Broker
@@ -95,7 +95,7 @@ class Machine:
 
     def note(self) -> None:
         if self.state.received > self.state.stored:
-            self.log.mark(Progress("me", self.state.received, self.state.release))
+            self.log.mark(OutboxProgress("me", self.state.received, self.state.release))
             self.log.write()
             self.answer(self.state.noted(self.log.progress.stored))
             self.log.trim()
@@ -189,7 +189,7 @@ def test_its_bytes_are_bounded_and_segments_that_are_confirmed_make_room() -> No
         fill()
     full = log.bytes
     assert full <= 1 << 19
-    log.mark(Progress("me", log.next_place, log.next_place))
+    log.mark(OutboxProgress("me", log.next_place, log.next_place))
     log.write()
     assert log.can_trim
     log.trim()
@@ -201,12 +201,12 @@ def test_its_bytes_are_bounded_and_segments_that_are_confirmed_make_room() -> No
 def test_progress_does_not_grow_for_ever() -> None:
     log = opened(SimulatedFiles(), syncs=False)
     for number in range(5000):
-        log.mark(Progress("me", number, number))
+        log.mark(OutboxProgress("me", number, number))
         log.write()
     log.trim()
     assert log.bytes < 2 << 18
     log.reopen()
-    assert log.progress == Progress("me", 4999, 4999)
+    assert log.progress == OutboxProgress("me", 4999, 4999)
 
 
 def test_a_message_is_kept_as_it_was_published() -> None:
