@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Permit(Protocol):
+class TopicPermit(Protocol):
     """Topics that a client may receive; equal permits are one object."""
 
     def may_receive(self, topic: str) -> bool: ...
@@ -25,7 +25,7 @@ class Subscription:
     no_local: bool = False
     retain_as_published: bool = False
     identifier: int = 0
-    permit: Permit | None = None
+    permit: TopicPermit | None = None
     tells_publisher: bool = False
     tells_end: bool = False
 

@@ -33,6 +33,7 @@ COMMANDS = (
     Command("flight", "analytics.flight", "serve the log to Spark and other Arrow clients"),
     Command("spark", "analytics.spark", "Spark: run a job, doctor, offsets of a checkpoint"),
     Command("mirror", "analytics.mirror", "publish what one broker stores to another one"),
+    Command("functions", "analytics.functions", "Python functions on batches of records: check, status, run"),
     Command("cluster", "cluster.command", "a cluster: status, add, remove, drain, move, rebalance, force-leader"),
     Command("gateway", "gateway.gateway", "serve REST, metrics and health of a running broker over HTTP"),
     Command("token", "gateway.token", "add, remove or list tokens of the gateway"),

@@ -14,16 +14,16 @@ from rumq.client.patterns.client_port import OpenAnother
 from rumq.client.patterns.replay import ReplayRecords
 from rumq.client.patterns.requests import Requests
 from rumq.client.patterns.responder import Handler, respond
-from rumq.client.session.answers import Answers
-from rumq.client.session.connection import Connection
+from rumq.client.session.answers import BatchAcks
+from rumq.client.session.connection import BrokerConnection
 from rumq.client.session.inbound import Lane
 from rumq.client.session.messages import Message, Outgoing
-from rumq.client.session.options import Options, reconnect_policy
+from rumq.client.session.options import ConnectOptions, reconnect_policy
 from rumq.client.session.outbound import Done
 from rumq.client.session.packet_stream import OUTPUT_BYTES_MAX, PacketStream, short_form
 from rumq.client.session.reauthentication import reauthenticate
 from rumq.errors import ConnectionLost
-from rumq.mqtt.packets import Connack, Disconnect, Packet, Publish, Subscribe, Subscription, Unsubscribe
+from rumq.mqtt.packets import Connack, Disconnect, Packet, Publish, Subscribe, SubscriptionRequest, Unsubscribe
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 
@@ -34,7 +34,11 @@ class Client:
     """A connected client, made by `rumq.client.connect`. One task may receive messages; any task may publish."""
 
     def __init__(
-        self, connection: Connection, options: Options, another: OpenAnother, outbox: ClientOutbox | None = None
+        self,
+        connection: BrokerConnection,
+        options: ConnectOptions,
+        another: OpenAnother,
+        outbox: ClientOutbox | None = None,
     ) -> None:
         """another: opens a connection of the same user to the same broker, with options that differ"""
         self._connection, self._options, self._another = connection, options, another
@@ -113,9 +117,9 @@ class Client:
         found = {number: (reasons[0], text) for number, (reasons, text) in answers.found.items() if reasons}
         return {number: answer for number, answer in found.items() if answer[0].is_error}
 
-    async def _publish(self, messages: Sequence[Outgoing]) -> Answers:
+    async def _publish(self, messages: Sequence[Outgoing]) -> BatchAcks:
         await trio.lowlevel.checkpoint()
-        answers = Answers()
+        answers = BatchAcks()
         with self.awaiting():
             for number, message in enumerate(self._with_context(messages)):
                 await self._send_message(message, answers.expect(number) if message.qos else None)
@@ -188,13 +192,13 @@ class Client:
             sent_filter = f"$log/{from_}/{topic_filter}"
         if pairs:
             properties["user_properties"] = pairs
-        subscription = Subscription(sent_filter, qos, no_local, retain_as_published, retain_handling)
+        subscription = SubscriptionRequest(sent_filter, qos, no_local, retain_as_published, retain_handling)
         reason = await self._request(
             lambda packet_id: Subscribe(packet_id, (subscription,), properties),
             f"SUBSCRIBE to {topic_filter}",
         )
         self._connection.subscriptions.add(
-            Subscription(topic_filter, qos, no_local, retain_as_published, retain_handling), identifier
+            SubscriptionRequest(topic_filter, qos, no_local, retain_as_published, retain_handling), identifier
         )
         return reason
 
@@ -365,13 +369,13 @@ class Client:
 
     async def _request(self, build: Callable[[int], Packet], what: str) -> Reason:
         """Send a SUBSCRIBE or UNSUBSCRIBE and wait for its answer."""
-        stream, answers = await self._stream(), Answers()
+        stream, answers = await self._stream(), BatchAcks()
         with self.awaiting():
             stream.send(self._connection.outbound.request(build, answers.expect(0)))
             await self._wait_answered(answers)
         return answers.reason(0, what)
 
-    async def _wait_answered(self, answers: Answers) -> None:
+    async def _wait_answered(self, answers: BatchAcks) -> None:
         while answers.left:
             await self.wait_change()
 

@@ -12,8 +12,8 @@ import trio
 from rumq.client.client import Client
 from rumq.client.outbox.opening import open_outbox
 from rumq.client.outbox.outbox import ClientOutbox, OutboxOptions
-from rumq.client.session.connection import Connection
-from rumq.client.session.options import Options
+from rumq.client.session.connection import BrokerConnection
+from rumq.client.session.options import ConnectOptions
 from rumq.client.session.packet_stream import OpenStream
 from rumq.client.session.redirects import OpenAt
 from rumq.client.transport.address import BrokerAddress, parse_url
@@ -29,7 +29,7 @@ async def connect(
     tls: bool | Tls | ssl.SSLContext | None = None,
     **options: Any,
 ) -> AsyncIterator[Client]:
-    """Connect over TCP, TLS, WebSocket or a Unix socket. options: see `Options`; all have defaults.
+    """Connect over TCP, TLS, WebSocket or a Unix socket. options: see `ConnectOptions`; all have defaults.
 
     host             a name or an address, or a URL: mqtts://user:password@broker:8883, ws:// and wss:// likewise,
                      unix:///run/broker.socket
@@ -92,7 +92,7 @@ async def connect_over(
     open_stream: called for each connection; may raise OSError and ConnectionLost
     open_at: what opens a stream to another host and port, None: other servers that the broker names are refused
     """
-    chosen = Options(**options)
+    chosen = ConnectOptions(**options)
     if store is not None:
         place = OutboxOptions(store) if isinstance(store, str) else store
         async with connect_with_outbox(open_stream, open_at, place, chosen) as client:
@@ -104,7 +104,7 @@ async def connect_over(
 
 @asynccontextmanager
 async def connect_with_outbox(
-    open_stream: OpenStream, open_at: OpenAt | None, store: OutboxOptions, options: Options
+    open_stream: OpenStream, open_at: OpenAt | None, store: OutboxOptions, options: ConnectOptions
 ) -> AsyncIterator[Client]:
     """The outbox is opened before the connection, and closed behind it."""
     outbox, log, chosen = await trio.to_thread.run_sync(open_outbox, store, options)
@@ -120,13 +120,13 @@ async def connect_with_outbox(
 
 @asynccontextmanager
 async def connect_with(
-    open_stream: OpenStream, open_at: OpenAt | None, chosen: Options, outbox: ClientOutbox | None
+    open_stream: OpenStream, open_at: OpenAt | None, chosen: ConnectOptions, outbox: ClientOutbox | None
 ) -> AsyncIterator[Client]:
     try:
         async with trio.open_nursery() as nursery:
 
-            async def opened(options: Options, outbox: ClientOutbox | None) -> Client:
-                connection = Connection(open_stream, options, open_at, outbox)
+            async def opened(options: ConnectOptions, outbox: ClientOutbox | None) -> Client:
+                connection = BrokerConnection(open_stream, options, open_at, outbox)
                 await nursery.start(connection.run)
                 return Client(connection, options, another, outbox)
 

@@ -14,7 +14,7 @@ from rumq.mqtt.packets import (
     Pubrel,
     Suback,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
 )
 from rumq.mqtt.reasons import Reason
 from tests.client.fake_broker import FakeBroker, simulated
@@ -119,7 +119,7 @@ async def test_a_broker_that_forgot_the_session_is_asked_for_the_same_filters_fr
         await trio.testing.wait_all_tasks_blocked()
         await peer.hang_up()
         peer, _ = await broker.accept(Connack(session_present=False))
-        assert await peer.receive() == Subscribe(3, (Subscription("a/#", 1), Subscription("b")))
+        assert await peer.receive() == Subscribe(3, (SubscriptionRequest("a/#", 1), SubscriptionRequest("b")))
         await peer.send(Suback(3, (Reason.GRANTED_QOS_1, Reason.GRANTED_QOS_0)), Publish("a/1", b"live"))
         assert await peer.receive() == Disconnect()
         await peer.hang_up()

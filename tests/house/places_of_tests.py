@@ -6,6 +6,9 @@ from __future__ import annotations
 
 # Module: the test file that imports it, itself or by a package or a module of the tests.
 IMPORTED: dict[str, str] = {
+    "rumq/gateway/handlers/context.py": "tests/gateway/test_http_server.py",
+    "rumq/embedded/template.py": "tests/embedded/test_broker.py",
+    "rumq/functions/trial.py": "tests/functions/test_worker_process.py",
     "rumq/cli/page_access.py": "tests/cli/test_web_page.py",
     "rumq/process/wiring/page_address.py": "tests/cli/test_web_page.py",
     "rumq/cluster/node/link_handshake.py": "tests/cli/test_certificate_watch.py",
@@ -187,6 +190,7 @@ IMPORTED: dict[str, str] = {
 # Module: the test file that reaches it, and by what: a module that imports it and is imported there, or, of what runs
 # only in a process, the words of that file that start it or state what it does.
 REACHED: dict[str, tuple[str, str]] = {
+    "rumq/embedded/template_process.py": ("tests/embedded/test_broker.py", "template and a broker"),
     "rumq/settings/table/setting_types.py": ("tests/test_config.py", "rumq.settings.keys"),
     "rumq/shards/replication/feeding/feeding.py": ("tests/shards/replication/test_replication.py", "goes_live"),
     "rumq/shards/replication/majority_waits.py": (
@@ -286,7 +290,10 @@ REACHED: dict[str, tuple[str, str]] = {
         "tests/cluster/agent/test_agent_process.py",
         "rumq.cluster.agent.agent_process",
     ),
-    "rumq/cluster/agent/cluster_beginning.py": ("tests/cluster/agent/test_agent.py", "rumq.cluster.agent.agent"),
+    "rumq/cluster/agent/cluster_beginning.py": (
+        "tests/cluster/orders/test_formation.py",
+        "cluster.several_logs",
+    ),
     "rumq/cluster/connections/dial.py": ("tests/cluster/edge/test_remote_relay.py", "DIRECT_SECONDS"),
     "rumq/cluster/connections/move_handler.py": ("tests/cluster/edge/test_moved_clients.py", "travellers"),
     "rumq/cluster/edge/edge_handshake.py": ("tests/cluster/edge/test_placement.py", "rumq.cluster.edge.placement"),
@@ -338,7 +345,6 @@ REACHED: dict[str, tuple[str, str]] = {
         "rumq.gateway.handlers.retained_deletion",
     ),
     "rumq/gateway/handlers/api.py": ("tests/gateway/test_rest.py", "/api"),
-    "rumq/gateway/handlers/context.py": ("tests/gateway/handlers/test_health.py", "rumq.gateway.handlers.health"),
     "rumq/gateway/handlers/credential_endpoints.py": ("tests/gateway/test_credentials.py", '"POST", "tokens"'),
     "rumq/gateway/handlers/log_watcher.py": (
         "tests/gateway/handlers/test_event_stream.py",

@@ -85,7 +85,7 @@ def test_nobody_is_told_who_has_unsubscribed_or_did_not_ask() -> None:
     client = world.client("c")
     world.attach(client)
     begun(world, client)
-    world.do(c.Unsubscribe(client.subscriber, "asked"))
+    world.do(c.RemoveSubscription(client.subscriber, "asked"))
     world.replay(client, "#")
     world.settle()
     assert not told(world) and not world.shard.subscribing.ends

@@ -10,7 +10,7 @@ from commitlog import RealFiles
 from rumq.client.outbox.outbox import ClientOutbox, OutboxOptions
 from rumq.client.outbox.outbox_errors import OutboxError
 from rumq.client.outbox.outbox_log import OutboxLog
-from rumq.client.session.options import Options
+from rumq.client.session.options import ConnectOptions
 
 SESSION_SECONDS = 7 * 86_400  # so long the broker keeps the packet ids of an outbox that is away
 
@@ -32,7 +32,7 @@ def open_log(store: OutboxOptions, client_id: str) -> OutboxLog:
     return log
 
 
-def open_outbox(store: OutboxOptions, options: Options) -> tuple[ClientOutbox, OutboxLog, Options]:
+def open_outbox(store: OutboxOptions, options: ConnectOptions) -> tuple[ClientOutbox, OutboxLog, ConnectOptions]:
     """The outbox, its files, and the options with a session that outlives the connection. raises: as `open_log`"""
     log = open_log(store, options.client_id)
     chosen = replace(

@@ -14,7 +14,8 @@ from typing import Literal, NamedTuple
 from commitlog import DirectoryInUse, Files, Gap, LogFailure, NotInMemory, Partition, Store, StoreError, StreamSpec
 from commitlog import open_store as open_commit_log
 from commitlog.chunk import FLAG_EXPIRY, FLAG_QOS, FLAG_RETAIN, FLAG_V5, Chunk
-from commitlog.read.cold_reads import ColdRead
+from commitlog.log.store_layout import OpenOptions, StoreLayout
+from commitlog.read.cold_reads import ColdReadTask
 from commitlog.row_layout import (
     FRAME_WORD,
     PAYLOAD_WORD,
@@ -98,13 +99,13 @@ class OutboxLog:
             self._store: Store = open_commit_log(
                 self._files,
                 self.path,
-                [StreamSpec(MESSAGES, ("#",), 1, durability, segment_bytes)],
-                matches=lambda topic_filter, topic: True,
-                now_us=self._now_us(),
-                hot_bytes_max=HOT_BYTES_MAX,
+                StoreLayout(
+                    [StreamSpec(MESSAGES, ("#",), 1, durability, segment_bytes)],
+                    lambda topic_filter, topic: True,
+                    internal=StreamSpec(PROGRESS, ("#",), 1, durability, PROGRESS_SEGMENT_BYTES),
+                ),
+                OpenOptions(self._now_us(), hot_bytes_max=HOT_BYTES_MAX, direct_bytes_min=1 << 30),
                 holder=f"pid {os.getpid()}\n",
-                direct_bytes_min=1 << 30,
-                internal=StreamSpec(PROGRESS, ("#",), 1, durability, PROGRESS_SEGMENT_BYTES),
                 lock=self._lock,
             )
         except DirectoryInUse as fault:
@@ -256,7 +257,7 @@ class OutboxLog:
         except NotInMemory:
             return None
 
-    def cold_read(self, place: int) -> ColdRead:
+    def cold_read(self, place: int) -> ColdReadTask:
         """A read from disk, for any thread; `parsed` takes what its `run` gives."""
         return self._messages.cold_read(place, READ_BYTES)
 

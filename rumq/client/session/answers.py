@@ -5,7 +5,7 @@ from rumq.errors import Refused
 from rumq.mqtt.reasons import Reason
 
 
-class Answers:
+class BatchAcks:
     """Answers to a batch of our packets, by their number in it; the sender waits until `left` is 0."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import trio
 
 from rumq.client.session.back_off import BackOff
 from rumq.client.session.inbound import Inbound
-from rumq.client.session.options import TEMPORARY, Options, connect_packet, reconnect_policy
+from rumq.client.session.options import TEMPORARY, ConnectOptions, connect_packet, reconnect_policy
 from rumq.client.session.outbound import PACKET_ID_MAX, Outbound
 from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
 from rumq.client.session.redirects import OpenAt, Redirects
@@ -53,12 +53,16 @@ class OutboxPort(Protocol):
         """An answer with an id from `first_id` on."""
 
 
-class Connection:
+class BrokerConnection:
     """One connection over successive packet streams. `changed` wakes every task that waits for a state change;
     cancelling `scope` ends it without DISCONNECT."""
 
     def __init__(
-        self, open_stream: OpenStream, options: Options, open_at: OpenAt | None = None, outbox: OutboxPort | None = None
+        self,
+        open_stream: OpenStream,
+        options: ConnectOptions,
+        open_at: OpenAt | None = None,
+        outbox: OutboxPort | None = None,
     ) -> None:
         self._options, self._outbox = options, outbox
         self._redirects = Redirects(open_stream, open_at, options.redirects_max)

@@ -31,7 +31,7 @@ Secret = str | bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ConnectOptions:
     """The options of `connect`, where they are described."""
 
     client_id: str = ""
@@ -55,14 +55,14 @@ class Options:
     properties: Properties | None = None
 
 
-def reconnect_policy(options: Options) -> Reconnect | None:
+def reconnect_policy(options: ConnectOptions) -> Reconnect | None:
     """How to reconnect; None: not at all."""
     if isinstance(options.reconnect, Reconnect):
         return options.reconnect
     return Reconnect() if options.reconnect else None
 
 
-def connect_packet(options: Options, client_id: str, *, clean_start: bool) -> Connect:
+def connect_packet(options: ConnectOptions, client_id: str, *, clean_start: bool) -> Connect:
     """The CONNECT of one connection; later connections send the client id that the broker assigned."""
     properties = Properties()
     if options.version == 5:

@@ -3,14 +3,14 @@
 import trio
 
 from rumq.client.login.enhanced_login import EnhancedLogin
-from rumq.client.session.connection import Connection
+from rumq.client.session.connection import BrokerConnection
 from rumq.client.session.packet_stream import PacketStream
 from rumq.mqtt.packets import Auth
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 
 
-async def reauthenticate(connection: Connection, login: EnhancedLogin | None, stream: PacketStream) -> None:
+async def reauthenticate(connection: BrokerConnection, login: EnhancedLogin | None, stream: PacketStream) -> None:
     """raises: LoginFailed; ConnectionLost or Refused where the broker ends the connection instead"""
     if login is None:
         raise ValueError("this connection began without a login of enhanced authentication: connect(login=...)")

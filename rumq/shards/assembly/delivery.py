@@ -63,7 +63,14 @@ def build_delivery(base: Base, sessions: SessionParts, driver: Driver, cluster: 
             e.ReplayStarted: journal_effects.started,
             e.ReplayEnded: send_replay_end,
             **dict.fromkeys(
-                (e.ShareDone, e.ShareBegun, e.ShareWeight, e.ShareLeft, e.ShareBack, e.ShareReady),
+                (
+                    e.ReportShareDone,
+                    e.ShareBegun,
+                    e.ReportShareWeight,
+                    e.ConfirmShareLeft,
+                    e.ReturnShare,
+                    e.ReportShareReady,
+                ),
                 cluster.shared_groups.carry_out,
             ),
         }

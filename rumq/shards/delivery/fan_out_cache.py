@@ -14,7 +14,7 @@ from router.matching.feed import Feed
 from router.readers.reader import Group
 from router.readers.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
-from rumq.mqtt.kernels.delivery_properties import PublisherNames
+from rumq.mqtt.kernels.delivery_properties import NamesByNumber
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.shards.delivery.traced_deliveries import replayed
 from rumq.tracing.tracer import Tracer
@@ -38,7 +38,7 @@ def wire_form(
     form: DeliveryOptions,
     v5: bool,
     located: bytes,
-    publishers: PublisherNames,
+    publishers: NamesByNumber,
     *,
     always_retain: bool = False,
 ) -> fanout.Form:
@@ -88,7 +88,7 @@ class FanOutCache:
     def _place(self, group: Group, partition: int) -> bytes:
         return self._located[partition] if group.wants.committed_only else b""
 
-    def of(self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int) -> Blob:
+    def blob_of(self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int) -> Blob:
         """What the effect's group gets of the whole chunk."""
         chunk, group = effect.chunk, effect.group
         kept = chunk.blobs

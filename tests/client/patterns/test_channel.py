@@ -5,7 +5,7 @@ import trio
 
 from rumq.client import Client, connect_over
 from rumq.client.patterns.channel import parse_channel
-from rumq.mqtt.packets import Disconnect, Puback, Publish, Suback, Subscribe, Subscription
+from rumq.mqtt.packets import Disconnect, Puback, Publish, Suback, Subscribe, SubscriptionRequest
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from tests.client.fake_broker import FakeBroker, Peer, simulated
@@ -28,7 +28,7 @@ async def consumer(broker: FakeBroker) -> Peer:
     await broker.accept()
     peer, connect = await broker.accept()
     assert connect.clean_start and connect.properties["receive_maximum"] == 2
-    assert await peer.receive() == Subscribe(1, (Subscription("$share/comments/$queues/news/#", 1),))
+    assert await peer.receive() == Subscribe(1, (SubscriptionRequest("$share/comments/$queues/news/#", 1),))
     await peer.send(Suback(1, (Reason.GRANTED_QOS_1,)))
     return peer
 

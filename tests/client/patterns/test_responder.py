@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from rumq.client import Client, Message
-from rumq.mqtt.packets import Puback, Publish, Suback, Subscribe, Subscription, Unsuback, Unsubscribe
+from rumq.mqtt.packets import Puback, Publish, Suback, Subscribe, SubscriptionRequest, Unsuback, Unsubscribe
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from tests.client.fake_broker import Peer, simulated
@@ -22,7 +22,7 @@ async def begin(client: Client, peer: Peer, nursery: trio.Nursery, handler: obje
     """Have the client respond; returns once it has subscribed."""
 
     async def grant() -> None:
-        assert await peer.receive() == Subscribe(1, (Subscription("sum/#", 1),))
+        assert await peer.receive() == Subscribe(1, (SubscriptionRequest("sum/#", 1),))
         await peer.send(Suback(1, (Reason.GRANTED_QOS_1,)))
 
     nursery.start_soon(grant)

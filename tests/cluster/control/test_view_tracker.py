@@ -8,16 +8,16 @@ import msgspec
 import pytest
 import structlog
 
-from rumq.cluster.agent.view_tracker import (
+from rumq.cluster.control.control_plane import ControlSnapshot
+from rumq.cluster.control.leaders import maybe_leader
+from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, Versioned, View
+from rumq.cluster.control.view_tracker import (
     BACK_SECONDS,
     CLOCK_AGE_SECONDS,
     CLOCK_OFF_SECONDS,
     SeenEpochs,
     ViewTracker,
 )
-from rumq.cluster.control.control_plane import Snapshot
-from rumq.cluster.control.leaders import maybe_leader
-from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, Versioned, View
 from tests.cluster.agent.world import node_record
 
 HERE, OTHER = "n1#00", "n2#00"
@@ -30,8 +30,8 @@ def shard(epoch: int, revision: int, leader: str = HERE) -> Versioned:
     return Versioned(record, revision)
 
 
-def read(*shards: Versioned, nodes: list[NodeRecord] | None = None) -> Snapshot:
-    return Snapshot(cluster=CLUSTER, nodes=nodes or [], shards=list(shards))
+def read(*shards: Versioned, nodes: list[NodeRecord] | None = None) -> ControlSnapshot:
+    return ControlSnapshot(cluster=CLUSTER, nodes=nodes or [], shards=list(shards))
 
 
 def tracker(data: Path) -> ViewTracker:
@@ -148,17 +148,17 @@ def test_seen_epochs_that_cannot_be_read_are_none(tmp_path: Path, kept: bytes) -
     (tmp_path / "_cluster").mkdir()
     (tmp_path / "_cluster/epochs.json").write_bytes(kept)
     epochs = SeenEpochs(tmp_path)
-    assert epochs.of(0) == 0
+    assert epochs.epoch_of(0) == 0
     epochs.note({0: 3, 1: 2})
     epochs.note({0: 2, 1: 4})
-    assert (SeenEpochs(tmp_path).of(0), SeenEpochs(tmp_path).of(1)) == (3, 4), "never lower"
+    assert (SeenEpochs(tmp_path).epoch_of(0), SeenEpochs(tmp_path).epoch_of(1)) == (3, 4), "never lower"
 
 
 def test_a_full_disk_does_not_end_the_agent_and_this_run_remembers(tmp_path: Path) -> None:
     epochs = SeenEpochs(tmp_path)
     (tmp_path / "_cluster").touch()  # no directory, so nothing can be written into it
     epochs.note({0: 3})
-    assert epochs.of(0) == 3 and (tmp_path / "_cluster").read_bytes() == b""
+    assert epochs.epoch_of(0) == 3 and (tmp_path / "_cluster").read_bytes() == b""
 
 
 @pytest.mark.parametrize(

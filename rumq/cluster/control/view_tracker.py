@@ -11,14 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from rumq.cluster.control.control_plane import NOT_THERE, Snapshot
+from rumq.cluster.control.control_plane import NOT_THERE, ControlSnapshot
 from rumq.cluster.control.durable_file import replace_durably
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, Versioned, View
 from rumq.events.output import get_logger
 
 BACK_SECONDS = 2.0  # a stale read is over by then; a restored store is not
 CLOCK_OFF_SECONDS = 60.0
-CLOCK_AGE_SECONDS = 15.0  # so old may the clock in a record be when it is first seen
+CLOCK_AGE_SECONDS = 15.0  # age that the clock in a record may have when it is first seen
 
 log = get_logger("rumq.cluster")
 
@@ -33,11 +33,11 @@ class SeenEpochs:
         except (FileNotFoundError, msgspec.MsgspecError):
             self._seen = {}  # each replica keeps what it has promised for itself; this is for the operator
 
-    def of(self, shard: int) -> int:
+    def epoch_of(self, shard: int) -> int:
         return self._seen.get(shard, 0)
 
     def note(self, epochs: dict[int, int]) -> None:
-        higher = {shard: epoch for shard, epoch in epochs.items() if epoch > self.of(shard)}
+        higher = {shard: epoch for shard, epoch in epochs.items() if epoch > self.epoch_of(shard)}
         if higher:
             self._seen.update(higher)
             with suppress(OSError):  # a full disk must not end the agent; this run remembers
@@ -60,7 +60,7 @@ class ViewTracker:
         self._clocks_off: set[str] = set()
         self._met: dict[str, NodeRecord] = {}  # by id, as they were seen last; few, for a node keeps its disk
 
-    def take(self, snapshot: Snapshot, now: float, now_us: int) -> bool:
+    def take(self, snapshot: ControlSnapshot, now: float, now_us: int) -> bool:
         """A list was read. now: monotonic, in seconds; now_us: this node's clock. returns: whether the view changed"""
         found = dict(enumerate(snapshot.shards))
         before = self.view.shards if self.view else []
@@ -109,7 +109,7 @@ class ViewTracker:
 
     def may_claim(self, shard: int, epoch: int) -> bool:
         """Whether a record of this epoch may be put there: never one that is older than what was seen before."""
-        return shard not in self._low or epoch >= self._epochs.of(shard)
+        return shard not in self._low or epoch >= self._epochs.epoch_of(shard)
 
     @property
     def is_doubtful(self) -> bool:
@@ -117,7 +117,7 @@ class ViewTracker:
         return bool(self._behind_since.keys() - self._told_back)
 
     def _chosen(self, number: int, found: Versioned, held: Versioned | None, now: float) -> Versioned:
-        is_low = found.record.epoch < self._epochs.of(number)
+        is_low = found.record.epoch < self._epochs.epoch_of(number)
         (self._low.add if is_low else self._low.discard)(number)
         if not is_low:
             self._told_back.discard(number)
@@ -134,12 +134,12 @@ class ViewTracker:
             self._told_back.add(number)
             self._tell_back(number, found.record.epoch)
         if held is None:  # this run has not seen the record, an earlier one has
-            return Versioned(msgspec.structs.replace(found.record, epoch=self._epochs.of(number)), found.revision)
+            return Versioned(msgspec.structs.replace(found.record, epoch=self._epochs.epoch_of(number)), found.revision)
         # What is known of the shard is what was seen; what is replaced is the record that is there.
         return Versioned(held.record, found.revision) if has_lasted else held
 
     def _tell_back(self, shard: int, epoch: int) -> None:
-        seen = self._epochs.of(shard)
+        seen = self._epochs.epoch_of(shard)
         log.error(
             "cluster.epoch_back", shard=shard, epoch=epoch, seen=seen,
             why=f"the control plane has epoch {epoch} of shard {shard}, and epoch {seen} was seen before: it was "

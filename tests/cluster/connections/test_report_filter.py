@@ -1,6 +1,6 @@
 """What the agent is told already is not told each second, and yet now and then."""
 
-from rumq.cluster.agent.report_filter import ReportFilter
+from rumq.cluster.connections.report_filter import ReportFilter
 from rumq.cluster.control.agent_messages import Report
 
 IDLE = Report(1, "standby", 4, {"ends": {"main/g1/p1": 7}, "hears_leader": True})

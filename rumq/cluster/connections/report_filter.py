@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from rumq.cluster.control.agent_messages import Report
 
-REPEATED_EVERY = 5  # reports that say the same
+REPEATED_EVERY = 5  # every fifth of equal reports is sent
 
 
 class ReportFilter:
