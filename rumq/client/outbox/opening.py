@@ -18,7 +18,7 @@ SESSION_SECONDS = 7 * 86_400  # so long the broker keeps the packet ids of an ou
 def open_log(store: OutboxOptions, client_id: str) -> OutboxLog:
     """The outbox's files, which belong to one client id from their first use on. May wait for a disk.
 
-    raises: OutboxInUse, OutboxError"""
+    raises: OutboxInUse, OutboxFailed, OutboxError"""
     log = OutboxLog(RealFiles(), store.path, store.bytes_max, syncs=store.syncs, now_us=lambda: time.time_ns() // 1000)
     known = log.progress.client_id
     if known and client_id and known != client_id:
@@ -27,8 +27,12 @@ def open_log(store: OutboxOptions, client_id: str) -> OutboxLog:
             store.path, f"it belongs to client id {known!r}: connect as that one, or give {client_id!r} another outbox"
         )
     if not known:
-        log.mark(replace(log.progress, client_id=client_id or f"outbox-{token_hex(8)}"))
-        log.write()
+        try:
+            log.mark(replace(log.progress, client_id=client_id or f"outbox-{token_hex(8)}"))
+            log.write()
+        except OutboxError:
+            log.close()
+            raise
     return log
 
 

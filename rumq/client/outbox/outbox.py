@@ -20,7 +20,7 @@ from rumq.client.outbox.outbox_log import OutboxLog, OutboxProgress, StoredMessa
 from rumq.client.outbox.stored_packet import maybe_packet
 from rumq.client.session.messages import Outgoing
 from rumq.client.session.packet_stream import OUTPUT_BYTES_MAX, PacketStream
-from rumq.errors import Refused
+from rumq.errors import ClientError, Refused
 from rumq.mqtt.packets import Connack, Packet
 from rumq.mqtt.reasons import Reason
 
@@ -62,6 +62,7 @@ class ClientOutbox:
         self._disk = trio.Lock()
         self._pause_until = -math.inf  # the broker or the disk could not take something
         self.failure: OutboxFailed | None = None  # the last one of the disk
+        self.refusal: ClientError | None = None  # why there will be no connection: a wrong password, for instance
         self.refusals: deque[RefusedPlace] = deque(maxlen=REFUSALS_KEPT)
         self.doubtful = 0  # messages that may be stored twice: the broker had lost the session
 
@@ -83,8 +84,10 @@ class ClientOutbox:
         return self._log.progress
 
     async def wait_empty(self) -> None:
-        """Until the broker has confirmed everything."""
+        """Until the broker has confirmed everything. raises: Refused, ConnectionLost where none will be asked"""
         while self.waiting:
+            if self.refusal is not None:
+                raise self.refusal
             await self._changed.park()
 
     async def publish(self, messages: Sequence[Outgoing]) -> None:
@@ -92,6 +95,8 @@ class ClientOutbox:
 
         raises: OutboxFull, OutboxFailed; ValueError for a message that MQTT cannot say"""
         await trio.lowlevel.checkpoint()
+        if not messages:
+            return
         try:
             end = self._log.append(messages)
         except OutboxFull:
@@ -149,6 +154,11 @@ class ClientOutbox:
     def lost(self) -> None:
         self._stream = None
         self._state.lost()
+
+    def ended(self, failure: ClientError) -> None:
+        """There will be no further connection; what is published is kept for the next process."""
+        self.refusal = failure
+        self._changed.unpark_all()
 
     def receive(self, packet: Packet) -> None:
         """An answer with one of our ids."""

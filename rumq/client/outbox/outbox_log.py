@@ -284,10 +284,7 @@ class OutboxLog:
             if isinstance(chunk, Gap):
                 continue
             for payload in payloads_in(chunk):
-                said = json.loads(payload)
-                if said.pop("v") != 1:
-                    raise OutboxError(self.path, "a later rumq wrote it: use that one")
-                found = OutboxProgress(**said)
+                found = parse_progress(self.path, payload)
         return found
 
     # --- removing
@@ -319,6 +316,17 @@ class OutboxLog:
         """The place behind the oldest segment's last message."""
         files = self._messages.segments.files
         return files[1].base_lsn if len(files) > 1 else self._messages.first_lsn
+
+
+def parse_progress(path: str, payload: bytes) -> OutboxProgress:
+    """raises: OutboxError"""
+    try:
+        said = json.loads(payload)
+        if said.pop("v") == 1:
+            return OutboxProgress(**said)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        pass
+    raise OutboxError(path, "its progress is of another version: use the rumq that wrote it")
 
 
 def run_groups(writings: Sequence[Writing]) -> None:

@@ -49,6 +49,9 @@ class OutboxPort(Protocol):
 
     def lost(self) -> None: ...
 
+    def ended(self, failure: ClientError) -> None:
+        """There will be no further connection."""
+
     def receive(self, packet: Packet) -> None:
         """An answer with an id from `first_id` on."""
 
@@ -82,11 +85,12 @@ class BrokerConnection:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep connected until cancelled or a final failure. raises: the error of the first stream, if it fails"""
+        failure: ClientError = ConnectionLost("this side has closed it")
         with self.scope:
-            self.failure = await self._run(task_status)
-            self.changed.unpark_all()
-            return
-        self.failure = ConnectionLost("this side has closed it")
+            failure = await self._run(task_status)
+        self.failure = failure
+        if self._outbox is not None:
+            self._outbox.ended(failure)
         self.changed.unpark_all()
 
     async def _run(self, task_status: trio.TaskStatus[None]) -> ClientError:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from commitlog import Gap
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.client import OutboxFailed, OutboxFull, Outgoing
+from rumq.client import OutboxError, OutboxFailed, OutboxFull, Outgoing
 from rumq.client.outbox.forwarding import Forwarding, packet_id_of
-from rumq.client.outbox.outbox_log import OutboxLog, OutboxProgress
+from rumq.client.outbox.outbox_log import OutboxLog, OutboxProgress, parse_progress
 from rumq.mqtt.packets import Packet, Pubrel
 from rumq.mqtt.properties import Properties
 from tests.client.outbox.test_forwarding import Broker
@@ -226,3 +226,9 @@ def test_what_mqtt_cannot_say_is_refused_at_once(message: Outgoing) -> None:
     with pytest.raises(ValueError):
         log.append([Outgoing("a", b""), message])
     assert log.next_place == 0
+
+
+@pytest.mark.parametrize("payload", [b"", b"{}", b"[]", b'{"v": 2}', b'{"v": 1, "more": 1}', b"\xff"])
+def test_progress_of_another_version_is_left_alone(payload: bytes) -> None:
+    with pytest.raises(OutboxError, match="of another version"):
+        parse_progress("o", payload)
