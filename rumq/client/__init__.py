@@ -14,10 +14,10 @@ Refuses to know the broker. Errors: `rumq.errors.ClientError` and its children.
 from rumq.client.client import Client
 from rumq.client.connector import connect, connect_over
 from rumq.client.login.enhanced_login import EnhancedLogin, LoginFailed
-from rumq.client.login.scram import Scram
-from rumq.client.outbox.outbox import Outbox, Store
+from rumq.client.login.scram import ScramLogin
+from rumq.client.outbox.outbox import ClientOutbox, OutboxOptions
 from rumq.client.outbox.outbox_errors import OutboxError, OutboxFailed, OutboxFull, OutboxInUse
-from rumq.client.patterns.channel import Channel, Delivery
+from rumq.client.patterns.channel import Channel, ChannelMessage
 from rumq.client.patterns.requests import NoResponse
 from rumq.client.session.back_off import Reconnect
 from rumq.client.session.messages import Message, Outgoing
@@ -29,25 +29,25 @@ from rumq.mqtt.properties import Properties
 
 __all__ = [
     "Channel",
+    "ChannelMessage",
     "Client",
     "ClientError",
+    "ClientOutbox",
     "ConnectionLost",
-    "Delivery",
     "EnhancedLogin",
     "LoginFailed",
     "Message",
     "NoResponse",
-    "Outbox",
     "OutboxError",
     "OutboxFailed",
     "OutboxFull",
     "OutboxInUse",
+    "OutboxOptions",
     "Outgoing",
     "Properties",
     "Reconnect",
     "Refused",
-    "Scram",
-    "Store",
+    "ScramLogin",
     "Tls",
     "Will",
     "connect",

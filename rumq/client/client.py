@@ -8,10 +8,10 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 
 import trio
 
-from rumq.client.outbox.outbox import Outbox
+from rumq.client.outbox.outbox import ClientOutbox
 from rumq.client.patterns.channel import CREDIT, Channel, consume
 from rumq.client.patterns.client_port import OpenAnother
-from rumq.client.patterns.replay import Replay
+from rumq.client.patterns.replay import ReplayRecords
 from rumq.client.patterns.requests import Requests
 from rumq.client.patterns.responder import Handler, respond
 from rumq.client.session.answers import BatchAcks
@@ -34,7 +34,11 @@ class Client:
     """A connected client, made by `rumq.client.connect`. One task may receive messages; any task may publish."""
 
     def __init__(
-        self, connection: BrokerConnection, options: ConnectOptions, another: OpenAnother, outbox: Outbox | None = None
+        self,
+        connection: BrokerConnection,
+        options: ConnectOptions,
+        another: OpenAnother,
+        outbox: ClientOutbox | None = None,
     ) -> None:
         """another: opens a connection of the same user to the same broker, with options that differ"""
         self._connection, self._options, self._another = connection, options, another
@@ -62,7 +66,7 @@ class Client:
         return self._options.version == 5
 
     @property
-    def outbox(self) -> Outbox:
+    def outbox(self) -> ClientOutbox:
         """What is published and not yet confirmed, of `connect(store=...)`. raises: ValueError without one"""
         if self._outbox is None:
             raise ValueError("this client has no outbox: connect(store=PATH)")
@@ -150,11 +154,11 @@ class Client:
 
     def _send_publish(self, stream: PacketStream, packet: Publish) -> None:
         """raises: Refused for one that is too large"""
-        sent = self._connection.aliases.apply(packet)
+        sent = self._connection.outbound.aliases.apply(packet)
         try:
             stream.send(sent)
         except BaseException:
-            self._connection.aliases.withdraw(sent)
+            self._connection.outbound.aliases.withdraw(sent)
             raise
 
     # --- subscribe
@@ -289,7 +293,7 @@ class Client:
         follow:  go on with live messages; otherwise it ends where the log ended when it began
         raises:  Refused, ConnectionLost. Has a connection of its own
         """
-        found = Replay(self._another, topic_filter, start, follow=follow)
+        found = ReplayRecords(self._another, topic_filter, start, follow=follow)
         return found.records(reconnect_policy(self._options))
 
     def channel(self, name: str, topic: str = "#", *, credit: int = CREDIT) -> AbstractAsyncContextManager[Channel]:

@@ -11,7 +11,7 @@ import trio
 
 from rumq.client.client import Client
 from rumq.client.outbox.opening import open_outbox
-from rumq.client.outbox.outbox import Outbox, Store
+from rumq.client.outbox.outbox import ClientOutbox, OutboxOptions
 from rumq.client.session.connection import BrokerConnection
 from rumq.client.session.options import ConnectOptions
 from rumq.client.session.packet_stream import OpenStream
@@ -42,7 +42,7 @@ async def connect(
     will             a `Will`, published by the broker when the connection is lost or the context ends with an error
     keep_alive       seconds, 0 for none [60]
     username, password  password: also a function, asked at each connection: a token that expires
-    login            enhanced authentication, MQTT 5: `Scram(username, password)`
+    login            enhanced authentication, MQTT 5: `ScramLogin(username, password)`
     receive_maximum  QoS 1 and 2 messages the broker may send unacknowledged, MQTT 5 [1000]
     topic_aliases    topics that are sent as numbers, MQTT 5, as many as the broker allows [0]
     reconnect        after a loss connect again, resend and resubscribe: True, or a `Reconnect` [False]
@@ -50,8 +50,8 @@ async def connect(
     redirects_max    servers in a row that brokers may name instead of themselves, MQTT 5 [3]
     connect_seconds_max  time for the connection and the broker's answer [10]
     manual_acknowledge   messages are acknowledged by `Client.acknowledge` alone [False]
-    store            a directory, or a `Store`: what is published is kept there first, and forwarded to the broker when
-                     there is one; `Client.outbox`. Implies a session, reconnect and begin_offline [None]
+    store            a directory, or `OutboxOptions`: what is published is kept there first, and forwarded to the broker
+                     when there is one; `Client.outbox`. Implies a session, reconnect and begin_offline [None]
     trace            a function that returns the user properties of a trace: `opentelemetry_context` [None]
     properties       more properties of CONNECT, MQTT 5
 
@@ -85,7 +85,7 @@ async def connect(
 
 @asynccontextmanager
 async def connect_over(
-    open_stream: OpenStream, *, open_at: OpenAt | None = None, store: str | Store | None = None, **options: Any
+    open_stream: OpenStream, *, open_at: OpenAt | None = None, store: str | OutboxOptions | None = None, **options: Any
 ) -> AsyncIterator[Client]:
     """The same over any stream.
 
@@ -94,7 +94,7 @@ async def connect_over(
     """
     chosen = ConnectOptions(**options)
     if store is not None:
-        place = Store(store) if isinstance(store, str) else store
+        place = OutboxOptions(store) if isinstance(store, str) else store
         async with connect_with_outbox(open_stream, open_at, place, chosen) as client:
             yield client
         return
@@ -104,7 +104,7 @@ async def connect_over(
 
 @asynccontextmanager
 async def connect_with_outbox(
-    open_stream: OpenStream, open_at: OpenAt | None, store: Store, options: ConnectOptions
+    open_stream: OpenStream, open_at: OpenAt | None, store: OutboxOptions, options: ConnectOptions
 ) -> AsyncIterator[Client]:
     """The outbox is opened before the connection, and closed behind it."""
     outbox, log, chosen = await trio.to_thread.run_sync(open_outbox, store, options)
@@ -120,12 +120,12 @@ async def connect_with_outbox(
 
 @asynccontextmanager
 async def connect_with(
-    open_stream: OpenStream, open_at: OpenAt | None, chosen: ConnectOptions, outbox: Outbox | None
+    open_stream: OpenStream, open_at: OpenAt | None, chosen: ConnectOptions, outbox: ClientOutbox | None
 ) -> AsyncIterator[Client]:
     try:
         async with trio.open_nursery() as nursery:
 
-            async def opened(options: ConnectOptions, outbox: Outbox | None) -> Client:
+            async def opened(options: ConnectOptions, outbox: ClientOutbox | None) -> Client:
                 connection = BrokerConnection(open_stream, options, open_at, outbox)
                 await nursery.start(connection.run)
                 return Client(connection, options, another, outbox)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from rumq.client import Client, Outgoing, Store, connect
+from rumq.client import Client, OutboxOptions, Outgoing, connect
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_an_outbox_is_forwarded(port: int, tmp_path: Path) -> None:
         with trio.fail_after(60):
             async with (
                 connect("127.0.0.1", port, version=4, client_id="sub") as subscriber,
-                connect("127.0.0.1", port, version=4, store=Store(str(tmp_path / "o"))) as publisher,
+                connect("127.0.0.1", port, version=4, store=OutboxOptions(str(tmp_path / "o"))) as publisher,
             ):
                 await subscriber.subscribe("o", qos=1)
                 await publisher.publish_batch([Outgoing("o", b"%d" % n) for n in range(100)])

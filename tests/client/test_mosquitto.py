@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from rumq.client import Client, Message, NoResponse, Outgoing, Store, Will, connect_over
+from rumq.client import Client, Message, NoResponse, OutboxOptions, Outgoing, Will, connect_over
 from rumq.client.session.packet_stream import OpenStream
 
 MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
@@ -183,7 +183,7 @@ def test_an_outbox_gives_each_message_once_though_its_client_ends_on_the_way(
 
     async def main() -> None:
         topic = f"outbox/{version}"
-        kept = Store(str(tmp_path / "o"), syncs=False, leave_seconds_max=0)
+        kept = OutboxOptions(str(tmp_path / "o"), syncs=False, leave_seconds_max=0)
         async with connect_over(open_stream, receive_maximum=20) as subscriber:
             await subscriber.subscribe(topic, qos=1)
             for part in range(4):

@@ -8,7 +8,7 @@ import trio
 
 from rumq.auth.credentials import hashes
 from rumq.auth.credentials.files import replace
-from rumq.client import Message, NoResponse, Outgoing, Refused, Scram, connect
+from rumq.client import Message, NoResponse, Outgoing, Refused, ScramLogin, connect
 from rumq.mqtt.reasons import Reason
 from tests.broker_process import Address, Rumqd
 
@@ -137,11 +137,11 @@ def test_a_password_is_proved_and_not_sent(tmp_path: Path) -> None:
     rumqd = Rumqd(tmp_path / "data", "--config", str(config))
 
     async def main() -> None:
-        async with connect(*rumqd.address, login=Scram("ann", "secret")) as client:
+        async with connect(*rumqd.address, login=ScramLogin("ann", "secret")) as client:
             await client.reauthenticate()
             assert await client.publish("a", b"", qos=1) == Reason.SUCCESS
         with pytest.raises(Refused, match="0x86"):
-            async with connect(*rumqd.address, login=Scram("ann", "wrong")):
+            async with connect(*rumqd.address, login=ScramLogin("ann", "wrong")):
                 pass
 
     try:

@@ -43,7 +43,7 @@ PERCENTILES = (50, 90, 99, 99.9, 100)
 
 
 @dataclass
-class Figures:
+class BenchFigures:
     """latencies_ns: of each message that came"""
 
     sent: int = 0
@@ -54,7 +54,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Report:
+class BenchReport:
     """rates: messages a second; latency_ms: percentile -> milliseconds"""
 
     sent: int
@@ -101,14 +101,14 @@ def run(args: argparse.Namespace) -> int:
         check_topic_name(topic)
     except TopicNameInvalid as fault:
         raise ConfigError(Fault("bench", "", "", fault.message)) from None
-    figures = Figures()
+    figures = BenchFigures()
     trio.run(measure, args, topic, figures)
     report = reported(figures)
     print(json.dumps(asdict(report)) if args.json else shown(report, args))
     return 0 if report.received == report.sent else 1
 
 
-async def measure(args: argparse.Namespace, topic: str, figures: Figures) -> None:
+async def measure(args: argparse.Namespace, topic: str, figures: BenchFigures) -> None:
     """One connection publishes, another one receives."""
     import trio
 
@@ -128,7 +128,7 @@ async def measure(args: argparse.Namespace, topic: str, figures: Figures) -> Non
         await receiver.unsubscribe(f"{topic}/#")
 
 
-async def publish(client: Client, args: argparse.Namespace, topic: str, figures: Figures) -> None:
+async def publish(client: Client, args: argparse.Namespace, topic: str, figures: BenchFigures) -> None:
     import trio
 
     from rumq.client import Outgoing
@@ -149,7 +149,7 @@ async def publish(client: Client, args: argparse.Namespace, topic: str, figures:
     figures.acknowledged_seconds = trio.current_time() - begin
 
 
-async def receive(client: Client, figures: Figures, scope: object) -> None:
+async def receive(client: Client, figures: BenchFigures, scope: object) -> None:
     import trio
 
     assert isinstance(scope, trio.CancelScope)
@@ -162,11 +162,11 @@ async def receive(client: Client, figures: Figures, scope: object) -> None:
     scope.cancel()
 
 
-def reported(figures: Figures) -> Report:
+def reported(figures: BenchFigures) -> BenchReport:
     ordered = sorted(figures.latencies_ns)
     latency = {f"p{each:g}" if each < 100 else "max": percentile(ordered, each) for each in PERCENTILES}
     received = len(ordered)
-    return Report(
+    return BenchReport(
         figures.sent,
         received,
         round(figures.sent / max(figures.acknowledged_seconds, 1e-9), 1),
@@ -182,7 +182,7 @@ def percentile(ordered: list[int], each: float) -> float:
     return round(ordered[min(len(ordered) - 1, int(len(ordered) * each / 100))] / 1e6, 3)
 
 
-def shown(report: Report, args: argparse.Namespace) -> str:
+def shown(report: BenchReport, args: argparse.Namespace) -> str:
     kind = f"{report.sent} messages of {args.size} bytes, QoS {args.qos}"
     lines = [
         f"published  {kind}: {report.published_per_second:.0f} a second",

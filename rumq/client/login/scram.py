@@ -14,7 +14,7 @@ ITERATIONS_MIN, ITERATIONS_MAX = 4096, 5_000_000  # fewer give the password away
 CHANNEL = "n,,"  # no channel binding
 
 
-class Scram:
+class ScramLogin:
     """SCRAM-SHA-256 with a user name and a password."""
 
     method = "SCRAM-SHA-256"

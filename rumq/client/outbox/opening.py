@@ -7,7 +7,7 @@ from dataclasses import replace
 from secrets import token_hex
 
 from commitlog import RealFiles
-from rumq.client.outbox.outbox import Outbox, Store
+from rumq.client.outbox.outbox import ClientOutbox, OutboxOptions
 from rumq.client.outbox.outbox_errors import OutboxError
 from rumq.client.outbox.outbox_log import OutboxLog
 from rumq.client.session.options import ConnectOptions
@@ -15,10 +15,10 @@ from rumq.client.session.options import ConnectOptions
 SESSION_SECONDS = 7 * 86_400  # so long the broker keeps the packet ids of an outbox that is away
 
 
-def open_log(store: Store, client_id: str) -> OutboxLog:
+def open_log(store: OutboxOptions, client_id: str) -> OutboxLog:
     """The outbox's files, which belong to one client id from their first use on. May wait for a disk.
 
-    raises: OutboxInUse, OutboxError"""
+    raises: OutboxInUse, OutboxFailed, OutboxError"""
     log = OutboxLog(RealFiles(), store.path, store.bytes_max, syncs=store.syncs, now_us=lambda: time.time_ns() // 1000)
     known = log.progress.client_id
     if known and client_id and known != client_id:
@@ -27,12 +27,16 @@ def open_log(store: Store, client_id: str) -> OutboxLog:
             store.path, f"it belongs to client id {known!r}: connect as that one, or give {client_id!r} another outbox"
         )
     if not known:
-        log.mark(replace(log.progress, client_id=client_id or f"outbox-{token_hex(8)}"))
-        log.write()
+        try:
+            log.mark(replace(log.progress, client_id=client_id or f"outbox-{token_hex(8)}"))
+            log.write()
+        except OutboxError:
+            log.close()
+            raise
     return log
 
 
-def open_outbox(store: Store, options: ConnectOptions) -> tuple[Outbox, OutboxLog, ConnectOptions]:
+def open_outbox(store: OutboxOptions, options: ConnectOptions) -> tuple[ClientOutbox, OutboxLog, ConnectOptions]:
     """The outbox, its files, and the options with a session that outlives the connection. raises: as `open_log`"""
     log = open_log(store, options.client_id)
     chosen = replace(
@@ -43,4 +47,4 @@ def open_outbox(store: Store, options: ConnectOptions) -> tuple[Outbox, OutboxLo
         reconnect=options.reconnect or True,
         begin_offline=True,
     )
-    return Outbox(log, store, options.version), log, chosen
+    return ClientOutbox(log, store, options.version), log, chosen

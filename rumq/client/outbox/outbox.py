@@ -16,11 +16,11 @@ import trio
 from commitlog import Gap
 from rumq.client.outbox.forwarding import FIRST_ID, WINDOW_BEFORE_5, Forwarding, RefusedPlace, packet_id_of
 from rumq.client.outbox.outbox_errors import OutboxFailed, OutboxFull
-from rumq.client.outbox.outbox_log import OutboxLog, Progress, StoredMessage, run_groups
+from rumq.client.outbox.outbox_log import OutboxLog, OutboxProgress, StoredMessage, run_groups
 from rumq.client.outbox.stored_packet import maybe_packet
 from rumq.client.session.messages import Outgoing
 from rumq.client.session.packet_stream import OUTPUT_BYTES_MAX, PacketStream
-from rumq.errors import Refused
+from rumq.errors import ClientError, Refused
 from rumq.mqtt.packets import Connack, Packet
 from rumq.mqtt.reasons import Reason
 
@@ -30,7 +30,7 @@ REFUSALS_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class OutboxOptions:
     """Where a client keeps what it publishes, for `connect(store=...)`.
 
     path: a directory, of one process at a time
@@ -47,12 +47,12 @@ class Store:
     leave_seconds_max: float = 5.0
 
 
-class Outbox:
+class ClientOutbox:
     """The outbox of a client, as `Client.outbox`."""
 
     first_id = FIRST_ID
 
-    def __init__(self, log: OutboxLog, store: Store, version: int) -> None:
+    def __init__(self, log: OutboxLog, store: OutboxOptions, version: int) -> None:
         self._log, self._store, self._version = log, store, version
         progress = log.progress
         self._state = Forwarding(progress.stored, progress.release, log.next_place)
@@ -62,6 +62,7 @@ class Outbox:
         self._disk = trio.Lock()
         self._pause_until = -math.inf  # the broker or the disk could not take something
         self.failure: OutboxFailed | None = None  # the last one of the disk
+        self.refusal: ClientError | None = None  # why there will be no connection: a wrong password, for instance
         self.refusals: deque[RefusedPlace] = deque(maxlen=REFUSALS_KEPT)
         self.doubtful = 0  # messages that may be stored twice: the broker had lost the session
 
@@ -78,13 +79,15 @@ class Outbox:
         return self._log.bytes
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> OutboxProgress:
         """Counts since the outbox was made: dropped, refused, expired, damaged messages."""
         return self._log.progress
 
     async def wait_empty(self) -> None:
-        """Until the broker has confirmed everything."""
+        """Until the broker has confirmed everything. raises: Refused, ConnectionLost where none will be asked"""
         while self.waiting:
+            if self.refusal is not None:
+                raise self.refusal
             await self._changed.park()
 
     async def publish(self, messages: Sequence[Outgoing]) -> None:
@@ -92,6 +95,8 @@ class Outbox:
 
         raises: OutboxFull, OutboxFailed; ValueError for a message that MQTT cannot say"""
         await trio.lowlevel.checkpoint()
+        if not messages:
+            return
         try:
             end = self._log.append(messages)
         except OutboxFull:
@@ -149,6 +154,11 @@ class Outbox:
     def lost(self) -> None:
         self._stream = None
         self._state.lost()
+
+    def ended(self, failure: ClientError) -> None:
+        """There will be no further connection; what is published is kept for the next process."""
+        self.refusal = failure
+        self._changed.unpark_all()
 
     def receive(self, packet: Packet) -> None:
         """An answer with one of our ids."""

@@ -43,7 +43,7 @@ READ_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class OutboxProgress:
     """How far an outbox has come, as its file has it.
 
     client_id: of the session that the packet ids belong to
@@ -183,7 +183,7 @@ class OutboxLog:
         number = self._messages.topic_ids.get(topic.encode())
         return self._messages.add_topic(topic.encode()) if number is None else number
 
-    def mark(self, progress: Progress) -> None:
+    def mark(self, progress: OutboxProgress) -> None:
         """Note progress, in memory until `take_groups` has run. raises: OutboxFailed"""
         self._repair()
         self.progress = progress
@@ -277,17 +277,14 @@ class OutboxLog:
         found = self.maybe_read(place)
         return self.parsed(self.cold_read(place).run(), place) if found is None else found
 
-    def _read_progress(self) -> Progress:
+    def _read_progress(self) -> OutboxProgress:
         """The last one; raises: OutboxError where it is of a later version"""
-        found = Progress()
+        found = OutboxProgress()
         for chunk in self._store.chunks_with(self._marks, 0):
             if isinstance(chunk, Gap):
                 continue
             for payload in payloads_in(chunk):
-                said = json.loads(payload)
-                if said.pop("v") != 1:
-                    raise OutboxError(self.path, "a later rumq wrote it: use that one")
-                found = Progress(**said)
+                found = parse_progress(self.path, payload)
         return found
 
     # --- removing
@@ -319,6 +316,17 @@ class OutboxLog:
         """The place behind the oldest segment's last message."""
         files = self._messages.segments.files
         return files[1].base_lsn if len(files) > 1 else self._messages.first_lsn
+
+
+def parse_progress(path: str, payload: bytes) -> OutboxProgress:
+    """raises: OutboxError"""
+    try:
+        said = json.loads(payload)
+        if said.pop("v") == 1:
+            return OutboxProgress(**said)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        pass
+    raise OutboxError(path, "its progress is of another version: use the rumq that wrote it")
 
 
 def run_groups(writings: Sequence[Writing]) -> None:

@@ -14,7 +14,7 @@ QUEUES = "$queues/"
 CREDIT = 100  # messages that a consumer holds unacknowledged
 
 
-class Delivery:
+class ChannelMessage:
     """A message of a queue that this consumer holds until it acknowledges it."""
 
     __slots__ = ("_client", "_prefix", "message")
@@ -42,20 +42,20 @@ class Channel:
     def __init__(self, client: ClientPort, label: str) -> None:
         self._client, self._prefix = client, f"{QUEUES}{label}/"
 
-    def __aiter__(self) -> AsyncIterator[Delivery]:
+    def __aiter__(self) -> AsyncIterator[ChannelMessage]:
         return self._each()
 
-    async def _each(self) -> AsyncIterator[Delivery]:
+    async def _each(self) -> AsyncIterator[ChannelMessage]:
         while True:
             for delivery in await self.receive_batch(messages_max=1):
                 yield delivery
 
-    async def receive_batch(self, *, messages_max: int | None = None) -> list[Delivery]:
+    async def receive_batch(self, *, messages_max: int | None = None) -> list[ChannelMessage]:
         """Wait for at least one message; returns all that have come. raises: ConnectionLost, Refused"""
         found = await receive_from(self._client, None, messages_max)
-        return [Delivery(self._client, message, self._prefix) for message in found]
+        return [ChannelMessage(self._client, message, self._prefix) for message in found]
 
-    def acknowledge(self, deliveries: Sequence[Delivery]) -> None:
+    def acknowledge(self, deliveries: Sequence[ChannelMessage]) -> None:
         """Many of them at once."""
         self._client.acknowledge_some([delivery.message for delivery in deliveries])
 

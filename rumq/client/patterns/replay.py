@@ -22,7 +22,7 @@ AGO = re.compile(r"(.*-)(\d+)([smhdw])")
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
-class Replay:
+class ReplayRecords:
     """An iterator over records. next_lsns: partition -> the lsn behind the last record that was given"""
 
     def __init__(self, another: OpenAnother, topic_filter: str, start: str, *, follow: bool) -> None:

@@ -16,7 +16,6 @@ from rumq.client.session.outbound import PACKET_ID_MAX, Outbound
 from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
 from rumq.client.session.redirects import OpenAt, Redirects
 from rumq.client.session.subscriptions import Subscriptions
-from rumq.client.session.topic_aliases import TopicAliases
 from rumq.errors import ClientError, ConnectionLost, Refused
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.packets import (
@@ -50,6 +49,9 @@ class OutboxPort(Protocol):
 
     def lost(self) -> None: ...
 
+    def ended(self, failure: ClientError) -> None:
+        """There will be no further connection."""
+
     def receive(self, packet: Packet) -> None:
         """An answer with an id from `first_id` on."""
 
@@ -68,9 +70,9 @@ class BrokerConnection:
         self._options, self._outbox = options, outbox
         self._redirects = Redirects(open_stream, open_at, options.redirects_max)
         self.client_id = options.client_id
-        self.outbound = Outbound(PACKET_ID_MAX if outbox is None else outbox.first_id - 1)
+        packet_id_max = PACKET_ID_MAX if outbox is None else outbox.first_id - 1
+        self.outbound = Outbound(packet_id_max, options.topic_aliases if options.version == 5 else 0)
         self.inbound = Inbound(options.topic_alias_maximum, manual=options.manual_acknowledge)
-        self.aliases = TopicAliases(options.topic_aliases if options.version == 5 else 0)
         self.subscriptions = Subscriptions()
         self.changed = trio.lowlevel.ParkingLot()
         self.stream: PacketStream | None = None
@@ -83,11 +85,12 @@ class BrokerConnection:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep connected until cancelled or a final failure. raises: the error of the first stream, if it fails"""
+        failure: ClientError = ConnectionLost("this side has closed it")
         with self.scope:
-            self.failure = await self._run(task_status)
-            self.changed.unpark_all()
-            return
-        self.failure = ConnectionLost("this side has closed it")
+            failure = await self._run(task_status)
+        self.failure = failure
+        if self._outbox is not None:
+            self._outbox.ended(failure)
         self.changed.unpark_all()
 
     async def _run(self, task_status: trio.TaskStatus[None]) -> ClientError:
@@ -209,7 +212,7 @@ class BrokerConnection:
         self.client_id = properties.get("assigned_client_identifier", self.client_id)
         stream.packet_bytes_max = properties.get("maximum_packet_size", stream.packet_bytes_max)
         self.outbound.receive_maximum = properties.get("receive_maximum", 65_535)
-        self.aliases.connected(properties.get("topic_alias_maximum", 0))
+        self.outbound.aliases.connected(properties.get("topic_alias_maximum", 0))
         self.inbound.connected(session_present=connack.session_present)
         for packet in self.outbound.resume(session_present=connack.session_present):
             stream.send(packet)

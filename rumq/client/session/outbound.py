@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rumq.client.session.messages import Outgoing
+from rumq.client.session.topic_aliases import TopicAliases
 from rumq.mqtt.errors import ProtocolViolation
 from rumq.mqtt.packets import (
     Packet,
@@ -36,8 +37,9 @@ class PendingPacket:
 class Outbound:
     """Unanswered packets by packet id, in the order they were sent."""
 
-    def __init__(self, packet_id_max: int = PACKET_ID_MAX) -> None:
-        """packet_id_max: those above are another's"""
+    def __init__(self, packet_id_max: int = PACKET_ID_MAX, topic_aliases: int = 0) -> None:
+        """packet_id_max: those above are another's; topic_aliases: how many are used, if the broker allows"""
+        self.aliases = TopicAliases(topic_aliases)
         self._packet_id_max = packet_id_max
         self._waiting: dict[int, PendingPacket] = {}
         self._last_id = 0

@@ -15,12 +15,12 @@ DIRECTED = (Reason.USE_ANOTHER_SERVER, Reason.SERVER_MOVED)
 OpenAt = Callable[[str, int | None], OpenStream]
 
 
-class Place(NamedTuple):
+class ServerPlace(NamedTuple):
     host: str
     port: int | None
 
 
-def maybe_place(reference: str) -> Place | None:
+def maybe_place(reference: str) -> ServerPlace | None:
     """The first of a server reference: names or addresses separated by spaces, each maybe with `:port`."""
     if len(reference) > BYTES_MAX or not (words := reference.split()):
         return None
@@ -30,7 +30,7 @@ def maybe_place(reference: str) -> Place | None:
     if port and not (port.isascii() and port.isdecimal() and 0 < int(port) < 65_536):
         return None
     host = host.removeprefix("[").removesuffix("]")
-    return Place(host, int(port) if port else None) if host else None
+    return ServerPlace(host, int(port) if port else None) if host else None
 
 
 class Redirects:

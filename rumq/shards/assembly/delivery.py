@@ -10,7 +10,6 @@ from rumq.shards.assembly.base import Base
 from rumq.shards.assembly.cluster import ClusterParts
 from rumq.shards.assembly.driver import Driver
 from rumq.shards.assembly.sessions import SessionParts
-from rumq.shards.delivery import replay_end
 from rumq.shards.delivery.cold_reads import ColdReads
 from rumq.shards.delivery.fan_out import FanOut
 from rumq.shards.delivery.fan_out_cache import FanOutCache
@@ -19,7 +18,7 @@ from rumq.shards.delivery.redelivery import Redelivery
 from rumq.shards.delivery.removal_losses import RemovalLosses
 from rumq.shards.delivery.replay_start import ReplayStart
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
-from rumq.shards.turn.effect_dispatch import JournalEffects
+from rumq.shards.turn.effect_dispatch import JournalEffects, send_replay_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def build_delivery(base: Base, sessions: SessionParts, driver: Driver, cluster: 
             e.RecordsLost: losses.lost,
             e.Merged: journal_effects.merged,
             e.ReplayStarted: journal_effects.started,
-            e.ReplayEnded: replay_end.send,
+            e.ReplayEnded: send_replay_end,
             **dict.fromkeys(
                 (
                     e.ReportShareDone,

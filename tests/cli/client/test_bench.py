@@ -5,7 +5,7 @@ from array import array
 
 import pytest
 
-from rumq.cli.client.bench import Figures, reported
+from rumq.cli.client.bench import BenchFigures, reported
 from tests.cli.conftest import Broker, rumqd
 
 
@@ -38,7 +38,7 @@ def test_without_json_a_person_reads_it(broker: Broker) -> None:
 
 
 def test_what_is_missing_is_no_success() -> None:
-    report = reported(Figures(10, 1.0, 1.0, array("q", [1_000_000] * 9), True))
+    report = reported(BenchFigures(10, 1.0, 1.0, array("q", [1_000_000] * 9), True))
     assert (report.sent, report.received, report.latency_ms["p50"]) == (10, 9, 1.0)
 
 

@@ -7,7 +7,7 @@ import base64
 import pytest
 import trio
 
-from rumq.client import LoginFailed, Refused, Scram, connect_over
+from rumq.client import LoginFailed, Refused, ScramLogin, connect_over
 from rumq.mqtt.packets import Auth, Connack
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
@@ -22,8 +22,8 @@ CLIENT_FINAL = (
 SERVER_FINAL = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
-def example() -> Scram:
-    return Scram("user", "pencil", lambda size: base64.b64decode(NONCE + "=" * (-len(NONCE) % 4)))
+def example() -> ScramLogin:
+    return ScramLogin("user", "pencil", lambda size: base64.b64decode(NONCE + "=" * (-len(NONCE) % 4)))
 
 
 def test_the_example_of_the_standard() -> None:
@@ -88,5 +88,5 @@ async def test_a_login_that_the_broker_refuses_is_a_refusal() -> None:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(broker.accept, Connack(reason=Reason.NOT_AUTHORIZED))
         with pytest.raises(Refused, match="0x87"):
-            async with connect_over(broker.open_stream, login=Scram("ann", "secret")):
+            async with connect_over(broker.open_stream, login=ScramLogin("ann", "secret")):
                 pass

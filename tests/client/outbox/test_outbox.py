@@ -12,7 +12,17 @@ from typing import Any
 import pytest
 import trio
 
-from rumq.client import Client, OutboxError, OutboxFull, OutboxInUse, Outgoing, Store, connect, connect_over
+from rumq.client import (
+    Client,
+    OutboxError,
+    OutboxFull,
+    OutboxInUse,
+    OutboxOptions,
+    Outgoing,
+    Refused,
+    connect,
+    connect_over,
+)
 from rumq.client.outbox.forwarding import packet_id_of
 from rumq.mqtt.packets import Connack, Disconnect, Packet, Pubcomp, Publish, Pubrec, Pubrel
 from rumq.mqtt.properties import Properties
@@ -44,7 +54,9 @@ async def away(path: Path, *payloads: bytes, **options: object) -> None:
     """Publish while there is no broker."""
     broker = FakeBroker()
     broker.is_up = False
-    async with connect_over(broker.open_stream, store=Store(str(path), leave_seconds_max=0, **options)) as client:  # type: ignore[arg-type]
+    async with connect_over(
+        broker.open_stream, store=OutboxOptions(str(path), leave_seconds_max=0, **options)
+    ) as client:  # type: ignore[arg-type]
         await client.publish_batch([Outgoing("a", payload) for payload in payloads])
 
 
@@ -224,6 +236,29 @@ async def test_a_broker_without_qos_2_gets_qos_1_and_an_old_one_qos_2(tmp_path: 
         nursery.cancel_scope.cancel()
 
 
+@timed
+async def test_a_login_that_is_refused_is_told_and_what_is_published_is_kept(tmp_path: Path) -> None:
+    """While the program goes on, and again when it leaves: then some of it has not gone."""
+    broker = FakeBroker()
+
+    async def publish() -> None:
+        async with connect_over(broker.open_stream, store=str(tmp_path / "o")) as client:
+            await client.publish_batch([])
+            await client.publish("a", "1")
+            with pytest.raises(Refused, match="0x87"):
+                await client.outbox.wait_empty()
+            assert client.outbox.waiting == 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(broker.accept, Connack(reason=Reason.NOT_AUTHORIZED))
+        with pytest.raises(Refused, match="0x87"):
+            await publish()
+        await opened(broker, tmp_path / "o", nursery)
+        peer, _ = await broker.accept()
+        assert await stored(peer, 1) == [b"1"]
+        nursery.cancel_scope.cancel()
+
+
 # --- limits and bad files
 
 
@@ -241,7 +276,7 @@ async def test_a_full_outbox_refuses_and_says_so(tmp_path: Path) -> None:
 
 @timed
 async def test_a_full_outbox_drops_the_oldest_if_asked_to_and_counts_them(tmp_path: Path) -> None:
-    kept = Store(str(tmp_path / "o"), 1 << 19, "drop-oldest", leave_seconds_max=0)
+    kept = OutboxOptions(str(tmp_path / "o"), 1 << 19, "drop-oldest", leave_seconds_max=0)
     broker = FakeBroker()
     broker.is_up = False
     async with connect_over(broker.open_stream, store=kept) as client:
@@ -263,7 +298,7 @@ async def test_a_full_outbox_drops_the_oldest_if_asked_to_and_counts_them(tmp_pa
 async def test_an_outbox_is_of_one_process_and_of_one_client(tmp_path: Path) -> None:
     broker = FakeBroker()
     broker.is_up = False
-    place = Store(str(tmp_path / "o"), leave_seconds_max=0)
+    place = OutboxOptions(str(tmp_path / "o"), leave_seconds_max=0)
     async with connect_over(broker.open_stream, store=place, client_id="pump-7"):
         with pytest.raises(OutboxInUse, match=r"another process holds it \(pid \d+\)"):
             async with connect_over(broker.open_stream, store=place):
@@ -310,10 +345,16 @@ async def test_damage_is_counted_and_the_rest_is_forwarded(tmp_path: Path) -> No
 # --- with a real broker
 
 
-def numbers_in(rumqd: Rumqd, topic: str) -> list[int]:
-    async def read() -> list[int]:
+def messages_in(rumqd: Rumqd, topic: str) -> list[tuple[int, int]]:
+    """(the first number of the process, number) of each."""
+
+    def parsed(payload: bytes) -> tuple[int, int]:
+        first, number = payload.split(b"/")
+        return int(first), int(number)
+
+    async def read() -> list[tuple[int, int]]:
         async with connect(*rumqd.address) as client:
-            return [int(record.payload) async for record in client.replay(topic)]
+            return [parsed(record.payload) async for record in client.replay(topic)]
 
     return trio.run(read)
 
@@ -367,8 +408,8 @@ def test_each_message_is_in_the_log_once_and_in_order_though_its_client_is_kille
         rumqd.start()
         client.listen()
         assert client.is_forwarded
-        numbers = numbers_in(rumqd, "a/b")
-        assert sorted(set(numbers)) == list(range(10_000)), "nothing that was kept is missing"
-        assert numbers == sorted(set(numbers)), "each once, in order"
+        found = messages_in(rumqd, "a/b")
+        assert {number for _, number in found} == set(range(10_000)), "nothing that was kept is missing"
+        assert found == sorted(set(found)), "each once, in order"
     finally:
         rumqd.end()

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from commitlog import Gap
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.client import OutboxFailed, OutboxFull, Outgoing
+from rumq.client import OutboxError, OutboxFailed, OutboxFull, Outgoing
 from rumq.client.outbox.forwarding import Forwarding, packet_id_of
-from rumq.client.outbox.outbox_log import OutboxLog, Progress
+from rumq.client.outbox.outbox_log import OutboxLog, OutboxProgress, parse_progress
 from rumq.mqtt.packets import Packet, Pubrel
 from rumq.mqtt.properties import Properties
 from tests.client.outbox.test_forwarding import Broker
@@ -95,7 +95,7 @@ class Machine:
 
     def note(self) -> None:
         if self.state.received > self.state.stored:
-            self.log.mark(Progress("me", self.state.received, self.state.release))
+            self.log.mark(OutboxProgress("me", self.state.received, self.state.release))
             self.log.write()
             self.answer(self.state.noted(self.log.progress.stored))
             self.log.trim()
@@ -189,7 +189,7 @@ def test_its_bytes_are_bounded_and_segments_that_are_confirmed_make_room() -> No
         fill()
     full = log.bytes
     assert full <= 1 << 19
-    log.mark(Progress("me", log.next_place, log.next_place))
+    log.mark(OutboxProgress("me", log.next_place, log.next_place))
     log.write()
     assert log.can_trim
     log.trim()
@@ -201,12 +201,12 @@ def test_its_bytes_are_bounded_and_segments_that_are_confirmed_make_room() -> No
 def test_progress_does_not_grow_for_ever() -> None:
     log = opened(SimulatedFiles(), syncs=False)
     for number in range(5000):
-        log.mark(Progress("me", number, number))
+        log.mark(OutboxProgress("me", number, number))
         log.write()
     log.trim()
     assert log.bytes < 2 << 18
     log.reopen()
-    assert log.progress == Progress("me", 4999, 4999)
+    assert log.progress == OutboxProgress("me", 4999, 4999)
 
 
 def test_a_message_is_kept_as_it_was_published() -> None:
@@ -226,3 +226,9 @@ def test_what_mqtt_cannot_say_is_refused_at_once(message: Outgoing) -> None:
     with pytest.raises(ValueError):
         log.append([Outgoing("a", b""), message])
     assert log.next_place == 0
+
+
+@pytest.mark.parametrize("payload", [b"", b"{}", b"[]", b'{"v": 2}', b'{"v": 1, "more": 1}', b"\xff"])
+def test_progress_of_another_version_is_left_alone(payload: bytes) -> None:
+    with pytest.raises(OutboxError, match="of another version"):
+        parse_progress("o", payload)

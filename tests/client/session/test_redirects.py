@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from rumq.client import ConnectionLost, Reconnect, Refused, connect_over
-from rumq.client.session.redirects import Place, maybe_place
+from rumq.client.session.redirects import ServerPlace, maybe_place
 from rumq.mqtt.packets import Connack, Disconnect
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
@@ -24,7 +24,7 @@ ELSEWHERE, MOVED = Reason.USE_ANOTHER_SERVER, Reason.SERVER_MOVED
     ],
 )  # fmt: skip
 def test_a_reference_names_a_place_or_none(reference: str, place: tuple[str, int | None] | None) -> None:
-    assert maybe_place(reference) == (Place(*place) if place else None)
+    assert maybe_place(reference) == (ServerPlace(*place) if place else None)
 
 
 class Servers:
