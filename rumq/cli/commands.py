@@ -32,6 +32,7 @@ COMMANDS = (
     Command("spark", "analytics.spark", "Spark: run a job, doctor, offsets of a checkpoint"),
     Command("mirror", "analytics.mirror", "publish what one broker stores to another one"),
     Command("cluster", "cluster.command", "a cluster: status, add, remove, drain, move, rebalance, force-leader"),
+    Command("grpc", "gateway.grpc", "serve topics to programs over gRPC"),
     Command("gateway", "gateway.gateway", "serve REST, metrics and health of a running broker over HTTP"),
     Command("token", "gateway.token", "add, remove or list tokens of the gateway"),
     Command("completion", "completion", "completion of the command line: bash, zsh, fish"),

@@ -1,4 +1,4 @@
-"""The broker's listener for its gateway: a Unix socket in the data directory, where a user name needs no password.
+"""The broker's listener for its gateway and its gRPC server: a Unix socket in the data directory, where a user name needs no password.
 
 Only the broker's own user can open it: who can, can read and write the log anyway. Rules apply as to any client:
 gateway.rules_file, or those of [auth]. The gateway says with a PROXY header for whom it speaks."""
@@ -18,13 +18,17 @@ def gateway_socket(settings: Settings) -> str:
     return f"{os.path.abspath(settings.data.dir)}/{NAME}"
 
 
+def needs_socket(settings: Settings) -> bool:
+    return bool(settings.gateway.port or settings.grpc.port)
+
+
 def is_gateway(settings: Settings, listener: Listener) -> bool:
-    return bool(settings.gateway.port) and listener.path == gateway_socket(settings)
+    return needs_socket(settings) and listener.path == gateway_socket(settings)
 
 
 def with_gateway(settings: Settings) -> Settings:
-    """The settings, with that listener if there is to be a gateway."""
-    if not settings.gateway.port or any(is_gateway(settings, each) for each in settings.listeners):
+    """The settings, with that listener if there is to be a gateway, or a gRPC server."""
+    if not needs_socket(settings) or any(is_gateway(settings, each) for each in settings.listeners):
         return settings
     path = gateway_socket(settings)
     own = Listener(

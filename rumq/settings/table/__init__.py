@@ -11,6 +11,7 @@ from rumq.settings.table.auth import Auth
 from rumq.settings.table.cluster import Cluster
 from rumq.settings.table.flight import Flight
 from rumq.settings.table.gateway import Gateway
+from rumq.settings.table.grpc import Grpc
 from rumq.settings.table.listener import Listener
 from rumq.settings.table.log import Data, Log, Shards, Stream
 from rumq.settings.table.mqtt import Mqtt
@@ -18,8 +19,8 @@ from rumq.settings.table.status import Events, Sys
 from rumq.settings.table.trace import Trace
 
 __all__ = [
-    "Auth", "Cluster", "Data", "Events", "Flight", "Gateway", "Listener", "Log", "Mqtt", "Settings", "Shards", "Stream",
-    "Sys", "Trace",
+    "Auth", "Cluster", "Data", "Events", "Flight", "Gateway", "Grpc", "Listener", "Log", "Mqtt", "Settings", "Shards",
+    "Stream", "Sys", "Trace",
 ]  # fmt: skip
 
 
@@ -38,6 +39,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     sys: Sys = Sys()
     flight: Flight = Flight()
     gateway: Gateway = Gateway()
+    grpc: Grpc = Grpc()
     trace: Trace = Trace()
     events: Events = Events()
 
