@@ -14,7 +14,7 @@ import grpc
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import SERVICE_NAME as HEALTH
-from grpc_health.v1.health import aio as health
+from grpc_health.v1.health import aio as health  # type: ignore[attr-defined]
 from grpc_reflection.v1alpha import reflection
 
 from rumq.auth.quota_holder import holder_of

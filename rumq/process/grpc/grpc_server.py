@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from commitlog import RealFiles
-from rumq.errors import ConfigError, DataDirectoryError, RumqError
+from rumq.errors import DataDirectoryError, RumqError
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
 from rumq.events.output import RING, setup_events
@@ -84,13 +84,17 @@ async def run(load: Load, settings: Settings, parent: int | None) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stopping.set)
-    loop.add_signal_handler(signal.SIGINT, lambda: parent is None and stopping.set())  # a terminal's
+    if parent is None:
+        loop.add_signal_handler(signal.SIGINT, stopping.set)
+    else:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the broker too, which stops us
     loop.add_signal_handler(signal.SIGHUP, partial(reload, load, parts, certificates))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     await parts.server.start()
     tasks = [
         asyncio.create_task(parts.tail.run()),
         asyncio.create_task(parts.watch_health()),
+        asyncio.create_task(parts.watch_copies()),
         asyncio.create_task(attend(settings, certificates, parent, stopping)),
     ]
     stop = asyncio.create_task(stopping.wait())
@@ -150,8 +154,13 @@ class Certificates:
             return None
         self._read()
         return grpc.dynamic_ssl_server_credentials(
-            self._current, lambda: self._current, require_client_authentication=bool(self._settings.tls_authority)
+            self.current(), self.current, require_client_authentication=bool(self._settings.tls_authority)
         )
+
+    def current(self) -> grpc.ServerCertificateConfiguration:
+        """For gRPC, which asks at each handshake, from its threads."""
+        assert self._current is not None
+        return self._current
 
     def _read(self) -> None:
         """raises: OSError, ConfigError"""
@@ -192,6 +201,3 @@ def address_of(host: str, port: int) -> str:
     if host in EVERY_ADDRESS:
         return f"[::]:{port}"
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-__all__ = ["ConfigError", "serve"]

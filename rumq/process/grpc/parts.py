@@ -7,9 +7,11 @@ import os
 import time
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import trio
 
+from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.operations import OPERATIONS
 from rumq.errors import RumqError
@@ -31,6 +33,7 @@ from rumq.services.calls.publish_calls import PublishCalls
 from rumq.services.calls.read_calls import ReadCalls
 from rumq.services.health_watch import watch_health
 from rumq.services.publishing.publishers import Publishers
+from rumq.services.reading.copy_watch import NOT_STORED, CopyWatch, Led, name_of, watch_copies
 from rumq.services.reading.log_tail import LogTail
 from rumq.services.server import Server
 from rumq.settings.table import Settings
@@ -46,6 +49,8 @@ class Parts:
     figures: CallFigures
     authorization: CallAuthorization
     shards: Shards
+    copies: CopyWatch
+    is_cluster: bool
 
     def reload(self, settings: Settings) -> None:
         """raises: ConfigError"""
@@ -59,6 +64,33 @@ class Parts:
 
     async def watch_health(self) -> None:
         await watch_health(self._answers, lambda is_up: self.server.say(is_serving=is_up))
+
+    async def watch_copies(self) -> None:
+        """Of a broker alone there is nothing to watch."""
+        if self.is_cluster:
+            await watch_copies(self.copies, self._led, self._ends, time.monotonic)
+        await asyncio.Event().wait()
+
+    async def _led(self) -> list[Led] | None:
+        question = partial(self.shards.ask, OPERATIONS["partitions"], q.Nothing())
+        try:
+            found = cast(a.Partitions, await asyncio.to_thread(trio.run, question))
+        except (RumqError, ValueError):
+            return None
+        if found.missing:
+            return None
+        return [
+            Led(name_of(each.stream, each.partition), each.committed_lsn)
+            for each in found.partitions
+            if each.durability != NOT_STORED
+        ]
+
+    async def _ends(self) -> dict[str, int]:
+        try:
+            await self.tail.look()
+        except OSError:
+            return {}
+        return {name: view.end_lsn for name, view in self.tail.views.items()}
 
     async def _answers(self) -> bool:
         """Whether the broker of this node does."""
@@ -95,7 +127,8 @@ def parts_of(settings: Settings) -> Parts:
     shards: Shards = ClusterClient(data) if node else ShardClient(data, settings.shards.count)
     waiting = Bound("grpc.waiting_bytes_max", "bytes", "TOO_MANY_BYTES", grpc.waiting_bytes_max)
     publish = PublishCalls(publishers, Shares(waiting), grpc.request_messages_max)
-    read = ReadCalls(tail, lambda: None, now_us, tells_publishers=settings.mqtt.publisher_available)
+    copies = CopyWatch()
+    read = ReadCalls(tail, copies.check, now_us, tells_publishers=settings.mqtt.publisher_available)
     describe = DescribeCalls(shards)
     calls = Shares(Bound("grpc.calls_max", "calls", "TOO_MANY_CALLS", grpc.calls_max), CONNECTION_CALLS_MAX)
     figures = CallFigures(time.monotonic)
@@ -103,7 +136,7 @@ def parts_of(settings: Settings) -> Parts:
         [broker_service(publish, read, describe)], callers, calls, figures, tell,
         calls_max=grpc.calls_max, request_bytes_max=grpc.request_bytes_max,
     )  # fmt: skip
-    return Parts(server, callers, tail, publishers, describe, figures, authorization, shards)
+    return Parts(server, callers, tail, publishers, describe, figures, authorization, shards, copies, bool(node))
 
 
 def now_us() -> int:

@@ -1,7 +1,7 @@
-"""The broker's listener for its gateway and its gRPC server: a Unix socket in the data directory, where a user name needs no password.
+"""The broker's listener for its gateway and its gRPC server: a Unix socket, where a user name needs no password.
 
-Only the broker's own user can open it: who can, can read and write the log anyway. Rules apply as to any client:
-gateway.rules_file, or those of [auth]. The gateway says with a PROXY header for whom it speaks."""
+It lies in the data directory, and only the broker's own user can open it: who can, can read and write the log anyway.
+Rules apply as to any client: gateway.rules_file, or those of [auth]. A PROXY header says for whom is spoken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sidecar processes of a broker, by its settings: exporters to Parquet, the Flight server, the gateway, and the gRPC server."""
+"""Sidecar processes of a broker, by its settings: exporters to Parquet, the servers of Flight and gRPC, the gateway."""
 
 from __future__ import annotations
 

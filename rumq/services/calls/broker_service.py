@@ -18,6 +18,7 @@ def broker_service(publish: PublishCalls, read: ReadCalls, describe: DescribeCal
             Method("PublishStream", publish.publish_stream, takes_stream=True, gives_stream=True),
             Method("Subscribe", read.subscribe, gives_stream=True),
             Method("Fetch", read.fetch),
+            Method("Broadcast", describe.broadcast),
             Method("DescribeTopics", describe.topics),
             Method("DescribeStreams", describe.streams),
             Method("DescribeClients", describe.clients),

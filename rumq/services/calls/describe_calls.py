@@ -1,8 +1,9 @@
-"""DescribeTopics, DescribeStreams, DescribeClients and Broadcast: what the shards are asked over their admin sockets."""
+"""DescribeTopics, DescribeStreams, DescribeClients, Broadcast: the shards are asked over their admin sockets."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import cast
@@ -27,7 +28,7 @@ from rumq.services.contract.requests import next_page, page_of, parsed
 from rumq.services.generated import broker_service_pb2 as pb
 
 ASKED_MAX = 8  # questions at once
-CLIENT_BYTES_MAX = 65_535
+BROADCAST_BYTES_MAX = q.BROADCAST_TEXT_MAX // 4 * 3
 
 
 class DescribeCalls:
@@ -90,6 +91,30 @@ class DescribeCalls:
         ]  # fmt: skip
         token = next_page(skipped, len(rows), found.left_out)
         return pb.DescribeClientsResponse(clients=rows, next_page_token=token).SerializeToString()
+
+    async def broadcast(self, call: Call) -> bytes:
+        request = parsed(pb.BroadcastRequest, await call.request())
+        call.caller.check_role("administer", of_token=True)
+        message = request.message
+        if not request.clients or not message.topic:
+            raise CallFault("ARGUMENT_INVALID", 'clients and message.topic are needed; clients = "*" names everybody')
+        if message.retain or message.user_properties or message.response_topic or message.correlation_data:
+            raise CallFault(
+                "ARGUMENT_INVALID", "a broadcast has a topic, a payload, a content type and an expiry, and no more"
+            )
+        if len(message.payload) > BROADCAST_BYTES_MAX:
+            raise CallFault(
+                "MESSAGE_TOO_LARGE",
+                f"the payload has {len(message.payload)} bytes, and a broadcast takes {BROADCAST_BYTES_MAX}",
+                bytes=len(message.payload), limit=BROADCAST_BYTES_MAX,
+            )  # fmt: skip
+        asked = q.Broadcast(
+            clients=request.clients, topic=message.topic, payload=base64.b64encode(message.payload).decode(),
+            encoding="base64", content_type=message.content_type, expiry_seconds=message.expiry_seconds,
+        )  # fmt: skip
+        found = cast(a.Broadcasted, await self.ask("broadcast", asked, call.caller))
+        answer = pb.BroadcastResponse(named=found.named, sent=found.sent, dropped=found.dropped)
+        return answer.SerializeToString()
 
     async def ask(self, name: str, asked: q.Request, caller: Caller) -> a.Answer:
         """Ask every shard, for this caller. raises: CallFault"""

@@ -48,9 +48,10 @@ class PublishCalls:
             finally:
                 batch.fail(CANCELLED)  # what is not sent yet is not sent
                 self._free()
-        for fault in (batch.fault, *batch.refusals.values()):
-            if fault is not None:
-                raise fault
+        if batch.fault is not None:
+            raise batch.fault
+        for refused in batch.refusals.values():
+            raise refused
         self._publishers.published += 1
         return pb.PublishResponse(id=batch.ids[0]).SerializeToString()
 

@@ -75,7 +75,7 @@ class PlaceSearch:
     def give_up(self, before: float) -> int:
         """Messages that were acknowledged before that time get no id, and are answered; returns how many.
 
-        Their records may come yet, where a copy is behind: they are told from those of later messages by their order."""
+        Their records may come yet, where a copy is behind: they are told from those of later ones by their order."""
         late = [topic for topic, wanted in self._wanted.items() if wanted[0][1] < before]
         count = 0
         for topic in late:

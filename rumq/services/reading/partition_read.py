@@ -4,7 +4,7 @@ Only parts of files are read that may have wanted topics. Blocks, unless `is_in_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from commitlog import Chunk, Gap
@@ -15,7 +15,7 @@ from rumq.services.reading.log_tail import LogTail
 Decide = Callable[[str, str], tuple[int, int] | None]  # topic and partition: as `starts.Wanted.from_where`
 TOPICS_MAX = 100_000  # decided topics that are remembered
 FRAME_WORD, ROW_WORDS = 1, 8
-NO_PUBLISHERS: Mapping[int, bytes] = {}
+NO_PUBLISHERS: dict[int, bytes] = {}
 
 
 class Filled(NamedTuple):

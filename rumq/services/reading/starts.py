@@ -14,7 +14,7 @@ import msgspec
 
 from commitlog.read.partition_view import PartitionView
 from rumq.mqtt.errors import TopicFilterInvalid
-from rumq.mqtt.topics import SHARE_PREFIX, check_topic_filter, has_wildcard, matches
+from rumq.mqtt.topics import SHARE_PREFIX, check_topic_filter, has_wildcard, is_reserved, matches
 from rumq.services.contract.faults import CallFault
 from rumq.services.generated import broker_service_pb2 as pb
 from rumq.services.kernels.record_messages import NEVER
@@ -62,6 +62,8 @@ def place_of(topic_filter: str, start: pb.Start) -> Place:
         )
     try:
         check_topic_filter(topic_filter)
+        if is_reserved(topic_filter):
+            raise TopicFilterInvalid("what the broker says under $SYS is not stored: MQTT has it")
     except TopicFilterInvalid as fault:
         raise CallFault("TOPIC_INVALID", str(fault)) from None
     kind = start.WhichOneof("from")

@@ -11,6 +11,7 @@ import msgspec
 from rumq.events.output import RING
 from rumq.session.state.histogram import Histogram
 from rumq.shards.admin.actions import Actions
+from rumq.shards.admin.broadcast import Broadcast
 from rumq.shards.admin.dismissal import Dismissal
 from rumq.shards.admin.listings.listings import ClientListing, Done, MayRead, TopicListing
 from rumq.shards.admin.listings.survey import Survey
@@ -75,6 +76,7 @@ def handlers_of(
         "trace": orders.given("trace", tracing.begin),
         "untrace": orders.taken_back("trace", tracing.end),
         "ban": orders.given("ban", actions.ban),
+        "broadcast": Broadcast(registry, timers, parts.events).send,
         "unban": orders.taken_back("ban", actions.unban),
         "reset": actions.reset,
         "seal": actions.seal,
