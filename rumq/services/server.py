@@ -18,7 +18,7 @@ from grpc_health.v1.health import aio as health  # type: ignore[attr-defined]
 from grpc_reflection.v1alpha import reflection
 
 from rumq.auth.quota_holder import holder_of
-from rumq.services.access.callers import Caller, Callers
+from rumq.services.access.callers import Callers, Login
 from rumq.services.access.peers import address_of, maybe_certificate
 from rumq.services.access.shares import Holder, Shares
 from rumq.services.call_figures import CallFigures
@@ -126,26 +126,23 @@ class Server:
             raise shutting_down()
         peer = context.peer()
         address = address_of(peer)
-        # Logins have bounds of their own.
-        caller, look = await self._caller(address, context)
+        login = await self._login(address, context)  # those that wait have bounds of their own
         holders: tuple[Holder, ...] = (("connection", peer), ("network", holder_of(address)))
-        if caller.holder:
-            holders = (*holders, ("user", caller.holder))
+        if login.caller.holder:
+            holders = (*holders, ("user", login.caller.holder))
         with self._shares.hold(1, holders):
-            call = Call(
-                caller, holders, requests, context.write, partial(context.send_initial_metadata, ()), look,
-                lambda: self._callers.has_ended(call.caller), lambda: self._callers.generation, self.stopping,
-            )  # fmt: skip
+            begin = partial(context.send_initial_metadata, ())
+            call = Call(login, holders, requests, context.write, begin, self.stopping)
             return await method.answer(call)
 
-    async def _caller(self, address: str, context: Any) -> tuple[Caller, Callable[[], Any]]:
+    async def _login(self, address: str, context: Any) -> Login:
+        """raises: CallFault"""
         header = next((value for key, value in context.invocation_metadata() or () if key == HEADER), None)
         try:
             certificate = maybe_certificate(context.auth_context() or {})
         except ValueError as fault:
             raise CallFault("LOGIN_REQUIRED", f"the client's certificate cannot be read: {fault}") from None
-        look = partial(self._callers.caller, header, address, certificate)
-        return await look(), look
+        return await self._callers.login(header, address, certificate)
 
 
 async def once(request: bytes) -> AsyncIterator[bytes]:

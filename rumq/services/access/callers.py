@@ -104,6 +104,16 @@ class Callers:
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    async def login(self, header: str | None, peer: str, certificate: Certificate | None) -> Login:
+        """raises: CallFault, after a delay for who guesses"""
+        generation = self.generation
+        return Login(
+            self,
+            partial(self.caller, header, peer, certificate),
+            generation,
+            await self.caller(header, peer, certificate),
+        )
+
     async def caller(self, header: str | None, peer: str, certificate: Certificate | None) -> Caller:
         """header: of the metadata `authorization`; peer: address without port. raises: CallFault, after a delay"""
         if header is not None and header[: len(BEARER)].lower() == BEARER:
@@ -163,6 +173,29 @@ class Callers:
             way_out = "give metadata authorization: Basic with user and password, or Bearer with a token"
             raise CallFault("LOGIN_REQUIRED", f"{why}: {way_out}") from None
         return Caller(found.user, found.permit, USER_ROLES, expires_us=found.expires_us)
+
+
+class Login:
+    """Of one call that lasts. caller: as it was when it was looked at last"""
+
+    def __init__(
+        self, callers: Callers, again: Callable[[], Awaitable[Caller]], generation: int, caller: Caller
+    ) -> None:
+        self._callers, self._again, self._generation = callers, again, generation
+        self.caller = caller
+
+    async def look_again(self) -> Caller:
+        """Anew, if users, tokens or rules have changed. raises: CallFault when the login is good no more"""
+        if why := self._callers.has_ended(self.caller):
+            raise CallFault("LOGIN_ENDED", why)
+        generation = self._callers.generation
+        if generation != self._generation:
+            try:
+                self.caller = await self._again()
+            except CallFault as fault:
+                raise CallFault("LOGIN_ENDED", fault.detail) from None
+            self._generation = generation
+        return self.caller
 
 
 def too_many_logins() -> CallFault:

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple, Protocol
 
-from rumq.services.access.callers import Caller
+from rumq.services.access.callers import Caller, Login
 from rumq.services.access.shares import Holder
-from rumq.services.contract.faults import CallFault, shutting_down
+from rumq.services.contract.faults import shutting_down
 
 
 class Written(Protocol):
@@ -20,35 +20,24 @@ class Written(Protocol):
 class Call:
     """holders: for whom it is counted; requests: serialized; write: one more answer of a stream, serialized
 
-    begin: sends the initial metadata"""
+    begin: sends the initial metadata; stopping: the server is"""
 
     def __init__(
-        self, caller: Caller, holders: tuple[Holder, ...], requests: AsyncIterator[bytes], write: Written,
-        begin: Callable[[], Awaitable[None]], recheck: Callable[[], Awaitable[Caller]], has_ended: Callable[[], str],
-        generation: Callable[[], int], stopping: asyncio.Event,
+        self, login: Login, holders: tuple[Holder, ...], requests: AsyncIterator[bytes], write: Written,
+        begin: Callable[[], Awaitable[None]], stopping: asyncio.Event,
     ) -> None:  # fmt: skip
-        """stopping: the server is"""
-        self.caller, self.holders, self.requests, self.write, self.begin = caller, holders, requests, write, begin
-        self._recheck, self._has_ended, self._generation = recheck, has_ended, generation
-        self._checked = generation()
-        self.stopping = stopping
+        self._login = login
+        self.holders, self.requests, self.write, self.begin, self.stopping = holders, requests, write, begin, stopping
 
     @property
-    def is_current(self) -> bool:
-        """False: rules or users have changed since the login was looked at."""
-        return self._checked == self._generation()
+    def caller(self) -> Caller:
+        return self._login.caller
 
     async def look_again(self) -> Caller:
         """The caller as it is now. raises: CallFault when its login is good no more, or the server stops"""
         if self.stopping.is_set():
             raise shutting_down()
-        if why := self._has_ended():
-            raise CallFault("LOGIN_ENDED", why)
-        if not self.is_current:
-            generation = self._generation()
-            self.caller = await self._recheck()
-            self._checked = generation
-        return self.caller
+        return await self._login.look_again()
 
     async def request(self) -> bytes:
         """The one request of a call that has one."""

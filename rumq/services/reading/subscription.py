@@ -24,7 +24,8 @@ LOOK_SECONDS = 2.0  # between looks at rights while nothing comes
 class OpenCall(Protocol):
     """`rumq.services.calls.call.Call`"""
 
-    caller: Caller
+    @property
+    def caller(self) -> Caller: ...
 
     async def look_again(self) -> Caller: ...
 
