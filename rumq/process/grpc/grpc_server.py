@@ -189,7 +189,7 @@ async def bind(settings: Settings, parts: Parts, certificates: Certificates) -> 
         except RuntimeError as fault:
             if time.monotonic() > until:
                 raise RumqError(
-                    f"cannot listen on {host}:{wanted}: {fault}; give another grpc.port or grpc.host, or stop the "
+                    f"cannot listen on {host}:{wanted}: {str(fault).partition(';')[0]}; give another grpc.port or grpc.host, or stop the "
                     "process there"
                 ) from None
             await asyncio.sleep(0.05)
