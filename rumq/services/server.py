@@ -54,7 +54,7 @@ class Server:
                 ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
                 ("grpc.keepalive_permit_without_calls", 1),
                 ("grpc.http2.min_ping_interval_without_data_ms", PINGS_MS),
-                ("grpc.max_concurrent_streams", calls_max),
+                ("grpc.max_concurrent_streams", calls_max + OTHER_CALLS_MAX),
             ],
             maximum_concurrent_rpcs=calls_max + OTHER_CALLS_MAX,
         )
@@ -114,6 +114,8 @@ class Server:
                 if self.stopping.is_set():
                     code.append(grpc.StatusCode.UNAVAILABLE)
                 raise
+            except aio.InternalError:  # of gRPC: the caller is gone, and what is written to it goes nowhere
+                raise asyncio.CancelledError from None
             except Exception as fault:  # ours
                 self._event("grpc.failed", method=name, exc_info=fault)
                 failed = CallFault("INTERNAL", "a fault of the server, which its events tell of")

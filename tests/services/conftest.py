@@ -10,6 +10,7 @@ import pytest
 
 from tests.broker_process import Rumqd
 from tests.services.generated_client import pb, stubs
+from tests.services.node_client import install
 
 SECONDS = 30.0
 EARLIEST, LATEST = pb.POSITION_EARLIEST, pb.POSITION_LATEST
@@ -109,7 +110,7 @@ def grpc_broker(data: Path, *flags: str) -> Iterator[GrpcBroker]:
         found.start()
         yield found
         failed = found.process.named("grpc.failed", "grpc.died")
-        assert not failed, failed
+        assert not failed, [each.get("exception", each) for each in failed[:3]]
     finally:
         found.close()
         found.process.end()
@@ -139,7 +140,16 @@ def refused(call: Any, *arguments: Any, **named: Any) -> tuple[str, str]:
     """Code and reason of a call that must fail."""
     named.setdefault("timeout", SECONDS)
     with pytest.raises(grpc.RpcError) as failed:
-        found = call(*arguments, **named)
-        if hasattr(found, "__next__"):
-            next(found)
+        first_of(call(*arguments, **named))
     return fault_of(failed.value)[:2]
+
+
+def first_of(answer: Any) -> Any:
+    """Of a call that gives one answer, or many."""
+    return next(answer) if hasattr(answer, "__next__") else answer
+
+
+@pytest.fixture(scope="session")
+def node_packages() -> None:
+    """@grpc/grpc-js and buf are in node_modules, in the versions that the lock file names."""
+    install()

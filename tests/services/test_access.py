@@ -1,4 +1,4 @@
-"""Who may do what over gRPC: passwords, tokens, client certificates, rules, roles; a reload; wrong logins are slowed."""
+"""Who may do what over gRPC: passwords, tokens, client certificates, rules, roles, reloads; wrong logins are slowed."""
 
 import base64
 import time
@@ -205,13 +205,15 @@ def test_wrong_logins_wait_longer_each_time_and_right_ones_do_not(tmp_path: Path
 def test_a_client_certificate_is_a_login(tmp_path: Path) -> None:
     authority = trustme.CA()
     server, client = authority.issue_cert("localhost", "127.0.0.1"), authority.issue_cert("a@b", common_name="anna")
-    for name, text in (("server.pem", b"".join(each.bytes() for each in server.cert_chain_pems)),
-                       ("server.key", server.private_key_pem.bytes()), ("ca.pem", authority.cert_pem.bytes())):  # fmt: skip
-        (tmp_path / name).write_bytes(text)
+    files = {
+        "server.pem": server.cert_chain_pems[0], "server.key": server.private_key_pem, "ca.pem": authority.cert_pem,
+    }  # fmt: skip
+    for name, blob in files.items():
+        (tmp_path / name).write_bytes(blob.bytes())
         (tmp_path / name).chmod(0o600)
     given = Protected(tmp_path)
     tls = [
-        flag for key, name in (("tls_certificate", "server.pem"), ("tls_key", "server.key"), ("tls_authority", "ca.pem"))
+        flag for key, name in zip(("tls_certificate", "tls_key", "tls_authority"), files, strict=True)
         for flag in ("--set", f"grpc.{key}={tmp_path / name}")
     ]  # fmt: skip
     with grpc_broker(given.data, *given.flags, *tls) as broker:

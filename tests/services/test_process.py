@@ -1,4 +1,4 @@
-"""The gRPC server as a process: beside a broker, stopped, reloaded, killed; without its extra. docs/reference/grpc.md."""
+"""The gRPC server as a process: beside a broker, stopped, killed, without its extra. docs/reference/grpc.md."""
 
 import importlib.util
 import os
@@ -108,7 +108,7 @@ def test_users_of_grpc_need_rules_of_their_own_where_listeners_have_them(tmp_pat
     )
     with pytest.raises(ConfigError, match=r"gateway.rules_file.*mount_point"):
         check_sidecars(settings)
-    with pytest.raises(ConfigError, match="grpc.tls_certificate: is missing"):
+    with pytest.raises(ConfigError, match=r"grpc\.tls_certificate: is missing"):
         check_sidecars(Settings(grpc=Grpc(port=-1, tls_authority="ca.pem")))
 
 
@@ -146,7 +146,7 @@ def test_killed_brokers_lose_no_acknowledged_id_and_give_none_twice(tmp_path: Pa
 
             call = broker.stub.PublishStream(requests(), timeout=SECONDS)
             number = 0
-            with pytest.raises(grpc.RpcError) as failed:
+            try:
                 for answer in call:
                     for each in answer.ids:
                         if each:
@@ -155,7 +155,9 @@ def test_killed_brokers_lose_no_acknowledged_id_and_give_none_twice(tmp_path: Pa
                         number += 1
                     if number > kill_at and broker.process.process.poll() is None:
                         broker.process.kill()
-            assert failed.value.code() == grpc.StatusCode.UNAVAILABLE
+            except grpc.RpcError:
+                pass
+            assert call.code() == grpc.StatusCode.UNAVAILABLE
             broker.start()
         records = broker.stored({"kept": EARLIEST})
     assert [each.id for each in records] == list(range(1, len(records) + 1))

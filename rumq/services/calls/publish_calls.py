@@ -65,8 +65,9 @@ class PublishCalls:
                 await stream.take()
                 await answering
                 stop.cancel()
-        except* CallFault as faults:
-            raise faults.exceptions[0] from None
+        except BaseExceptionGroup as group:
+            faults = [each for each in group.exceptions if isinstance(each, CallFault)]
+            raise (faults or group.exceptions)[0] from None
         finally:
             stream.end()
 
