@@ -12,7 +12,7 @@ import pytest
 
 from tests.services.conftest import EARLIEST, LATEST, SECONDS, GrpcBroker, fault_of, grpc_broker, message, refused
 from tests.services.generated_client import pb, stubs
-from tests.services.test_process import pids_of_servers
+from tests.services.test_server import pids_of_servers
 
 EXHAUSTED = "RESOURCE_EXHAUSTED"
 MIB = 1 << 20

@@ -188,8 +188,9 @@ async def bind(settings: Settings, parts: Parts, certificates: Certificates) -> 
             break
         except RuntimeError as fault:
             if time.monotonic() > until:
+                why = str(fault).partition(";")[0]
                 raise RumqError(
-                    f"cannot listen on {host}:{wanted}: {str(fault).partition(';')[0]}; give another grpc.port or grpc.host, or stop the "
+                    f"cannot listen on {host}:{wanted}: {why}; give another grpc.port or grpc.host, or stop the "
                     "process there"
                 ) from None
             await asyncio.sleep(0.05)
