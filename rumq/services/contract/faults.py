@@ -22,7 +22,7 @@ REASONS: Mapping[str, tuple[grpc.StatusCode, str]] = {
     "ARGUMENT_INVALID": (grpc.StatusCode.INVALID_ARGUMENT, "a field is missing, or has a value that is not allowed"),
     "TOPIC_INVALID": (grpc.StatusCode.INVALID_ARGUMENT, "no valid topic, or topic filter"),
     "CURSOR_INVALID": (grpc.StatusCode.INVALID_ARGUMENT, "the cursor, or page token, is none that an answer has given"),
-    "ID_UNKNOWN": (grpc.StatusCode.INVALID_ARGUMENT, "the topic has not had a record with this id yet"),
+    "ID_UNKNOWN": (grpc.StatusCode.INVALID_ARGUMENT, "the topic has no record with this id, nor a later one"),
     "ID_EXPIRED": (grpc.StatusCode.INVALID_ARGUMENT, "the record has expired"),
     "ID_REMOVED": (grpc.StatusCode.INVALID_ARGUMENT, "retention has removed the record, or its file is damaged"),
     "MESSAGE_REFUSED": (grpc.StatusCode.FAILED_PRECONDITION, "the broker refuses the message, and says why"),

@@ -54,5 +54,5 @@ def fetched(
             f"record {message_id} of {topic!r} is kept no longer: retention has removed it, or its file is damaged",
             topic=topic, id=message_id,
         )  # fmt: skip
-    why = f"{topic!r} has not had so many records yet" if is_known else f"there is no topic {topic!r}"
+    why = f"{topic!r} has none with this or a later id" if is_known else f"there is no topic {topic!r}"
     raise CallFault("ID_UNKNOWN", f"record {message_id} is not known: {why}", topic=topic, id=message_id)
