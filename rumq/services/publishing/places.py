@@ -1,8 +1,9 @@
 """Which ids messages got that one connection has published: its records in the log, topic by topic, in order.
 
-An acknowledgement does not say it (docs/decisions/0051-positions-are-read-back.md). A connection has a client id of its own, which the log records
-with each message, and the broker acknowledges in the order of sending: so the n-th acknowledged message of a topic is
-the n-th record of that client id there. No files, no tasks; docs/decisions/0060-grpc.md."""
+An acknowledgement does not say it: docs/decisions/0051-positions-are-read-back.md. A connection has a client id of its
+own, which the log records with each message, and the broker acknowledges in the order of sending: so the n-th
+acknowledged message of a topic is the n-th record of that client id there. No files, no tasks.
+docs/decisions/0060-grpc.md"""
 
 from __future__ import annotations
 
