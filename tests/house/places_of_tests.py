@@ -197,7 +197,6 @@ REACHED: dict[str, tuple[str, str]] = {
     "rumq/services/calls/read_calls.py": ("tests/services/test_contract.py", "FetchRequest"),
     "rumq/services/publishing/publishers.py": ("tests/services/test_server.py", "kill -9"),
     "rumq/services/reading/fetch.py": ("tests/services/test_contract.py", "ID_EXPIRED"),
-    "rumq/services/reading/log_tail.py": ("tests/services/test_contract.py", "past_and_live"),
     "rumq/services/reading/partition_read.py": ("tests/services/test_contract.py", "overlapping_entries"),
     "rumq/services/reading/subscription.py": ("tests/services/test_contract.py", "caught_up"),
     "rumq/settings/table/setting_types.py": ("tests/test_config.py", "rumq.settings.keys"),

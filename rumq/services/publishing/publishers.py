@@ -129,7 +129,7 @@ class Publisher:
             self._waken.clear()
             with self._tail.urgent():
                 while not self.is_idle:
-                    moved = self._tail.moved
+                    moved = self._tail.moved_now
                     await self._look()
                     try:
                         async with asyncio.timeout(self._search_seconds / 4):

@@ -1,8 +1,9 @@
 """The newest records of every partition, read once for all who follow them, and told when there are more.
 
-While somebody follows, one look at the files every 50 ms, or every 20 ms while a publisher waits for ids; none while
-nobody does. What was written since the last look is read in one go on a thread and kept until the next, so that
-followers at the end of the log read no file. docs/decisions/0050-watchers-read-files.md, 0060-grpc.md"""
+While somebody follows, one look at the files every 50 ms, with hundreds of followers up to 200 ms, and for publishers
+that wait for ids every 20 ms; none while nobody does. What was written since the last look is read in one go on a
+thread and kept for a while, so that followers at the end of the log read no file.
+docs/decisions/0050-watchers-read-files.md, docs/decisions/0060-grpc.md"""
 
 from __future__ import annotations
 
@@ -19,8 +20,10 @@ from commitlog.read.partition_view import PartitionView
 from rumq.gateway.records.partition_views import PartitionViews
 
 LOOK_SECONDS, URGENT_SECONDS = 0.05, 0.02
+LOOK_SECONDS_MAX, A_FOLLOWER_SECONDS = 0.2, 0.0005  # each answer costs some 100 us, so many of them wait longer
 READS_MAX = 4  # threads that read the log
 KEPT_BYTES_MAX = 32 << 20  # of new records that are kept for followers
+KEPT_LOOKS_MAX = 1_000
 AHEAD_RECORDS_MAX = 200_000  # of a partition, that are read before a follower asks
 Piece = list[Chunk | Gap]
 Answered = TypeVar("Answered")
@@ -32,9 +35,9 @@ class LogTail:
     def __init__(self, partitions: PartitionViews) -> None:
         self._partitions = partitions
         self._threads = ThreadPoolExecutor(READS_MAX, "log")
-        self._moved, self._begun = asyncio.Event(), asyncio.Event()
+        self._moved, self._moved_now, self._begun = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._followers = self._urgent = 0
-        self._kept: OrderedDict[tuple[str, int, int], tuple[Piece, int]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int], tuple[int, Piece, int]] = OrderedDict()  # end, records, bytes
         self._kept_bytes = 0
         self._looking = asyncio.Lock()
         self.views: dict[str, PartitionView] = {}
@@ -47,10 +50,20 @@ class LogTail:
         """Is set when the log has grown, after this was asked for: ask before reading."""
         return self._moved
 
+    @property
+    def moved_now(self) -> asyncio.Event:
+        """The same at once, for who is `urgent`."""
+        return self._moved_now
+
     def wake(self) -> None:
         """Have every follower look again."""
         self._moved.set()
         self._moved = asyncio.Event()
+
+    @property
+    def look_seconds(self) -> float:
+        """Between two looks for followers."""
+        return min(LOOK_SECONDS_MAX, max(LOOK_SECONDS, A_FOLLOWER_SECONDS * self._followers))
 
     @contextmanager
     def followed(self) -> Iterator[None]:
@@ -82,14 +95,20 @@ class LogTail:
 
     async def run(self) -> None:
         """Look while somebody follows, until cancelled."""
+        loop = asyncio.get_running_loop()
+        woken_at, has_moved = 0.0, False
         while True:
             await self._begun.wait()
             try:
-                if await self.look():
-                    self.wake()
+                has_moved |= await self.look()
             except OSError:
-                self.wake()  # followers find out by reading
-            await asyncio.sleep(URGENT_SECONDS if self._urgent else LOOK_SECONDS)
+                has_moved = True  # followers find out by reading
+            self._moved_now.set()
+            self._moved_now = asyncio.Event()
+            if has_moved and loop.time() - woken_at >= self.look_seconds:
+                woken_at, has_moved = loop.time(), False
+                self.wake()
+            await asyncio.sleep(URGENT_SECONDS if self._urgent else self.look_seconds)
 
     async def look(self) -> bool:
         """Whether there is more than before. raises: OSError"""
@@ -101,12 +120,12 @@ class LogTail:
             name not in self.views or self.views[name].end_lsn != view.end_lsn for name, view in found.items()
         )
         self.views = found
-        for key, piece in ahead:
+        for (name, begin, end), piece in ahead:
             size = sum(len(each.rows) + len(each.frames) for each in piece if isinstance(each, Chunk))
-            self._kept[key] = piece, size
+            self._kept[name, begin] = end, piece, size
             self._kept_bytes += size
-        while self._kept_bytes > KEPT_BYTES_MAX:
-            _, (_, size) = self._kept.popitem(last=False)
+        while self._kept_bytes > KEPT_BYTES_MAX or len(self._kept) > KEPT_LOOKS_MAX:
+            _, (_, _, size) = self._kept.popitem(last=False)
             self._kept_bytes -= size
         return has_moved
 
@@ -123,9 +142,15 @@ class LogTail:
         return found, ahead
 
     def maybe_kept(self, name: str, first_lsn: int, end_lsn: int) -> Piece | None:
-        """These records, if a look has just read them."""
-        kept = self._kept.get((name, first_lsn, end_lsn))
-        return None if kept is None else kept[0]
+        """These records, if the last looks have read them."""
+        found: Piece = []
+        while first_lsn < end_lsn:
+            end, piece, _ = self._kept.get((name, first_lsn), (0, [], 0))
+            if not first_lsn < end <= end_lsn:
+                return None
+            found += piece
+            first_lsn = end
+        return found
 
     async def on_thread(self, call: Callable[[], Answered]) -> Answered:
         """Read the log. raises: what the call raises"""

@@ -52,8 +52,10 @@ class PartitionRead:
             lost = max(0, view.first_lsn - self.at)
             self.at = max(self.at, view.first_lsn)
             self.end = max(self.at, view.end_lsn)
-            kept = self._tail.maybe_kept(self.name, self.at, self.end) if self.at < self.end else None
-            self.is_in_memory = self.at >= self.end or (kept is not None and not self._with_publishers)
+            kept = None
+            if self.at < self.end and not self._with_publishers:  # their names are read from the files
+                kept = self._tail.maybe_kept(self.name, self.at, self.end)
+            self.is_in_memory = self.at >= self.end or kept is not None
             if self.at < self.end:
                 self._pieces = self._read(view) if kept is None else iter(kept)
         return lost
