@@ -36,6 +36,7 @@ health service (`grpc.health.v1`, `NOT_SERVING` while the broker does not answer
 - **Bounds**: `grpc.calls_max` open calls, half of them of a network (an IPv4 address or an IPv6 /64), half of a user, 100 of a connection; `grpc.request_bytes_max`, `grpc.request_messages_max`, 64 entries
   of `Subscribe`; `grpc.waiting_bytes_max` of messages that wait for the broker, 8 MiB and 50,000 messages of a stream, beyond which it is not read. A Subscribe holds one answer of 256 KiB, or one larger
   record. A record may be larger than the 4 MiB that gRPC's clients take by default: set the largest message to receive there.
+- **Figures** are at the gateway's `/metrics`: calls by method and status, durations, open calls, messages ([metrics.md](metrics.md#the-grpc-server-while-there-is-one-told-by-the-gateway-of-its-node)).
 - **Deadlines** end the work of a call; what a publisher has not sent to the broker by then is not sent.
 """
 KINDS = {

@@ -188,6 +188,7 @@ IMPORTED: dict[str, str] = {
 # Module: the test file that reaches it, and by what: a module that imports it and is imported there, or, of what runs
 # only in a process, the words of that file that start it or state what it does.
 REACHED: dict[str, tuple[str, str]] = {
+    "rumq/gateway/broker/service_client.py": ("tests/services/test_figures_socket.py", "/metrics"),
     "rumq/cli/gateway/grpc.py": ("tests/services/test_server.py", '"grpc"'),
     "rumq/process/grpc/parts.py": ("tests/services/test_server.py", "rumq.process.grpc.grpc_server"),
     "rumq/services/access/callers.py": ("tests/services/test_access.py", "LOGIN_ENDED"),

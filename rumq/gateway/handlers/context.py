@@ -4,11 +4,12 @@ tokens, rules and users in place."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import trio
 
+from rumq.admin.figures import ServiceFigures
 from rumq.auth.credentials.files import read_secrets
 from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.auth.identity import Identity
@@ -35,13 +36,18 @@ from rumq.settings.table.gateway import Gateway
 EXPIRY_SECONDS = 1.0  # connections of a token that expires end so much later at most
 
 
+async def no_services() -> ServiceFigures | None:
+    return None
+
+
 @dataclass(slots=True)
 class Context:
     """event: reports events; now_us, now: µs since 1970, monotonic seconds
 
     hosts: names that clients may ask for; rules: None: everything is allowed; users: of the password file
     effective_settings: those in force, each with its source
-    requests: durations of those answered, by method, route and class of status"""
+    requests: durations of those answered, by method, route and class of status
+    services: figures of the gRPC server of this node; None: there is none"""
 
     settings: Gateway
     shards: Shards
@@ -65,6 +71,7 @@ class Context:
     spans: SpanCounts = field(default_factory=SpanCounts)
     certificates: CertificateExpiry = field(default_factory=lambda: CertificateExpiry(dict))
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
+    services: Callable[[], Awaitable[ServiceFigures | None]] = no_services
 
     def read_users(self) -> list[str]:
         """Of the password file as it is now. raises: SecretsError"""

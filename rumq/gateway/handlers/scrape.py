@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rumq.admin import answers as a
 from rumq.admin import requests as q
-from rumq.admin.figures import ShardFigures
+from rumq.admin.figures import ServiceFigures, ShardFigures
 from rumq.admin.operations import OPERATIONS
 from rumq.errors import RumqError
 from rumq.gateway.handlers.context import Context
@@ -22,7 +22,8 @@ class Metrics:
         asked_at, shards = await self._context.figures.figures()
         if asked_at != self._made_at:
             cluster = await self._context.shards.maybe_cluster()
-            self._made_at, self._text = asked_at, self._made(shards, cluster)
+            services = await self._context.services()
+            self._made_at, self._text = asked_at, self._made(shards, cluster, services)
         return self._text
 
     async def of_client(self, client_id: str) -> bytes:
@@ -34,7 +35,9 @@ class Metrics:
         assert isinstance(found, a.ClientDetail)
         return of_client(found.client) if found.client is not None else b""
 
-    def _made(self, shards: list[ShardFigures] | None, cluster: a.Cluster | None) -> bytes:
+    def _made(
+        self, shards: list[ShardFigures] | None, cluster: a.Cluster | None, services: ServiceFigures | None
+    ) -> bytes:
         context = self._context
         connections, shed = context.connections()
         values = {
@@ -46,4 +49,4 @@ class Metrics:
             "rumq_spans_exported_total": float(context.spans.exported),
             "rumq_spans_lost_total": float(context.spans.lost),
         }  # fmt: skip
-        return exposition(shards or [], values, context.requests, cluster, context.certificates.states)
+        return exposition(shards or [], values, context.requests, cluster, context.certificates.states, services)

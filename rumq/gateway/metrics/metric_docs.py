@@ -20,6 +20,7 @@ GROUPS = {
     "By partition": t.PARTITIONS, "Histograms": t.HISTOGRAMS,
     "The cluster, as each node sees it": t.CLUSTER, "Copies of a shard, at the node that leads it": t.LEADER,
     "The gateway": t.GATEWAY,
+    "The gRPC server, while there is one; told by the gateway of its node": t.SERVICES,
     "Of one client, with `/metrics?client=ID` and a token that may read": t.CLIENTS,
 }  # fmt: skip
 

@@ -28,6 +28,7 @@ from rumq.gateway.broker.cluster_client import ClusterClient
 from rumq.gateway.broker.event_feed import EventFeed
 from rumq.gateway.broker.event_socket import receive_events
 from rumq.gateway.broker.publishers import Publishers
+from rumq.gateway.broker.service_client import maybe_services
 from rumq.gateway.broker.shard_client import ShardClient
 from rumq.gateway.broker.span_export import SpanExporter
 from rumq.gateway.handlers.context import Context
@@ -208,13 +209,15 @@ def context_of(settings: Settings) -> Context:
         check_tokens(settings, [token])
 
     credentials = CredentialFiles(tokens_path(settings), settings.auth.password_file, check)
-    return Context(
+    made = Context(
         settings.gateway, shards, Publishers(path, node),
         Relays(path, limits, admission, hosts, tell, time.monotonic), records,
         LogWatch(records.views.ends, settings.gateway.watchers_max), admission, hosts, policy.rules,
         users_of(settings), credentials, EventFeed(shards.ask, RING), figures,
         Sampler(whole.figures, data, tell, time.time), tell, time.monotonic, lambda: time.time_ns() // 1000,
     )  # fmt: skip
+    made.services = partial(maybe_services, os.path.abspath(data))
+    return made
 
 
 def users_of(settings: Settings) -> list[str]:

@@ -76,6 +76,7 @@ def with_port(load: Load) -> Settings:
 async def run(load: Load, settings: Settings, parent: int | None) -> None:
     """Serve until a signal, or the end of the broker that is the parent. parent: None: it was started by hand"""
     from rumq.process.grpc.parts import parts_of
+    from rumq.services.figures_socket import answer_figures
 
     parts = parts_of(settings)
     certificates = Certificates(settings.grpc)
@@ -95,6 +96,7 @@ async def run(load: Load, settings: Settings, parent: int | None) -> None:
         asyncio.create_task(parts.tail.run()),
         asyncio.create_task(parts.watch_health()),
         asyncio.create_task(parts.watch_copies()),
+        asyncio.create_task(answer_figures(settings.data.dir, parts.counted)),
         asyncio.create_task(attend(settings, certificates, parent, stopping)),
     ]
     stop = asyncio.create_task(stopping.wait())

@@ -13,6 +13,7 @@ import trio
 
 from rumq.admin import answers as a
 from rumq.admin import requests as q
+from rumq.admin.figures import ServiceFigures
 from rumq.admin.operations import OPERATIONS
 from rumq.errors import RumqError
 from rumq.events.event_log import tell
@@ -31,6 +32,7 @@ from rumq.services.calls.broker_service import broker_service
 from rumq.services.calls.describe_calls import DescribeCalls
 from rumq.services.calls.publish_calls import PublishCalls
 from rumq.services.calls.read_calls import ReadCalls
+from rumq.services.figures_socket import figures_of
 from rumq.services.health_watch import watch_health
 from rumq.services.publishing.publishers import Publishers
 from rumq.services.reading.copy_watch import NOT_STORED, CopyWatch, Led, name_of, watch_copies
@@ -50,6 +52,8 @@ class Parts:
     authorization: CallAuthorization
     shards: Shards
     copies: CopyWatch
+    read: ReadCalls
+    shares: tuple[Shares, Shares]
     is_cluster: bool
 
     def reload(self, settings: Settings) -> None:
@@ -64,6 +68,13 @@ class Parts:
 
     async def watch_health(self) -> None:
         await watch_health(self._answers, lambda is_up: self.server.say(is_serving=is_up))
+
+    def counted(self) -> ServiceFigures:
+        """For the gateway's metrics."""
+        return figures_of(
+            self.figures, published=self.publishers.published, records=self.read.records,
+            refused_logins=self.callers.refused, refused_calls=sum(each.refused for each in self.shares),
+        )  # fmt: skip
 
     async def watch_copies(self) -> None:
         """Of a broker alone there is nothing to watch."""
@@ -126,7 +137,8 @@ def parts_of(settings: Settings) -> Parts:
     publishers = Publishers(gateway_socket(settings), node, tail, settings.mqtt.packet_bytes_max)
     shards: Shards = ClusterClient(data) if node else ShardClient(data, settings.shards.count)
     waiting = Bound("grpc.waiting_bytes_max", "bytes", "TOO_MANY_BYTES", grpc.waiting_bytes_max)
-    publish = PublishCalls(publishers, Shares(waiting), grpc.request_messages_max)
+    waiting_shares = Shares(waiting)
+    publish = PublishCalls(publishers, waiting_shares, grpc.request_messages_max)
     copies = CopyWatch()
     read = ReadCalls(tail, copies.check, now_us, tells_publishers=settings.mqtt.publisher_available)
     describe = DescribeCalls(shards)
@@ -136,7 +148,20 @@ def parts_of(settings: Settings) -> Parts:
         [broker_service(publish, read, describe)], callers, calls, figures, tell,
         calls_max=grpc.calls_max, request_bytes_max=grpc.request_bytes_max,
     )  # fmt: skip
-    return Parts(server, callers, tail, publishers, describe, figures, authorization, shards, copies, bool(node))
+    return Parts(
+        server,
+        callers,
+        tail,
+        publishers,
+        describe,
+        figures,
+        authorization,
+        shards,
+        copies,
+        read,
+        (calls, waiting_shares),
+        bool(node),
+    )
 
 
 def now_us() -> int:
