@@ -18,6 +18,7 @@ from bench import doors, limit
 from bench.cluster import command as cluster
 from bench.connections import Address, BenchFault, allow_files
 from bench.gateway import command as gateway
+from bench.grpc import command as grpc
 from bench.isolation import command as isolation
 from bench.peers import DEFAULT, PEERS
 from bench.peers.peer import version
@@ -47,6 +48,7 @@ examples:
   python -m bench isolation                               is anybody slowed by a neighbour? --help
   python -m bench cluster                                 what three copies cost. Needs etcd. --help
   python -m bench gateway                                 the page, REST, scrapes and abuse beside a load. --help
+  python -m bench grpc                                    publish and subscribe by gRPC, and beside MQTT. --help
 
 exit status: 0 measured; 1 a run failed; 2 arguments refused; 4 a target was missed (with --judge)
 How to read a number: bench/README.md
@@ -65,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return cluster.main(arguments[1:])
     if arguments[:1] == ["gateway"]:
         return gateway.main(arguments[1:])
+    if arguments[:1] == ["grpc"]:
+        return grpc.main(arguments[1:])
     if arguments[:1] == ["isolation"]:
         return isolation.main(arguments[1:])
     if arguments[:1] == ["spark"]:

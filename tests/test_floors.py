@@ -174,13 +174,23 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"subprocess", "multiprocessing", "asyncio"},
     ),
+    "rumq/services": (
+        # The one floor on asyncio: gRPC's own loop. It shares with the gateway what is neither HTTP nor a page.
+        {
+            "commitlog", "cryptography", "google", "grpc", "grpc_health", "grpc_reflection", "msgspec", "rumq.admin",
+            "rumq.auth", "rumq.errors", "rumq.flight.serving.call_authorization", "rumq.gateway.access",
+            "rumq.gateway.broker", "rumq.gateway.records.partition_views", "rumq.mqtt", "rumq.net.certificate",
+            "rumq.session.state.histogram", "rumq.unix_address", "trio", "cython",
+        },
+        {"subprocess", "multiprocessing"},
+    ),
     "rumq/process": (
         {
             "commitlog", "cryptography", "msgspec", "pyarrow", "trio", "rumq.admin", "rumq.auth", "rumq.cluster",
             "rumq.compiled_modules", "rumq.errors", "rumq.events", "rumq.flight", "rumq.functions", "rumq.gateway",
-            "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net", "rumq.session", "rumq.settings", "rumq.shards",
-            "rumq.sink", "rumq.supervision", "rumq.table.flight_location", "rumq.terminal", "rumq.unix_address",
-            "rumq.version",
+            "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net", "rumq.services", "rumq.session", "rumq.settings",
+            "rumq.shards", "rumq.sink", "rumq.supervision", "rumq.table.flight_location", "rumq.terminal",
+            "rumq.unix_address", "rumq.version", "grpc",
         },
         {"argparse"},  # a command parses, and calls
     ),
@@ -229,7 +239,10 @@ WINGS = {
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/mqtt": (".", "kernels"),
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),
-    "rumq/process": ("broker", "node", "flight functions gateway shard", "certificates wiring", "listeners"),
+    "rumq/process": ("broker", "node", "flight functions gateway grpc shard", "certificates wiring", "listeners"),
+    "rumq/services": (
+        ".", "calls", "publishing", "reading", "access", "contract", "generated kernels",
+    ),
     "rumq/session": (
         "moves", "handshake", "protocol", "connection", "journal", "state", "flow_control", "ports",
     ),
@@ -350,6 +363,8 @@ def test_nobody_imports_the_bench_the_tests_or_the_simulated_disk() -> None:
         ("rumq/loop", "from rumq.shards.turn.turn import Turn"),
         ("rumq/sink", "from pyspark import TaskContext"),
         ("rumq/client", "from rumq.net import pump"),
+        ("rumq/services", "from rumq.gateway.handlers.context import Context"),
+        ("rumq/services", "from rumq.client.client import Client"),
         ("rumq/table", "from pyspark.sql import DataFrame"),
         ("rumq/table", "import pyarrow.flight"),
         ("rumq/table", "def f():\n    from rumq.flight.client import LogClient"),

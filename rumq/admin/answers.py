@@ -166,6 +166,12 @@ class Ended(ShardsAnswer, kw_only=True):
     dropped: Annotated[int, field("", "sessions")]
 
 
+class Broadcasted(ShardsAnswer, kw_only=True):
+    named: Annotated[int, field("that are connected and named", "clients")]
+    sent: Annotated[int, field("of them, that subscribe to the topic and were sent the message", "clients")]
+    dropped: Annotated[int, field("that subscribe to it, and do not read, or take no packet of this size", "clients")]
+
+
 class Done(ShardsAnswer, kw_only=True):
     """done: how many things the action applied to; 0: there was none"""
 

@@ -47,3 +47,23 @@ class ShardFigures(Struct, kw_only=True):
     lagging: Annotated[list[LaggingClient], field("the farthest behind, as of the last check")]
     exports: Annotated[dict[str, int], field("records behind, by stream/partition", "records")]
     term: Annotated[TermRow | None, field("in a cluster")] = None
+
+
+class CallCount(Struct, kw_only=True):
+    """Calls of one method that ended with one status."""
+
+    method: str
+    code: Annotated[str, field("name of a gRPC status")]
+    calls: int
+
+
+class ServiceFigures(Struct, kw_only=True):
+    """What the gRPC server has counted since its process began."""
+
+    calls: list[CallCount]
+    seconds: Annotated[dict[str, HistogramFigures], field("durations of calls, by method")]
+    open: Annotated[dict[str, int], field("calls that are open, by method")]
+    published: Annotated[int, field("published and acknowledged", "messages")]
+    records: Annotated[int, field("sent to subscribers", "records")]
+    refused_logins: Annotated[int, field("", "calls")]
+    refused_calls: Annotated[int, field("beyond the bounds of calls and waiting bytes", "calls")]

@@ -164,6 +164,12 @@ TABLE = (
         "refuse a client id, user or address (0x8A) for a time, also after a restart",
         "connections of whom it names are closed, and refused as long as the ban lasts",
     ),
+    action(
+        "broadcast",
+        q.Broadcast,
+        a.Broadcasted,
+        "send one message at QoS 0, which is not stored, to connected clients that subscribe to its topic",
+    ),
     action("unban", q.Unban, a.Done, "lift a ban"),
     action("reset", q.Reset, a.Done, "have a session's subscriptions start again at another place"),
     action("seal", q.OnePartition, a.Done, "finish the active segment of a partition and begin another"),

@@ -10,6 +10,7 @@ from rumq.admin.units import field, number, text
 
 ROWS_MAX = 10_000  # of an answer, with those that are skipped
 ROWS_USUAL = 100
+BROADCAST_TEXT_MAX = 32 << 10  # a question to a cluster has room for 48 KiB
 
 Client = Annotated[str, text("a client id")]
 Pattern = Annotated[str | None, field("a client id, or a pattern with * and ?; null: all")]
@@ -102,6 +103,15 @@ class Ban(Request, kw_only=True):
     kind: Literal["client", "user", "address"]
     name: Annotated[str, text("the client id, the user name, or the address without port", 65_535, 1)]
     seconds: Annotated[float, number("how long", "seconds", 1, BAN_SECONDS_MAX)] = 600.0
+
+
+class Broadcast(Request, kw_only=True):
+    clients: Annotated[str, text("a client id, or a pattern with * and ?", 1_024, 1)]
+    topic: Annotated[str, text("of those clients, the ones that subscribe to it get the message", 1_024, 1)]
+    payload: Annotated[str, text("text, or base64 as `encoding` says", BROADCAST_TEXT_MAX)] = ""
+    encoding: Annotated[Literal["utf-8", "base64"], field("of the payload")] = "utf-8"
+    content_type: Annotated[str, text("for clients of MQTT 5; empty: not said", 256)] = ""
+    expiry_seconds: Annotated[int, number("for clients of MQTT 5; 0: it does not expire", "seconds", 0, 2**32 - 1)] = 0
 
 
 class Unban(Request, kw_only=True):

@@ -35,6 +35,7 @@ COMMANDS = (
     Command("mirror", "analytics.mirror", "publish what one broker stores to another one"),
     Command("functions", "analytics.functions", "Python functions on batches of records: check, status, run"),
     Command("cluster", "cluster.command", "a cluster: status, add, remove, drain, move, rebalance, force-leader"),
+    Command("grpc", "gateway.grpc", "serve topics to programs over gRPC"),
     Command("gateway", "gateway.gateway", "serve REST, metrics and health of a running broker over HTTP"),
     Command("token", "gateway.token", "add, remove or list tokens of the gateway"),
     Command("completion", "completion", "completion of the command line: bash, zsh, fish"),

@@ -17,6 +17,7 @@ SHORT_FLAGS = (
     ("--shards", "N", "shards.count"),
 )
 FLIGHT_FLAGS = (("--host", "HOST", "flight.host"), ("--port", "PORT", "flight.port"), ("--data", "DIR", "data.dir"))
+GRPC_FLAGS = (("--host", "HOST", "grpc.host"), ("--port", "PORT", "grpc.port"), ("--data", "DIR", "data.dir"))
 GATEWAY_FLAGS = (("--host", "HOST", "gateway.host"), ("--port", "PORT", "gateway.port"), ("--data", "DIR", "data.dir"))
 
 

@@ -63,6 +63,8 @@ LEVELS = {
     "flight.refused": "warning",
     "gateway.died": "error",
     "gateway.failed": "error",
+    "grpc.died": "error",
+    "grpc.failed": "error",
     "history.put_aside": "warning",
     "history.unwritten": "warning",
     "kernels.plain": "warning",

@@ -9,6 +9,9 @@ IMPORTED: dict[str, str] = {
     "rumq/gateway/handlers/context.py": "tests/gateway/test_http_server.py",
     "rumq/embedded/template.py": "tests/embedded/test_broker.py",
     "rumq/functions/trial.py": "tests/functions/test_worker_process.py",
+    "rumq/process/grpc/grpc_server.py": "tests/services/test_server.py",
+    "rumq/services/calls/broker_service.py": "tests/services/test_generated.py",
+    "rumq/services/publishing/batch.py": "tests/services/publishing/test_places.py",
     "rumq/cli/page_access.py": "tests/cli/test_web_page.py",
     "rumq/process/wiring/page_address.py": "tests/cli/test_web_page.py",
     "rumq/cluster/node/link_handshake.py": "tests/cli/test_certificate_watch.py",
@@ -191,6 +194,18 @@ IMPORTED: dict[str, str] = {
 # only in a process, the words of that file that start it or state what it does.
 REACHED: dict[str, tuple[str, str]] = {
     "rumq/embedded/template_process.py": ("tests/embedded/test_broker.py", "template and a broker"),
+    "rumq/gateway/broker/service_client.py": ("tests/services/test_figures_socket.py", "/metrics"),
+    "rumq/cli/gateway/grpc.py": ("tests/services/test_server.py", '"grpc"'),
+    "rumq/process/grpc/parts.py": ("tests/services/test_server.py", "rumq.process.grpc.grpc_server"),
+    "rumq/services/access/callers.py": ("tests/services/test_access.py", "LOGIN_ENDED"),
+    "rumq/services/calls/call.py": ("tests/services/test_generated.py", "rumq.services.calls.broker_service"),
+    "rumq/services/calls/describe_calls.py": ("tests/services/test_contract.py", "DescribeTopics"),
+    "rumq/services/calls/publish_calls.py": ("tests/services/test_contract.py", "PublishStream"),
+    "rumq/services/calls/read_calls.py": ("tests/services/test_contract.py", "FetchRequest"),
+    "rumq/services/publishing/publishers.py": ("tests/services/test_server.py", "kill -9"),
+    "rumq/services/reading/fetch.py": ("tests/services/test_contract.py", "ID_EXPIRED"),
+    "rumq/services/reading/partition_read.py": ("tests/services/test_contract.py", "overlapping_entries"),
+    "rumq/services/reading/subscription.py": ("tests/services/test_contract.py", "caught_up"),
     "rumq/settings/table/setting_types.py": ("tests/test_config.py", "rumq.settings.keys"),
     "rumq/shards/replication/feeding/feeding.py": ("tests/shards/replication/test_replication.py", "goes_live"),
     "rumq/shards/replication/majority_waits.py": (

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from rumq.auth.credentials.authenticator import Authenticator, outcome
 from rumq.auth.credentials.seal import Seal
 from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, SERVER_BUSY, Denied
-from rumq.auth.identity import Credentials, Identity, Steps, Work
+from rumq.auth.identity import Certificate, Credentials, Identity, Steps, Work
 from rumq.auth.login_backoff import LoginBackoff
 from rumq.auth.permit import Permit
 from rumq.auth.rules import RuleSet
@@ -40,10 +40,11 @@ SEALED = "sealed."  # prefix of a bearer with an unchecked secret
 
 
 class FlightCaller(NamedTuple):
-    """permit: None for a caller who may read everything"""
+    """permit: None for a caller who may read everything; expires_us: of its token, µs since 1970; None: never"""
 
     user: str | None
     permit: Permit | None
+    expires_us: int | None = None
 
     def may_read(self, topic: str) -> bool:
         """As for a replay over MQTT that continues live, because repeated reads are equivalent."""
@@ -79,13 +80,13 @@ class CallAuthorization:
             self._authenticator, self._rules, self._exact = authenticator, rules, exact
             self._sessions: OrderedDict[str, tuple[float, Identity]] = OrderedDict()
 
-    def authorize(self, header: str | None, peer: str) -> FlightCaller:
-        """peer: address without port. raises: Denied, after the delay of `peer`"""
-        who = self._identity(header, peer, source_of(peer))
+    def authorize(self, header: str | None, peer: str, certificate: Certificate | None = None) -> FlightCaller:
+        """peer: address without port; certificate: that TLS has verified. raises: Denied, after the delay of `peer`"""
+        who = self._identity(header, peer, source_of(peer), certificate)
         with self._lock:
             rules = self._rules
             permit = rules.permit(who, who.client_id or "") if rules is not None else None
-        return FlightCaller(who.user, permit)
+        return FlightCaller(who.user, permit, who.expires_us)
 
     def handshake(self, header: str | None) -> str:
         """A bearer header that is valid for an hour in place of this one. raises: Denied
@@ -113,7 +114,7 @@ class CallAuthorization:
             return "wrong user name, password or token"
         return "not authorized"
 
-    def _identity(self, header: str | None, peer: str, source: str) -> Identity:
+    def _identity(self, header: str | None, peer: str, source: str, certificate: Certificate | None = None) -> Identity:
         kind, value = parsed(header)
         if kind == "bearer" and value.startswith(SEALED):
             opened = self._seal.maybe_opened(value.removeprefix(SEALED), self._now())
@@ -127,7 +128,7 @@ class CallAuthorization:
             password = value.encode()
         elif kind == "basic":
             username, password = user_and_password(value)
-        shown = Credentials("", username, password, peer=peer, now=self._now(), now_us=self._now_us())
+        shown = Credentials("", username, password, certificate, peer=peer, now=self._now(), now_us=self._now_us())
         user = username or ""
         try:
             return self._checked(shown, source, user)

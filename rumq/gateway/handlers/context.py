@@ -5,11 +5,12 @@ A reload replaces tokens, rules and users in place."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import trio
 
+from rumq.admin.figures import ServiceFigures
 from rumq.auth.credentials.files import read_secrets
 from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.auth.identity import Identity
@@ -35,6 +36,10 @@ from rumq.session.state.histogram import Histogram
 from rumq.settings.table.gateway import Gateway
 
 EXPIRY_SECONDS = 1.0  # connections of a token that expires end so much later at most
+
+
+async def no_services() -> ServiceFigures | None:
+    return None
 
 
 @dataclass(slots=True)
@@ -75,6 +80,7 @@ class GatewayFigures:
     spans: SpanCounts = field(default_factory=SpanCounts)
     certificates: CertificateExpiry = field(default_factory=lambda: CertificateExpiry(dict))
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
+    services: Callable[[], Awaitable[ServiceFigures | None]] = no_services
     functions: Callable[[], Figures] = dict  # by name of the function, from its file
 
 

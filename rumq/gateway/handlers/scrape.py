@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rumq.admin import answers as a
 from rumq.admin import requests as q
-from rumq.admin.figures import ShardFigures
+from rumq.admin.figures import ServiceFigures, ShardFigures
 from rumq.admin.operations import OPERATIONS
 from rumq.errors import RumqError
 from rumq.gateway.access.admission import RequestAdmission
@@ -23,7 +23,8 @@ class MetricsHandler:
         asked_at, shards = await self._figures.scraped.figures()
         if asked_at != self._made_at:
             cluster = await self._broker.shards.maybe_cluster()
-            self._made_at, self._text = asked_at, self._exposition(shards, cluster)
+            services = await self._figures.services()
+            self._made_at, self._text = asked_at, self._exposition(shards, cluster, services)
         return self._text
 
     async def of_client(self, client_id: str) -> bytes:
@@ -35,7 +36,9 @@ class MetricsHandler:
         assert isinstance(found, a.ClientDetail)
         return of_client(found.client) if found.client is not None else b""
 
-    def _exposition(self, shards: list[ShardFigures] | None, cluster: a.Cluster | None) -> bytes:
+    def _exposition(
+        self, shards: list[ShardFigures] | None, cluster: a.Cluster | None, services: ServiceFigures | None
+    ) -> bytes:
         broker, figures = self._broker, self._figures
         connections, shed = figures.connections()
         values = {
@@ -48,5 +51,6 @@ class MetricsHandler:
             "rumq_spans_lost_total": float(figures.spans.lost),
         }  # fmt: skip
         return exposition(
-            shards or [], values, figures.requests, cluster, figures.certificates.states, figures.functions()
+            shards or [], values, figures.requests, cluster, figures.certificates.states, figures.functions(),
+            services,
         )  # fmt: skip

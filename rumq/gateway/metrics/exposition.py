@@ -10,7 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
 from prometheus_client.exposition import generate_latest
 
 from rumq.admin.answers import Cluster
-from rumq.admin.figures import HistogramFigures, ShardFigures
+from rumq.admin.figures import HistogramFigures, ServiceFigures, ShardFigures
 from rumq.admin.rows import ClientRow
 from rumq.gateway.metrics import metric_table as t
 from rumq.gateway.metrics.certificate_expiry import CertificateState
@@ -51,11 +51,12 @@ def exposition(
     cluster: Cluster | None = None,
     certificates: Mapping[tuple[str, str], CertificateState] | None = None,
     functions: Figures | None = None,
+    services: ServiceFigures | None = None,
 ) -> bytes:
     """The text of a scrape. gateway: values of `metric_table.GATEWAY` by name; requests: their durations
 
     cluster: what this node knows of it; None for a broker alone; certificates: by whose they are, and file
-    functions: figures of each by its name"""
+    functions: figures of each by its name; services: of the gRPC server; None: there is none"""
     found = [
         *plain(shards),
         *labelled(shards),
@@ -64,6 +65,7 @@ def exposition(
         *cluster_families(cluster, [each.term for each in shards if each.term is not None]),
         *function_families(functions or {}),
         *of_gateway(gateway, requests, certificates or {}),
+        *(of_services(services) if services is not None else ()),
     ]
     return bytes(generate_latest(Families(found)))
 
@@ -158,6 +160,26 @@ def of_gateway(
                 made.add_metric([status], count)
         else:
             made.add_metric([], values.get(metric.name, 0.0))
+        yield made
+
+
+def of_services(figures: ServiceFigures) -> Iterable[Metric]:
+    for metric in t.SERVICES:
+        if metric.kind == "histogram":
+            durations = HistogramMetricFamily(metric.name, metric.line, labels=metric.labels)
+            for method, each in sorted(figures.seconds.items()):
+                durations.add_metric([method], buckets_of(each), each.seconds)
+            yield durations
+            continue
+        made = family(metric, metric.labels)
+        if metric.key:
+            made.add_metric([], float(getattr(figures, metric.key)))
+        elif metric.kind == "gauge":
+            for method, count in sorted(figures.open.items()):
+                made.add_metric([method], count)
+        else:
+            for row in figures.calls:
+                made.add_metric([row.method, row.code], row.calls)
         yield made
 
 

@@ -21,6 +21,7 @@ GROUPS = {
     "The cluster, as each node sees it": t.CLUSTER, "Copies of a shard, at the node that leads it": t.LEADER,
     "Functions of a broker alone ([functions.md](../guides/functions.md)), since their process began": t.FUNCTIONS,
     "The gateway": t.GATEWAY,
+    "The gRPC server, while there is one; told by the gateway of its node": t.SERVICES,
     "Of one client, with `/metrics?client=ID` and a token that may read": t.CLIENTS,
 }  # fmt: skip
 

@@ -397,4 +397,19 @@ GATEWAY = (
         "spans that were not exported: the endpoint refused, was slow or away",
     ),
 )
-TABLE = (*COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLUSTER, *LEADER, *CLIENTS, *FUNCTIONS, *GATEWAY)
+SERVICES = (
+    Metric("rumq_grpc_calls_total", "counter", "", "gRPC calls that ended, by status", ("method", "code")),
+    Metric("rumq_grpc_call_seconds", "histogram", "", "how long gRPC calls took until they ended", ("method",)),
+    Metric("rumq_grpc_open_calls", "gauge", "", "gRPC calls that are open; of Subscribe: subscribers", ("method",)),
+    Metric("rumq_grpc_published_total", "counter", "published", "messages published over gRPC and acknowledged"),
+    Metric("rumq_grpc_records_total", "counter", "records", "records sent to gRPC's subscribers"),
+    Metric("rumq_grpc_refused_logins_total", "counter", "refused_logins", "gRPC calls without a valid login"),
+    Metric(
+        "rumq_grpc_refused_calls_total", "counter", "refused_calls",
+        "gRPC calls beyond grpc.calls_max or grpc.waiting_bytes_max",
+    ),
+)  # fmt: skip
+TABLE = (
+    *COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLUSTER, *LEADER, *CLIENTS, *FUNCTIONS, *GATEWAY,
+    *SERVICES,
+)  # fmt: skip

@@ -48,6 +48,8 @@ def faults(settings: Settings, is_running: bool) -> Iterator[RumqError]:
 def addresses(settings: Settings) -> Iterator[Listener]:
     """Those that the broker and its processes listen on."""
     yield from settings.listeners
+    if settings.grpc.port > 0:
+        yield Listener(host=settings.grpc.host, port=settings.grpc.port)
     if settings.flight.port > 0:
         yield Listener(host=settings.flight.host, port=settings.flight.port)
     if settings.cluster.name:

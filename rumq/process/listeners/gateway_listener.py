@@ -1,8 +1,7 @@
-"""The broker's listener for its gateway and its functions: a Unix socket in the data directory, where a user name
-needs no password.
+"""The broker's listener for its gateway, gRPC server and functions: a Unix socket, where a user name needs no password.
 
-Only the broker's own user can open it: who can, can read and write the log anyway. Rules apply as to any client:
-gateway.rules_file, or those of [auth]. The gateway says with a PROXY header for whom it speaks."""
+It lies in the data directory, and only the broker's own user can open it: who can, can read and write the log anyway.
+Rules apply as to any client: gateway.rules_file, or those of [auth]. A PROXY header says for whom is spoken."""
 
 from __future__ import annotations
 
@@ -24,11 +23,11 @@ def is_gateway(settings: Settings, listener: Listener) -> bool:
 
 
 def is_wanted(settings: Settings) -> bool:
-    return bool(settings.gateway.port or settings.function)
+    return bool(settings.gateway.port or settings.grpc.port or settings.function)
 
 
 def with_gateway(settings: Settings) -> Settings:
-    """The settings, with that listener if there is to be a gateway, or functions publish."""
+    """The settings, with that listener if there is to be a gateway or a gRPC server, or functions publish."""
     if not is_wanted(settings) or any(is_gateway(settings, each) for each in settings.listeners):
         return settings
     path = gateway_socket(settings)

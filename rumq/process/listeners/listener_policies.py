@@ -34,13 +34,13 @@ from rumq.process.listeners.listener_changes import name_of
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
 from rumq.settings.loopback import is_loopback
-from rumq.settings.table import Flight, Listener, Settings
+from rumq.settings.table import Flight, Grpc, Listener, Settings
 
 if TYPE_CHECKING:
     from rumq.auth.credentials.tokens import TokenLogin
 
 KNOWN = ("certificate", "token", "password", "http")
-FLIGHT = -1  # in place of a listener's index
+FLIGHT, GRPC = -1, -2  # in place of a listener's index
 
 
 class ListenerPolicies:
@@ -61,6 +61,12 @@ class ListenerPolicies:
     def flight(self) -> ListenerPolicy:
         """The one of Flight: authentication and rules, as a listener's with the same keys. raises: ConfigError"""
         return self._policy(FLIGHT, as_listener(self._settings.flight))
+
+    def grpc(self) -> ListenerPolicy:
+        """The one of gRPC; its rules are those of users of tokens. raises: ConfigError"""
+        listener = grpc_as_listener(self._settings.grpc)
+        rules_file = self._settings.gateway.rules_file
+        return self._policy(GRPC, msgspec.structs.replace(listener, rules_file=rules_file))
 
     def _policy(self, number: int, listener: Listener) -> ListenerPolicy:
         broker_limits = limits(self._settings)
@@ -103,7 +109,8 @@ class ListenerPolicies:
         )
 
     def _maybe_rules(self, number: int, listener: Listener) -> RuleSet | None:
-        section = "gateway" if is_gateway(self._settings, listener) else key_of(number)
+        of_gateway = number == GRPC or is_gateway(self._settings, listener)
+        section = "gateway" if of_gateway else key_of(number)
         key = f"{section}.rules_file" if listener.rules_file else "auth.rules_file"
         path = listener.rules_file or self._settings.auth.rules_file
         if path and path not in self._rules:
@@ -207,9 +214,18 @@ def as_listener(flight: Flight) -> Listener:
     )  # fmt: skip
 
 
+def grpc_as_listener(grpc: Grpc) -> Listener:
+    """gRPC's settings as a listener."""
+    return Listener(
+        host=grpc.host, tls_certificate=grpc.tls_certificate, tls_key=grpc.tls_key, tls_authority=grpc.tls_authority,
+        tls_client_certificate="required" if grpc.tls_authority else "no", anonymous=grpc.anonymous,
+        password_file=grpc.password_file, certificate_as_user=grpc.certificate_as_user,
+    )  # fmt: skip
+
+
 def key_of(number: int) -> str:
-    if number == FLIGHT:
-        return "flight"
+    if number in (FLIGHT, GRPC):
+        return "flight" if number == FLIGHT else "grpc"
     return "listener" if number == 0 else f"listener number {number + 1}"
 
 

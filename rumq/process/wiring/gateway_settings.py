@@ -124,5 +124,6 @@ def certificates_of(settings: Settings) -> dict[tuple[str, str], str]:
     named += [
         ("nodes", settings.cluster.tls_certificate), ("gateway", settings.gateway.tls_certificate),
         ("flight", settings.flight.tls_certificate if settings.flight.port else ""),
+        ("grpc", settings.grpc.tls_certificate if settings.grpc.port else ""),
     ]  # fmt: skip
     return {(of, path): path for of, path in named if path}

@@ -1,4 +1,4 @@
-"""Sidecar processes of a broker, by its settings: exporters to Parquet, the Flight server, and the gateway."""
+"""Sidecar processes of a broker, by its settings: exporters to Parquet, the servers of Flight and gRPC, the gateway."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import sys
 
 from rumq.errors import ConfigError, Fault
 from rumq.events.event_log import tell
-from rumq.process.listeners.listener_policies import FLIGHT, ListenerPolicies, as_listener
+from rumq.process.listeners.listener_policies import FLIGHT, GRPC, ListenerPolicies, as_listener, grpc_as_listener
 from rumq.process.listeners.transports import transport_of
 from rumq.process.wiring.gateway_settings import check_gateway as check_files
-from rumq.process.wiring.gateway_settings import kept_by_listeners
+from rumq.process.wiring.gateway_settings import kept_by_listeners, tokens_of
 from rumq.process.wiring.lake_exporters import export_commands, exported_streams
 from rumq.settings.table import Settings
 from rumq.supervision.sidecars import Sidecar
+
+GRPC_MODULES = ("grpc", "grpc_health", "grpc_reflection", "google.protobuf", "google.rpc")
 
 
 def check_sidecars(settings: Settings) -> None:
@@ -27,6 +29,8 @@ def check_sidecars(settings: Settings) -> None:
         from rumq.process.wiring.function_settings import check_functions  # most brokers have none
 
         check_functions(settings)
+    if settings.grpc.port:
+        check_grpc(settings)
 
 
 def check_gateway(settings: Settings) -> None:
@@ -66,6 +70,28 @@ def check_flight(settings: Settings) -> None:
         )
 
 
+def check_grpc(settings: Settings) -> None:
+    """raises: ConfigError for settings that its server could not start with"""
+    grpc = settings.grpc
+    for module in GRPC_MODULES:
+        if importlib.util.find_spec(module) is None:
+            needs = f'gRPC needs its extra, as {module} is missing: pip install "rumq[grpc]"'
+            raise ConfigError(Fault("settings", "grpc.port", "", needs))
+    policy = ListenerPolicies(settings, says_exposed=False).grpc()
+    tokens_of(settings)
+    where = kept_by_listeners(settings)
+    if policy.authenticator.methods and where and not settings.gateway.rules_file:
+        expected = (
+            f"expected a file of rules: {where} holds for a listener, and users of gRPC belong to none; it names the "
+            "rules for them and for users of tokens, on topics with their mount points"
+        )
+        raise ConfigError(Fault("settings", "gateway.rules_file", '""', expected))
+    if grpc.tls_certificate:
+        transport_of(GRPC, grpc_as_listener(grpc), settings.auth.exposed_files == "refuse")
+    elif grpc.tls_authority:
+        raise ConfigError(Fault("settings", "grpc.tls_certificate", "", "is missing: tls_authority needs TLS"))
+
+
 def sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
     """Of a broker alone. sources: command line flags that give another process the same settings"""
     return [*leader_sidecars(settings, data), *node_sidecars(settings, data, sources)]
@@ -85,11 +111,17 @@ def node_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sid
         found.append(Sidecar(gateway_command(data, sources), gateway_died, reloads=True))
     if settings.function:
         found.append(Sidecar(functions_command(data, sources), functions_died))
+    if settings.grpc.port:
+        found.append(Sidecar(grpc_command(data, sources), grpc_died, reloads=True))
     return found
 
 
 def functions_command(data: str, sources: list[str]) -> list[str]:
     return [sys.executable, "-m", "rumq", "functions", "run", "--for-broker", *sources, "--set", f"data.dir={data}"]
+
+
+def grpc_command(data: str, sources: list[str]) -> list[str]:
+    return [sys.executable, "-m", "rumq", "grpc", "--for-broker", *sources, "--set", f"data.dir={data}"]
 
 
 def flight_command(data: str, sources: list[str]) -> list[str]:
@@ -114,3 +146,7 @@ def gateway_died(why: str, start_seconds: float) -> None:
 
 def functions_died(why: str, start_seconds: float) -> None:
     tell("functions.died", why=why, start_seconds=start_seconds)
+
+
+def grpc_died(why: str, start_seconds: float) -> None:
+    tell("grpc.died", why=why, start_seconds=start_seconds)

@@ -12,6 +12,7 @@ from rumq.settings.table.cluster import Cluster
 from rumq.settings.table.flight import Flight
 from rumq.settings.table.function import Function
 from rumq.settings.table.gateway import Gateway
+from rumq.settings.table.grpc import Grpc
 from rumq.settings.table.listener import Listener
 from rumq.settings.table.log import Data, Log, Shards, Stream
 from rumq.settings.table.mqtt import Mqtt
@@ -19,7 +20,7 @@ from rumq.settings.table.status import Events, Sys
 from rumq.settings.table.trace import Trace
 
 __all__ = [
-    "Auth", "Cluster", "Data", "Events", "Flight", "Function", "Gateway", "Listener", "Log", "Mqtt", "Settings",
+    "Auth", "Cluster", "Data", "Events", "Flight", "Function", "Gateway", "Grpc", "Listener", "Log", "Mqtt", "Settings",
     "Shards", "Stream", "Sys", "Trace",
 ]  # fmt: skip
 
@@ -40,6 +41,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     sys: Sys = Sys()
     flight: Flight = Flight()
     gateway: Gateway = Gateway()
+    grpc: Grpc = Grpc()
     trace: Trace = Trace()
     events: Events = Events()
 

@@ -1,0 +1,1 @@
+"""gRPC measured: streamed publish, Subscribe from the begin, and subscribers beside MQTT."""

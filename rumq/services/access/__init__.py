@@ -1,0 +1,1 @@
+"""Who calls, what they may, and how much at once."""

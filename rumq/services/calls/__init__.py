@@ -1,0 +1,1 @@
+"""The calls of the services, each from its request to its answer."""

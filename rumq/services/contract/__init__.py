@@ -1,0 +1,1 @@
+"""What callers are told: faults with their details, pages."""

@@ -1,0 +1,1 @@
+"""Kernels of the services: records of the log as protobuf."""

@@ -1,0 +1,1 @@
+"""Records of the log: its tail for all, subscriptions, single records."""
