@@ -29,6 +29,10 @@ DISTRIBUTIONS = {
     "py4j": "pyspark",
     "prometheus_client": "prometheus-client",
     "opentelemetry": "opentelemetry-sdk",
+    "grpc": "grpcio",
+    "grpc_health": "grpcio-health-checking",
+    "grpc_reflection": "grpcio-reflection",
+    "google": "protobuf",  # and googleapis-common-protos
 }
 
 

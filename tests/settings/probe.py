@@ -1,6 +1,6 @@
 """`python -m tests.settings.probe run ...`: `rumqd run ...`, which after each reload also says what is in force where.
 
-Its gateway and its Flight server are started with the same. The lines go to standard error, beside the events."""
+Its gateway, its Flight and its gRPC server are started with the same. The lines go to standard error, beside events."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def probe_broker() -> None:
         return done
 
     Reload.reload = probed  # type: ignore[method-assign]
-    for name in ("gateway_command", "flight_command"):
+    for name in ("gateway_command", "flight_command", "grpc_command"):
         command = getattr(sidecars, name)
         setattr(sidecars, name, lambda data, sources, command=command: with_probe(command(data, sources)))
 
@@ -77,8 +77,20 @@ def probe_flight() -> None:
     flight_server.call_authorization, flight_server.tell = making, telling
 
 
+def probe_grpc() -> None:
+    from rumq.process.grpc import grpc_server
+
+    reload = grpc_server.reload
+
+    def probed(load: Any, parts: Any, certificates: Any) -> None:
+        reload(load, parts, certificates)
+        say("grpc", parts.authorization)
+
+    grpc_server.reload = probed
+
+
 if __name__ == "__main__":
     from rumq.cli.main import main
 
-    {"run": probe_broker, "gateway": probe_gateway, "flight": probe_flight}[sys.argv[1]]()
+    {"run": probe_broker, "gateway": probe_gateway, "flight": probe_flight, "grpc": probe_grpc}[sys.argv[1]]()
     sys.exit(main(sys.argv[1:]))

@@ -163,6 +163,12 @@ IN_FLIGHT: dict[str, Look] = {
     ),
     "flight.rules_file": lambda calls: rules_of(calls._rules),
 }
+IN_GRPC: dict[str, Look] = {
+    "grpc.anonymous": lambda calls: "yes" if calls._authenticator.anonymous else "no",
+    "grpc.password_file": lambda calls: sorted(
+        user for each in calls._authenticator.methods if each.name == "password" for user in each.users
+    ),
+}
 # The same keys as another process obeys them.
 ALSO: dict[str, dict[str, Look]] = {
     "gateway": {
@@ -174,12 +180,17 @@ ALSO: dict[str, dict[str, Look]] = {
         "auth.exact_refusals": lambda calls: calls._exact,
         "events.level": lambda calls: structlog.get_config()["wrapper_class"].__name__,
     },
+    "grpc": {
+        "auth.guess_seconds_max": lambda calls: calls._guesses.seconds_max,
+        "auth.exact_refusals": lambda calls: calls._exact,
+        "events.level": lambda calls: structlog.get_config()["wrapper_class"].__name__,
+    },
 }
 
 
 def seen(process: str, subject: Any) -> dict[str, object]:
     """Key -> what is in force there."""
-    tables = {"broker": IN_BROKER, "gateway": IN_GATEWAY, "flight": IN_FLIGHT}
+    tables = {"broker": IN_BROKER, "gateway": IN_GATEWAY, "flight": IN_FLIGHT, "grpc": IN_GRPC}
     found: dict[str, object] = {}
     for key, look in (tables[process] | ALSO.get(process, {})).items():
         try:

@@ -19,6 +19,7 @@ from rumq.admin.socket.admin_client import ask_socket
 from rumq.errors import RumqError
 from rumq.gateway.broker.shard_client import ShardAway
 
+TWICE = {"broadcast"}  # what is done again by asking again
 ONE_SHARDS = {"disconnect", "drop", "reset", "seal", "trim"}  # what they concern is in one shard
 
 
@@ -58,7 +59,8 @@ class ClusterClient:
             replies = [{each.encode_name: [] for each in fields(operation.answer) if each.required}]
         answer = merged(operation, request, replies, missing)
         if missing and operation.is_action and not (operation.name in ONE_SHARDS and has_applied(answer)):
-            raise ShardAway(f"{why}; the others have done it, and asking again is safe")
+            again = "asking again sends it to them once more" if operation.name in TWICE else "asking again is safe"
+            raise ShardAway(f"{why}; the others have done it, and {again}")
         return answer
 
 

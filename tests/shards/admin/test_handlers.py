@@ -15,6 +15,7 @@ from tests.shards.admin.world import ask, login, publish
 
 NEEDS = {
     "trim": {"stream": "main", "below_lsn": 0}, "seal": {"stream": "main"}, "reset": {"client": "c", "start": "latest"},
+    "broadcast": {"clients": "c", "topic": "t"},
     "ban": {"kind": "client", "name": "c"}, "unban": {"kind": "client", "name": "c"},
     "trace": {"kind": "client", "name": "c"}, "untrace": {"kind": "client", "name": "c"},
     "subscribers": {"topic": "t"}, "client": {"client": "c"},

@@ -11,7 +11,7 @@ from tests.shards.admin.world import ask_raw
 
 NEEDS: dict[str, dict[str, Any]] = {
     "client": {"client": "c"}, "disconnect": {"client": "c"}, "drop": {"client": "c"}, "subscribers": {"topic": "t"},
-    "waiting": {"client": "c"},
+    "waiting": {"client": "c"}, "broadcast": {"clients": "c", "topic": "t"},
     "ban": {"kind": "client", "name": "c"}, "unban": {"kind": "client", "name": "c"},
     "reset": {"client": "c", "start": "earliest"}, "seal": {"stream": "main"},
     "trim": {"stream": "main", "below_lsn": 1},
