@@ -210,8 +210,15 @@ class ReplayStarted:
     reader: Reader
 
 
+@dataclass(slots=True, eq=False)
+class ReplayEnded:
+    """A replay that asked for it has reached where the log ended when it began."""
+
+    reader: Reader
+
+
 Effect = (
     Deliver | Scatter | DeliverRetained | FindRetained | ReadCold | FindStart | RecordsLost | CatchUpPaused | Merged
-    | ReplayStarted | ReportShareWeight
+    | ReplayStarted | ReplayEnded | ReportShareWeight
     | ShareBegun | ConfirmShareLeft | ReturnShare | ReportShareReady | ReportShareDone
 )  # fmt: skip

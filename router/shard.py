@@ -95,6 +95,8 @@ class ShardRouter:
                 self._committed(command)
             else:
                 self._steps[type(command)](command)
+        if self.subscribing.ends:
+            self.subscribing.ends.tell()
         return effects
 
     def _appended(self, command: Appended) -> None:

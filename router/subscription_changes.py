@@ -17,6 +17,7 @@ from router.matching.retained import FoundRetained, RetainedRecord, RetainedView
 from router.readers.reader import DeliverySink, GroupKey, Reader
 from router.readers.subscriber import NONE, Subscriber
 from router.readers.subscription import Subscription, TopicPermit, merge
+from router.replay_ends import ReplayEnds
 from router.shared_group_rules import SharedGroupRules
 
 LSN_MAX = 1 << 62
@@ -43,6 +44,7 @@ class SubscriptionChanges:
         self.grouping = GroupMembership(feeds, groups)
         self.delivery = delivery
         self._view_of = view_of
+        self.ends = ReplayEnds(feeds, delivery)
         self.sharing = SharedGroupRules(feeds, self.grouping, delivery, self._close, is_home)
 
     # Readers
@@ -166,6 +168,8 @@ class SubscriptionChanges:
         self.unsubscribe(subscriber, asked)
         reader = self._new_reader(subscriber, [subscription], True)
         subscriber.add_reader(asked, reader, is_replay=True)
+        if subscription.tells_end:
+            self.ends.expect(reader)
         if isinstance(start, str) and any(feed.partition.is_mirrored for feed in self.feeds):
             # Partitions of other shards cannot be read before their owners know the filter.
             reader.cursors = [feed.mark(True) for feed in self.feeds]

@@ -17,7 +17,8 @@ class Subscription:
     """One topic filter with its options; hashable, so that equal sets of them can be one group.
 
     permit: which of the topics that the filter matches may be received; None: all
-    tells_publisher: each message is sent with the client id of its publisher"""
+    tells_publisher: each message is sent with the client id of its publisher
+    tells_end: of a replay: it is told where the log ended when it began"""
 
     topic_filter: str
     qos: int = 0
@@ -26,6 +27,7 @@ class Subscription:
     identifier: int = 0
     permit: TopicPermit | None = None
     tells_publisher: bool = False
+    tells_end: bool = False
 
     @property
     def options(self) -> tuple[object, ...]:

@@ -70,12 +70,13 @@ class PendingLogins:
     def __init__(self, end: Callable[[Connection, str], None], turn: Callable[[], int]) -> None:
         """end: ends a connection at the end of the turn, for a reason; turn: the number of the pump's turn"""
         self.count_max = self.holder_count_max = self.bytes_max = ANY
-        self.shed = 0  # how many were closed
+        self.shed = 0  # connections that were closed to make room, so far
         self.bytes = 0
         self.on_shed: Callable[[str, int], None] = lambda holder, shed: None
         self._end, self._turn = end, turn
-        self._pending: dict[Connection, tuple[Holder, LoginStage, int]] = {}  # the last: bytes kept of it
-        self._closing: dict[Connection, None] = {}  # shed, and not closed yet
+        # -> (holder, stage, bytes that are kept of it)
+        self._pending: dict[Connection, tuple[Holder, LoginStage, int]] = {}
+        self._closing: dict[Connection, None] = {}  # connections that were shed and are not closed yet
         self._came: dict[Connection, int] = {}  # SILENT connection -> the turn in which it came
         self._holders: dict[str, Holder] = {}
         self._by_waiting, self._by_owed = Ranking(), Ranking()

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import trio
 
-from rumq.client.packet_stream import failure_text
+from rumq.client.session.packet_stream import failure_text
 from rumq.errors import ConnectionLost, Refused, RumqError
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode as encode_packet

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from rumq.client import ConnectionLost, Outgoing, Refused, connect_over
+from rumq.client import ConnectionLost, Outgoing, Reconnect, Refused, connect_over
 from rumq.mqtt.packets import (
     Connack,
     Disconnect,
@@ -24,6 +24,7 @@ RESUMED = Connack(session_present=True)
 
 @simulated
 async def test_after_a_loss_it_tries_again_after_100_ms_and_up_to_2_s_apart() -> None:
+    """Without chance's part, which makes a pause shorter."""
     broker = FakeBroker()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(hold, broker)
@@ -40,7 +41,7 @@ async def test_after_a_loss_it_tries_again_after_100_ms_and_up_to_2_s_apart() ->
 
 
 async def hold(broker: FakeBroker) -> None:
-    async with connect_over(broker.open_stream, client_id="desk", reconnect=True):
+    async with connect_over(broker.open_stream, client_id="desk", reconnect=Reconnect(chance=lambda: 1.0)):
         await trio.sleep_forever()
 
 

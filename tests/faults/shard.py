@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.write.volatile import VolatilePartition
 from rumq.mqtt.topics import matches
@@ -112,10 +112,17 @@ class Shard:
         self.now_us, self.monotonic = now_us, 1000.0
         streams = [other, StreamSpec("main", ("#",), **main)]
         self.store = open_store(
-            files, "data", streams, matches=matches, now_us=now_us, holder=DEAD, random=numbers(seed), internal=STATE,
-            direct_bytes_min=1 << 30, hot_bytes_max=0,
-            volatile=partial(VolatilePartition, STATUS, now_us=now_us) if status_seconds else None,
-        )  # fmt: skip
+            files,
+            "data",
+            StoreLayout(
+                streams,
+                matches,
+                internal=STATE,
+                volatile=partial(VolatilePartition, STATUS, now_us=now_us) if status_seconds else None,
+            ),
+            OpenOptions(now_us, random=numbers(seed), direct_bytes_min=1 << 30, hot_bytes_max=0),
+            holder=DEAD,
+        )
         context = ShardContext(
             limits=limits or Limits(),
             linger_seconds=0.0,

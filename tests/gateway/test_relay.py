@@ -19,7 +19,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from rumq.client import Client, Will
 from rumq.client.connector import connect_over
-from rumq.client.websocket import open_websocket
+from rumq.client.transport.websocket import open_websocket
 from rumq.errors import ClientError, Refused
 from rumq.gateway.access.admission import OF_A_NETWORK_MAX, RequestAdmission
 from rumq.gateway.access.host_names import HostNames
@@ -118,7 +118,7 @@ def test_rules_of_the_user_apply(gateway: Gateway) -> None:
 
 
 def outgoing(topic: str) -> Any:
-    from rumq.client.messages import Outgoing
+    from rumq.client.session.messages import Outgoing
     from rumq.mqtt.properties import Properties
 
     return Outgoing(topic, b"x", 1, False, Properties())

@@ -79,11 +79,11 @@ def run(command: str, args: argparse.Namespace) -> int:
             c.save(path, known)
         case "use":
             if args.name is not None:
-                c.known(known, args.name)
+                c.context_named(known, args.name)
             known.current = args.name or ""
             c.save(path, known)
         case "rm":
-            c.known(known, args.name)
+            c.context_named(known, args.name)
             del known.contexts[args.name]
             if known.current == args.name:
                 known.current = ""
@@ -94,7 +94,7 @@ def run(command: str, args: argparse.Namespace) -> int:
             name = args.name or known.current
             if not name:
                 raise RumqError("no context is in use: rumqd context use NAME")
-            print_one(name, c.known(known, name), known, as_json=args.json)
+            print_one(name, c.context_named(known, name), known, as_json=args.json)
     return 0
 
 

@@ -76,7 +76,7 @@ def save(path: Path, contexts: Contexts) -> None:
         raise RumqError(f"{fault.filename or path}: {fault.strerror}") from None
 
 
-def known(contexts: Contexts, name: str) -> SavedContext:
+def context_named(contexts: Contexts, name: str) -> SavedContext:
     """raises: RumqError"""
     found = contexts.contexts.get(name)
     if found is None:

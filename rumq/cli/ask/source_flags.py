@@ -40,7 +40,7 @@ def source_of(args: argparse.Namespace) -> Source:
     if not named:
         name = os.environ.get("RUMQ_CONTEXT") or c.load(c.path_of(os.environ)).current or None
     if name is not None:
-        context = c.known(c.load(c.path_of(os.environ)), name)
+        context = c.context_named(c.load(c.path_of(os.environ)), name)
     else:
         context = c.SavedContext(url=given["url"] or "", data=given["data"] or ("" if given["url"] else DATA))
     if not context.url:

@@ -103,12 +103,12 @@ def counts(node: str, records: Sequence[ShardRecord]) -> Row:
 
 def shard_row(number: int, record: ShardRecord, view: View, reports: Sequence[Report]) -> Row:
     here = next((each for each in reports if each.shard == number), None)
-    replicas = " ".join(named(each, view) for each in record.replicas)
+    replicas = " ".join(display_name(each, view) for each in record.replicas)
     if record.old_replicas is not None:
-        replicas += f" (until now {' '.join(named(each, view) for each in record.old_replicas)})"
+        replicas += f" (until now {' '.join(display_name(each, view) for each in record.old_replicas)})"
     return (
-        str(number), str(record.epoch), named(record.leader, view), replicas,
-        " ".join(named(each, view) for each in record.learners) or "-",
+        str(number), str(record.epoch), display_name(record.leader, view), replicas,
+        " ".join(display_name(each, view) for each in record.learners) or "-",
         here.role if here else "-", behind(here) if here else "-",
     )  # fmt: skip
 
@@ -121,7 +121,7 @@ def behind(report: Report) -> str:
     return " ".join(f"{node.partition('#')[0]}:{count}" for node, count in found.items() if count) or "0"
 
 
-def named(node: str, view: View) -> str:
+def display_name(node: str, view: View) -> str:
     """The name of a node; in brackets if it does not live."""
     if not node:
         return "none"

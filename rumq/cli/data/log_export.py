@@ -10,7 +10,7 @@ from typing import BinaryIO, TypedDict
 from commitlog import Gap
 from commitlog.disk.files import private_file
 from commitlog.read.partition_view import PartitionView
-from rumq.cli.data.log_printing import first_lsn, opened, records
+from rumq.cli.data.log_printing import first_lsn, open_log, records
 from rumq.cli.message_format import Shown
 from rumq.errors import RumqError
 from rumq.terminal.progress import Progress
@@ -84,7 +84,7 @@ def write_atomically(path: str, write: Callable[[BinaryIO], None]) -> None:
 def bounds_of(data: str, topic_filter: str, start: str, until: str | None) -> list[tuple[PartitionView, int, int]]:
     """(partition, first lsn, end) of each."""
     found = []
-    for view in opened(data).partitions():
+    for view in open_log(data).partitions():
         stop = view.end_lsn if until is None else min(view.end_lsn, first_lsn(view, topic_filter, until))
         found.append((view, first_lsn(view, topic_filter, start), stop))
     return found

@@ -21,14 +21,14 @@ class NodeDisplayNames:
         self.gone = sorted(known - set(self._alive.values()))
         self._gone_names = [each.partition("#")[0] for each in self.gone]
 
-    def of(self, node: str) -> str:
+    def name_of(self, node: str) -> str:
         name = node.partition("#")[0]
         if self._alive.get(name, node) == node and (name in self._alive or self._gone_names.count(name) < 2):
             return name
         return node
 
     def all(self, nodes: Sequence[str]) -> list[str]:
-        return [self.of(each) for each in nodes]
+        return [self.name_of(each) for each in nodes]
 
     def is_alive(self, node: str) -> bool:
         return self._alive.get(node.partition("#")[0]) == node
@@ -49,7 +49,7 @@ def cluster_answer(
     if view is None:
         return answer
     names = NodeDisplayNames(view)
-    answer.id, answer.node, answer.replicas = view.cluster, names.of(view.node), view.replicas
+    answer.id, answer.node, answer.replicas = view.cluster, names.name_of(view.node), view.replicas
     answer.is_current = view.is_current
     answer.nodes = node_rows(view, names)
     for shard, each in enumerate(view.shards):
@@ -70,13 +70,13 @@ def node_rows(view: View, names: NodeDisplayNames) -> list[c.NodeRow]:
 
     living = [
         c.NodeRow(
-            node=names.of(node.id), id=node.id, alive=True, leaves=node.leaves, address=f"{node.host}:{node.port}",
+            node=names.name_of(node.id), id=node.id, alive=True, leaves=node.leaves, address=f"{node.host}:{node.port}",
             mqtt=node.mqtt, zone=node.zone, version=node.version, leads=leads(node.id), copies=copies(node.id),
         )
         for node in sorted(view.nodes, key=lambda node: node.id)
     ]  # fmt: skip
     gone = [
-        c.NodeRow(node=names.of(each), id=each, alive=False, leads=leads(each), copies=copies(each))
+        c.NodeRow(node=names.name_of(each), id=each, alive=False, leads=leads(each), copies=copies(each))
         for each in names.gone
     ]
     return living + gone
@@ -90,12 +90,12 @@ def shard_copies(
     has_leader = names.is_alive(record.leader)
     behind: c.TermRow | None = term if has_leader else None
     return c.ShardCopies(
-        shard=shard, leader=names.of(record.leader) if has_leader else None, epoch=record.epoch,
+        shard=shard, leader=names.name_of(record.leader) if has_leader else None, epoch=record.epoch,
         members=names.all(record.voters), learners=names.all(record.learners),
         state=state_of(record, behind) if has_leader else "no leader",
         in_sync=names.all(behind.in_sync) if behind else [],
-        behind_records={names.of(node): count for node, count in behind.behind_records.items()} if behind else {},
-        behind_bytes={names.of(node): count for node, count in behind.behind_bytes.items()} if behind else {},
+        behind_records={names.name_of(node): count for node, count in behind.behind_records.items()} if behind else {},
+        behind_bytes={names.name_of(node): count for node, count in behind.behind_bytes.items()} if behind else {},
         failovers=changes.failovers[shard], hand_overs=changes.hand_overs[shard],
     )  # fmt: skip
 

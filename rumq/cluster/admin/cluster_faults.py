@@ -11,7 +11,7 @@ from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.control.agent_messages import AgentStatus
 from rumq.cluster.control.records import ShardRecord, View
 
-DOUBTED = -1  # as `opened` in a report
+DOUBTED = -1  # value of `opened` in a report: the copy is doubted
 ENDS_MAX = 3  # of a shard's process within a minute: more often it crashes
 
 

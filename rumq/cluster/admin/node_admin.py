@@ -34,11 +34,11 @@ from rumq.cluster.orders.leader_stream import AgentTls
 from rumq.events.output import get_logger
 from rumq.unix_address import Address
 
-LINE_BYTES_MAX = 48 << 10  # it fits into a greeting
+LINE_BYTES_MAX = 48 << 10  # of a question: it fits into a greeting
 SECONDS_MAX = 10.0
-QUESTIONS_MAX = 16  # at once; others wait
+QUESTIONS_MAX = 16  # questions that are answered at once; others wait
 READ_BYTES = 1 << 18
-HEALTH_SECONDS = 2.0  # so long an answer of the control plane's members counts
+HEALTH_SECONDS = 2.0  # an answer of the control plane's members is reused for so long
 OF_THE_NODE = ("prepare", "reload", "shutdown")
 PREPARE = b'{"ask":"prepare"}'
 TERMS = b'{"ask":"terms"}'

@@ -98,7 +98,7 @@ class LocalProcess:
         self.here, self._scope = here, scope
         self.wakes = trio.Event()
         self.queue: deque[AgentMessage] = deque()
-        self.view: View | None = None  # not yet sent; a newer one takes its place
+        self.view: View | None = None  # the view to be sent next; a newer one replaces it
 
     def send(self, message: AgentMessage) -> None:
         if len(self.queue) >= QUEUE_MAX:

@@ -18,7 +18,7 @@ from rumq.net.connection import Connection
 from rumq.net.frames import encoded, maybe_first
 from rumq.net.pump import Pump
 
-DIAL_SECONDS_MAX = 2.0  # to connect and be answered
+DIAL_SECONDS_MAX = 2.0  # from connect(2) to the answer
 ANSWER_BYTES_MAX = 1 << 12
 UNANSWERED_SECONDS_MAX = 10.0  # bytes that a node does not acknowledge: it is gone
 IDLE_PROBE_SECONDS = 5
@@ -50,8 +50,8 @@ class Dial:
         """sock: the TCP socket, below TLS"""
         self.transport, self._sock = transport, sock
         self._taken, self._failed = taken, failed
-        self.closed = False  # it has been answered, or given up
-        self.epoch = 0  # of the leader that has taken it
+        self.closed = False  # True once the dial was answered or given up
+        self.epoch = 0  # epoch of the leader that has taken it
 
     @property
     def is_connecting(self) -> bool:

@@ -137,7 +137,7 @@ def settled(now: Versioned | None, revision: int, claim: str) -> bool | None:
     return None if (now.revision if now else 0) == revision else False
 
 
-def described(node: NodeRecord) -> str:
+def describe_node(node: NodeRecord) -> str:
     return f"{node.id} at {node.host}:{node.port}, incarnation {node.incarnation}"
 
 

@@ -15,7 +15,7 @@ from rumq.cluster.control.control_plane import (
     ControlSnapshot,
     MemberHealth,
     Replaced,
-    described,
+    describe_node,
     is_same_place,
     settled,
     shards_by_number,
@@ -80,7 +80,7 @@ class EtcdControl:
             other = parsed(held[0], NodeRecord)
             is_over = not self._is_announced and is_same_place(other, node)
             if other.incarnation != node.incarnation and not is_over:
-                raise NameTaken(node.name, described(node), described(other))
+                raise NameTaken(node.name, describe_node(node), describe_node(other))
             revision = held[0].mod_revision
         try:
             now = await self._put_if(key, revision, msgspec.json.encode(node), self._lease)
@@ -92,7 +92,7 @@ class EtcdControl:
             self._lease = 0
             raise LeaseLost from fault
         if now is not None and parsed(now, NodeRecord).incarnation != node.incarnation:
-            raise NameTaken(node.name, described(node), described(parsed(now, NodeRecord)))
+            raise NameTaken(node.name, describe_node(node), describe_node(parsed(now, NodeRecord)))
         self._is_announced = True
 
     async def renew(self) -> None:

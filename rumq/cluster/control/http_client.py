@@ -16,7 +16,7 @@ import h11
 import trio
 
 CONNECT_SECONDS = 0.5  # with the handshake of TLS
-KEPT_SECONDS, KEPT_MAX = 60.0, 8  # connections that nobody uses
+KEPT_SECONDS, KEPT_MAX = 60.0, 8  # an idle connection is kept so long, and so many of them
 READ_BYTES = 1 << 16
 ANSWER_BYTES_MAX = 16 << 20
 CLOSE_SECONDS_MAX = 0.2

@@ -31,7 +31,7 @@ class MoveLinks:
         self.edge = os.urandom(8).hex()
         self.ends: dict[int, MovableClientEnd] = {}
         self._keys: dict[int, Key] = {}
-        self._counts: Counter[Key] = Counter()  # of relays to each leader
+        self._counts: Counter[Key] = Counter()  # relays, by leader
         self._links: dict[Key, MoveHandler | Dial | None] = {}
         self._count = 0
 

@@ -32,7 +32,7 @@ from rumq.net.transport.relay import RELAY_BYTES, RelaySocket
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.moves.moved_client import MovedClient
 
-LAST_WORDS_SECONDS = 0.1  # of a leader that hands over
+LAST_WORDS_SECONDS = 0.1  # that a leader that hands over gets for its last bytes
 MOVE_SECONDS_MAX = 2.0  # until the state of a client is here that its leader gives to the next one
 Moving = Callable[[Connection, MovedClient, ListenerPolicy], None]
 
@@ -57,7 +57,8 @@ class RemoteRelays:
         dialer = NodeDialer(lambda: pump, later, tls)
         self._ways = Ways(addresses, dialer, later)
         self._view: View | None = None
-        self._dials: dict[Arrival | Traveller, tuple[LeaderAddress, Attempt]] = {}  # that have not been answered
+        # dials that no leader has answered yet
+        self._dials: dict[Arrival | Traveller, tuple[LeaderAddress, Attempt]] = {}
         self._sockets: defaultdict[LeaderAddress, set[RemoteSocket]] = defaultdict(set)
         self._is_looking = False
         self._moves = MoveLinks(pump, dialer)

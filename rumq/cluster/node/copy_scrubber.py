@@ -14,9 +14,9 @@ from commitlog.disk.files import Files
 from commitlog.format.segment import SEGMENT_HEADER_BYTES, body_fault, opening, walk
 from commitlog.replica.inventory import SegmentState
 
-PIECE_BYTES = 1 << 18  # of a segment at once: nobody waits longer than for that
-IDLE_SECONDS = 60.0  # after a round
-ASIDE = ".damaged"  # behind the name of a segment that was put aside
+PIECE_BYTES = 1 << 18  # read of a segment at once: others wait at most that long
+IDLE_SECONDS = 60.0  # pause after each round over all copies
+ASIDE = ".damaged"  # suffix of a segment that was put aside
 
 
 class FinishedSegments(Protocol):

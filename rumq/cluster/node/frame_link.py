@@ -51,7 +51,7 @@ class FrameLink:
         self.outbox = FrameOutbox()
         self.is_connecting = is_connecting
         self.closed = self.ended_there = self.is_watched_for_room = False
-        self.closes = False  # once everything has been sent
+        self.closes = False  # True if the link closes once everything has been sent
         self.why = ""
         first_bytes_max = 0 if is_connecting else GREETING_BYTES_MAX
         self._read_bytes = READ_BYTES if is_connecting else GREETING_BYTES_MAX

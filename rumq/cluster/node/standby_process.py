@@ -35,8 +35,8 @@ from rumq.cluster.replication.ports import ReplicaState
 from rumq.cluster.replication.standby.leader_silence import PATIENCE_SECONDS
 from rumq.cluster.replication.standby.standby_core import StandbyCore
 
-WORK_SECONDS = 1.0  # between looks at what the copies want, while only beats come
-GIVE_BACK_SECONDS = 0.1  # else a client would go to and fro between this process and the edge
+WORK_SECONDS = 1.0  # between looks at the copies' work while only beats arrive
+GIVE_BACK_SECONDS = 0.1  # before a client goes back to the edge, so that it does not go to and fro
 NODE_CHARS_MAX = 200  # of what a stranger says, in the log
 
 
@@ -105,7 +105,7 @@ class StandbyProcess:
             standing.agent_path, standing.shard, self._selector, self._hear, self._agent_lost, tell
         )
         self._upkeep = Upkeep(standing, copies)
-        self._asked: list[tuple[int, Future[bytes]]] = []  # about the copies, and the link that waits for it
+        self._asked: list[tuple[int, Future[bytes]]] = []  # questions about the copies: (link that waits, its answer)
         self._view: View | None = None
         self._request = 0
         self._lead: fx.Lead | None = None

@@ -24,8 +24,9 @@ class OrderRouting:
         """tls: of connections to other nodes, None for plain bytes"""
         self._server, self._tls = server, tls
         self._numbers = count(1)
-        self._waiting: dict[int, tuple[LocalProcess, int, LocalProcess]] = {}  # who asked, as what, who was asked
-        self._elsewhere: dict[trio.CancelScope, LocalProcess] = {}  # who asked
+        # by number: (sender, its request number, the shard's process)
+        self._waiting: dict[int, tuple[LocalProcess, int, LocalProcess]] = {}
+        self._elsewhere: dict[trio.CancelScope, LocalProcess] = {}  # orders under way to other nodes, and their senders
 
     def order(self, asks: LocalProcess, order: Order, view: View | None, nursery: trio.Nursery) -> None:
         """view: None before the first; nursery: of what waits for other nodes"""

@@ -31,9 +31,9 @@ class LeaderCore:
         have what is committed, learners too"""
         self.epoch, self.node, self.record = epoch, node, record
         self.ends = dict(ends)
-        self.own = dict(ends)  # synced here
+        self.own = dict(ends)  # by partition: lsns that are synced on this node
         self.is_open = self.is_deposed = False
-        self.is_fenced = True  # the office was taken with the promises of a majority
+        self.is_fenced = True  # True once a majority has promised this term
         self._quorum = QuorumWatch(node, copies_min)
         self._committed = dict.fromkeys(ends, 0)
         self._followers: dict[str, FollowerProgress] = {}

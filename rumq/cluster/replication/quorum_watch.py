@@ -11,7 +11,7 @@ from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication.follower import FollowerProgress
 from rumq.cluster.replication.quorum import has_quorum
 
-QUORUM_SECONDS = 2.0  # without an answer of a majority the operator is told
+QUORUM_SECONDS = 2.0  # without an answer of a majority, until the operator is told
 
 
 class QuorumWatch:

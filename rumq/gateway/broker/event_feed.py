@@ -61,7 +61,7 @@ class EventFeed:
         wanted = wants(asked.level, asked.event)
         await self._refresh()  # first: a cursor may be of an earlier run of the gateway
         number = self._number(asked.after)
-        found = self._found(number, asked.limit, wanted)
+        found = self._matching_events(number, asked.limit, wanted)
         if number is None or found.events or found.lost or not wait:
             return self._answer(found, number)
         if self._waiting >= WAITING_MAX:
@@ -72,12 +72,12 @@ class EventFeed:
                 while not found.events and not found.lost:
                     await trio.sleep(LOOK_SECONDS)
                     await self._refresh()
-                    found = self._found(number, asked.limit, wanted)
+                    found = self._matching_events(number, asked.limit, wanted)
         finally:
             self._waiting -= 1
         return self._answer(found, number)
 
-    def _found(self, number: int | None, limit: int, wanted: Callable[[KeptEvent], bool]) -> FoundEvents:
+    def _matching_events(self, number: int | None, limit: int, wanted: Callable[[KeptEvent], bool]) -> FoundEvents:
         return self._ring.newest(limit, wanted) if number is None else self._ring.since(number, limit, wanted)
 
     async def _refresh(self) -> None:

@@ -16,7 +16,7 @@ import trio
 from rumq.auth.credentials.vouched import OWN_PASSWORD
 from rumq.client.client import Client
 from rumq.client.connector import connect_over
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.errors import ClientError
 from rumq.gateway.broker.broker_socket import open_broker
 from rumq.gateway.records.positions import SEARCH_SECONDS_MAX, PositionClaims

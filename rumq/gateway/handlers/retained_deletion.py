@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from rumq.admin import requests as q
 from rumq.admin.answers import Retained
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.gateway.broker.publishers import PublishConnections
 from rumq.gateway.contract.endpoints import Clear, Cleared, NotCleared
 from rumq.mqtt.errors import MqttFault

@@ -44,7 +44,7 @@ class PartitionViews:
             reader = LogReader(RealFiles(), self._path, only_committed=True)
             found = []
             for name in reader.names():
-                view = self._of(reader, name)
+                view = self._maybe_view(reader, name)
                 if view is not None:
                     found.append(view)
             return found
@@ -53,7 +53,7 @@ class PartitionViews:
         """Of each partition the end of what may be read. raises: OSError"""
         return {view.name: view.end_lsn for view in self.current()}
 
-    def _of(self, reader: LogReader, name: str) -> PartitionView | None:
+    def _maybe_view(self, reader: LogReader, name: str) -> PartitionView | None:
         kept, now = self._kept.get(name), self._now()
         directory = f"{self._path}/{name}"
         is_recent = kept is not None and now - kept.made_at < KEPT_SECONDS

@@ -14,7 +14,7 @@ from commitlog import Gap
 from commitlog.read.partition_view import PartitionView
 from commitlog.row_layout import ROW, ROW_QOS, ROW_RETAIN
 from rumq.admin.units import field
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.gateway.records.record_rows import publish_of
 from rumq.gateway.records.records import ServedRecords
 

@@ -55,8 +55,8 @@ class MountStream:
         self._rewriter, self._owner = rewriter, owner
         self._in = FrameReader(packet_bytes_max=frame_bytes_max)
         self._out = FrameReader()
-        self._ready = bytearray()  # rewritten, and not read yet
-        self._fault: MqttFault | None = None  # of what came behind that
+        self._ready = bytearray()  # rewritten bytes that were not read yet
+        self._fault: MqttFault | None = None  # the fault of what came behind `_ready`
 
     def fileno(self) -> int:
         return self.below.fileno()

@@ -107,10 +107,11 @@ class TransportHandshakes:
         )
         self._queue: FairQueue[TransportHandshake] = FairQueue(count_max, UNBOUNDED)
         self._running: dict[TransportHandshake, float] = {}  # -> when its last byte came, the earliest first
-        self._began: dict[TransportHandshake, float] = {}  # of those that run
+        self._began: dict[TransportHandshake, float] = {}  # when each that runs has begun
         self._held_max = max(1, count_max // SHARE)
-        self._running_of: Counter[str] = Counter()  # in the queue or running, by address
-        self._over: dict[str, deque[TransportHandshake]] = {}  # of addresses that have their share: these wait for it
+        self._running_of: Counter[str] = Counter()  # handshakes that wait or run, by address
+        # by address: handshakes that wait because it has its share
+        self._over: dict[str, deque[TransportHandshake]] = {}
         self._queued: dict[TransportHandshake, None] = {}
         self._is_checking = False
         self._turn = -1

@@ -231,8 +231,8 @@ class ShardProcess:
             note_inventory(place)
             shard.operation.admin.status.about.update(version=VERSION, shards=place.count)
             self._announce_addresses()
-        shard.operation.consumers.lag_records_max = settings.events.lag_records_max
-        shard.operation.consumers.lag_seconds_max = settings.events.lag_seconds_max
+        shard.operation.consumers.alarm.records_max = settings.events.lag_records_max
+        shard.operation.consumers.alarm.seconds_max = settings.events.lag_seconds_max
         shard.operation.consumers.begin()
         shard.operation.topic_rates.begin()
         self._sidecars.start()

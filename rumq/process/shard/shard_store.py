@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
+from commitlog import OpenOptions, RealFiles, Store, StoreError, StoreLayout, StreamSpec, open_store
 from commitlog.disk.space import segment_bytes
 from commitlog.read.inventory import write_inventory
 from commitlog.write.volatile import VolatilePartition
@@ -62,12 +62,25 @@ def open_shard_store(settings: Settings, place: ShardEnvironment) -> Store:
 
     try:
         store = open_store(
-            RealFiles(), place.data, place.streams, matches=matches, now_us=time.time_ns() // 1000,
-            hot_bytes_max=settings.log.hot_bytes_max, boot_id=boot_id(), lock=place.lock,
-            internal=internal_stream(settings), internal_number=place.index,
-            internal_generation=place.generation, elsewhere=elsewhere,
-            volatile=volatile if settings.sys.interval_seconds else None, tails=known_tails(place),
-        )  # fmt: skip
+            RealFiles(),
+            place.data,
+            StoreLayout(
+                place.streams,
+                matches,
+                internal=internal_stream(settings),
+                internal_number=place.index,
+                internal_generation=place.generation,
+                elsewhere=elsewhere,
+                volatile=volatile if settings.sys.interval_seconds else None,
+            ),
+            OpenOptions(
+                time.time_ns() // 1000,
+                hot_bytes_max=settings.log.hot_bytes_max,
+                boot_id=boot_id(),
+                tails=known_tails(place),
+            ),
+            lock=place.lock,
+        )
     except StoreError as fault:
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault
     partitions, recovered = list(store.own), list(store.recovered)

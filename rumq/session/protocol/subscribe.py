@@ -17,10 +17,12 @@ from rumq.session.flow_control.limits import Limits
 from rumq.session.protocol import authorization, topic_refusals
 from rumq.session.protocol.authorization import FilterForbidden
 from rumq.session.protocol.reason_strings import explained
-from rumq.session.protocol.replay_syntax import BadStart, parse_start, shown, split_replay
+from rumq.session.protocol.replay_syntax import RETAINED, BadStart, parse_start, shown, split_replay
 from rumq.session.state.persistent_sessions import holder_of
 from rumq.session.state.subscribed_filters import SubscribedFilters
 
+FROM = "rumq-from"  # user property: of SUBSCRIBE to begin in the past
+END = "rumq-end"  # user property: of SUBSCRIBE to be told where the log ended when the replay began
 PUBLISHER = "rumq-publisher"  # user property: of SUBSCRIBE to ask who publishes, of PUBLISH to tell
 FILTERS_A_TURN = 32  # of one client
 CHECKS_A_TURN = 256  # likewise, before the first of them is served
@@ -50,8 +52,9 @@ class Granting:
         identifiers = properties.get("subscription_identifiers", [])
         self._identifier = identifiers[0] if identifiers else 0
         asked = dict(properties.get("user_properties", []))
-        self._start = asked.get("rumq-from")
+        self._start = asked.get(FROM)
         self._publisher = asked.get(PUBLISHER)
+        self._end = asked.get(END)
         if self._identifier and not client.limits.subscription_identifiers_available:
             raise MqttFault("a subscription identifier", Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED)
         self._client = client
@@ -67,7 +70,9 @@ class Granting:
         known.count_for(holder_of(client.user, client.address), client.broker.registry.filter_totals)
         for asked in filters:
             try:
-                command = subscribe_command(client, asked, self._identifier, self._start, known, self._publisher)
+                command = subscribe_command(
+                    client, asked, self._identifier, self._start, known, self._publisher, self._end
+                )
             except BadStart as fault:
                 self.reasons.append(Reason.TOPIC_FILTER_INVALID if client.version == 5 else Reason.UNSPECIFIED_ERROR)
                 self.why = str(fault)
@@ -140,6 +145,17 @@ def check_publisher(value: str, limits: Limits) -> None:
         )
 
 
+def check_end(value: str, start: str | None, *, keeps_session: bool) -> None:
+    """raises: FilterDenied"""
+    if value != "yes":
+        raise FilterDenied(Reason.TOPIC_FILTER_INVALID, f"{END} is {shown(value)}; allowed: yes, or leave it out")
+    if start is None or start.startswith(RETAINED):
+        raise FilterDenied(Reason.TOPIC_FILTER_INVALID, f"{END} is for a replay, by {FROM}, and not with {RETAINED}")
+    if keeps_session:
+        # Its messages wait for the journal, and the word of the end would overtake them.
+        raise FilterDenied(Reason.TOPIC_FILTER_INVALID, f"{END} is for a session without session expiry interval")
+
+
 def parsed(client: Client, asked: p.SubscriptionRequest) -> tuple[str | None, bool, str]:
     """(where it replays from, whether it is shared, the plain filter); as `one` where it is refused or malformed."""
     plain, start = asked.topic_filter, None
@@ -164,10 +180,11 @@ def subscribe_command(
     start: str | None,
     known: SubscribedFilters,
     publisher: str | None = None,
+    end: str | None = None,
 ) -> c.Command:
     """The command for one filter; FilterDenied or BadStart when it is refused, MqttFault when it is malformed.
 
-    start, publisher: values of `rumq-from` and `rumq-publisher`, where they are given"""
+    start, publisher, end: values of `rumq-from`, `rumq-publisher` and `rumq-end`, where they are given"""
     broker, limits = client.broker, client.limits
     session = client.session
     assert session is not None
@@ -184,6 +201,8 @@ def subscribe_command(
         raise BadStart(start, "what the broker says of itself is not kept")
     if publisher is not None:
         check_publisher(publisher, limits)
+    if end is not None:
+        check_end(end, start, keeps_session=session.durable)
     if not limits.wildcard_available and ("+" in plain or "#" in plain):
         raise FilterDenied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
     if why := known.refusal(written, limits):
@@ -197,6 +216,7 @@ def subscribe_command(
         identifier,
         allowed,
         publisher is not None,
+        end is not None,
     )
     if is_shared:
         return c.JoinShare(subscriber, written, subscription)

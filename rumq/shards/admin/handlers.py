@@ -10,7 +10,7 @@ import msgspec
 
 from rumq.events.output import RING
 from rumq.session.state.histogram import Histogram
-from rumq.shards.admin.actions import Actions
+from rumq.shards.admin.actions import BrokerActions, ClientActions, PartitionActions, SubscriptionReset
 from rumq.shards.admin.dismissal import Dismissal
 from rumq.shards.admin.listings.listings import ClientListing, Done, MayRead, TopicListing
 from rumq.shards.admin.listings.survey import Survey
@@ -30,31 +30,37 @@ from rumq.shards.admin.questions import Handler
 from rumq.shards.admin.standing_orders import StandingOrders
 
 
+def later(answer: Callable[[Any, Done], None]) -> Handler:
+    """A handler whose answer calls back."""
+    return lambda request: partial(answer, request)
+
+
+def for_reader(answer: Callable[[Any, MayRead, Done], None]) -> Handler:
+    """The same, of an answer that leaves out what its reader may not read."""
+    return lambda request, may_read: partial(answer, request, may_read)
+
+
 def handlers_of(
     parts: AdminParts, orders: StandingOrders, status: StatusQuery, clients: ClientListing, topics: TopicListing,
     histograms: dict[str, Histogram],
 ) -> Mapping[str, Handler]:  # fmt: skip
     """By name of the operation: takes its request, and where `Tells.in_shards` says so what its reader may read; gives
     the answer, or what will call back with it."""
-    views, actions, tracing = Views(parts), Actions(parts), orders.tracing
-    registry, router, timers = parts.registry, parts.router, parts.timers
-    drop_counters = parts.counted.drop_counters
-    ends = Dismissal(registry, parts.events)
+    counted, loop, reads = parts.counted, parts.loop, parts.reads
+    registry, router, drop_counters, timers = counted.registry, counted.router, counted.drop_counters, loop.timers
+    views, tracing = Views(parts), orders.tracing
+    ends, access = Dismissal(registry, loop.events), ClientActions(counted, loop, parts.clients.gate)
+    partitions = PartitionActions(counted.store.own, parts.log)
+    broker = BrokerActions(counted, loop, parts.shards)
     survey = Survey(registry, timers)
-    detail = ClientDetailQuery(registry, router.feeds, parts.lag, drop_counters, parts.clock, clients)
-
-    def later(answer: Callable[[Any, Done], None]) -> Handler:
-        return lambda request: partial(answer, request)
-
-    def for_reader(answer: Callable[[Any, MayRead, Done], None]) -> Handler:
-        return lambda request, may_read: partial(answer, request, may_read)
+    detail = ClientDetailQuery(registry, router.feeds, reads.consumers.lag, drop_counters, loop.clock, clients)
 
     return {
         "status": lambda _: survey.ask(lambda connected: status.answer(connected.total())),
         "clients": lambda request: partial(clients.list, msgspec.to_builtins(request)),
         "topics": lambda request, may_read: partial(topics.list, msgspec.to_builtins(request), may_read),
         "ledger": later(
-            LedgerQuery(registry, drop_counters, lambda readers, done: parts.pending(readers, done, None)).list
+            LedgerQuery(registry, drop_counters, lambda readers, done: reads.pending(readers, done, None)).list
         ),
         "disconnect": ends.disconnect,
         "drop": ends.drop,
@@ -67,26 +73,26 @@ def handlers_of(
         "cluster": views.cluster,
         "terms": views.terms,
         "client": detail.show,
-        "tree": for_reader(TopicTreeQuery(parts.store, timers).list),
+        "tree": for_reader(TopicTreeQuery(counted.store, timers).list),
         "groups": later(GroupsQuery(router, timers).list),
-        "retained": for_reader(RetainedSearch(router.retained, timers, parts.reads).list),
-        "spans": partial(span_page, parts.tracer),
+        "retained": for_reader(RetainedSearch(router.retained, timers, reads.gate).list),
+        "spans": partial(span_page, parts.traffic.tracer),
         "metrics": later(Figures(parts, views, histograms).metrics),
-        "events": RecentEvents(parts.index, RING).events,
+        "events": RecentEvents(counted.index, RING).events,
         "traces": tracing.running,
-        "trace": orders.given("trace", tracing.begin),
-        "untrace": orders.taken_back("trace", tracing.end),
-        "ban": orders.given("ban", actions.ban),
-        "unban": orders.taken_back("ban", actions.unban),
-        "reset": actions.reset,
-        "seal": actions.seal,
-        "trim": actions.trim,
-        "drain": orders.given("drain", actions.drain),
-        "undrain": orders.taken_back("drain", actions.undrain),
-        "reload": actions.reload,
-        "prepare": actions.prepare,
-        "shutdown": actions.shutdown,
+        "trace": orders.order_handler("trace", tracing.begin),
+        "untrace": orders.revocation_handler("trace", tracing.end),
+        "ban": orders.order_handler("ban", access.ban),
+        "unban": orders.revocation_handler("ban", access.unban),
+        "reset": SubscriptionReset(registry, loop, parts.replays).reset,
+        "seal": partitions.seal,
+        "trim": partitions.trim,
+        "drain": orders.order_handler("drain", access.drain),
+        "undrain": orders.revocation_handler("drain", access.undrain),
+        "reload": broker.reload,
+        "prepare": broker.prepare,
+        "shutdown": broker.shutdown,
         "ping": views.ping,
         "subscribers": later(SubscribersQuery(registry, timers).list),
-        "waiting": later(WaitingQuery(registry, parts.pending).count),
+        "waiting": later(WaitingQuery(registry, reads.pending).count),
     }

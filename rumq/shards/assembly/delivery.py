@@ -10,6 +10,7 @@ from rumq.shards.assembly.base import Base
 from rumq.shards.assembly.cluster import ClusterParts
 from rumq.shards.assembly.driver import Driver
 from rumq.shards.assembly.sessions import SessionParts
+from rumq.shards.delivery import replay_end
 from rumq.shards.delivery.cold_reads import ColdReads
 from rumq.shards.delivery.fan_out import FanOut
 from rumq.shards.delivery.fan_out_cache import FanOutCache
@@ -61,6 +62,7 @@ def build_delivery(base: Base, sessions: SessionParts, driver: Driver, cluster: 
             e.RecordsLost: losses.lost,
             e.Merged: journal_effects.merged,
             e.ReplayStarted: journal_effects.started,
+            e.ReplayEnded: replay_end.send,
             **dict.fromkeys(
                 (
                     e.ReportShareDone,

@@ -34,8 +34,8 @@ class IncomingPartition:
         self._topics = array("I")
         self._publishers = array("I", [0])
         self._appended: deque[tuple[int, int]] = deque()  # (our lsn behind it, its sequence), not committed yet
-        self._queued = 0  # the last sequence that is in a command
-        self._sequence = 0  # the last one that is committed
+        self._queued = 0  # the other shard's sequence up to which its records are in a command
+        self._sequence = 0  # the other shard's sequence up to which its records are committed
 
     def append(
         self, message: PublishedRecords, raw: memoryview, now_us: int, say: Callable[[Numbered], None]

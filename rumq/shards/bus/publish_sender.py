@@ -68,7 +68,7 @@ class PublishSender:
         self._seen_topics = bytearray()
         self._seen_publishers = bytearray()
         self._waiting: deque[HandedBatch] = deque()
-        self.has_shown_none = False  # the owner before has shown nothing that its successor does not have
+        self.has_shown_none = False  # True once a planned successor has all that its predecessor has shown
         self.committed_there = 0  # the owner's committed lsn, when it told of `committed_lsn`
         self._say: Say | None = None
 

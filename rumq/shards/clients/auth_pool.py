@@ -23,7 +23,7 @@ Done = Callable[[Any, BaseException | None], None]
 # Argon2id and PBKDF2 let other threads run; at the lowest priority more of them cost the loop nothing.
 THREADS = {"hash": min(16, max(2, os.cpu_count() or 2)), "http": 8}
 NICE = 10
-RIGHT_MAX = 100_000  # users at addresses that were right, the latest
+RIGHT_MAX = 100_000  # (address, user) pairs with a right password that are remembered, the latest
 RIGHT_SECONDS = 7 * 86_400.0
 
 
@@ -61,7 +61,8 @@ class AuthPool:
         self._idle: dict[str, list[Worker]] = {}
         self._workers: list[Worker] = []
         self._pending: dict[bytes, Job] = {}
-        self._right: OrderedDict[tuple[str, str], float] = OrderedDict()  # (holder, user) -> when
+        # (holder, user) -> when its password was right
+        self._right: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._is_timed: set[str] = set()
         self.guesses = LoginBackoff()
 

@@ -12,7 +12,7 @@ from router.commands import ColdChunks
 from router.effects import ReadCold
 from rumq.loop.ports import CommandQueue, EventSink, ReadDone, ReadPool
 
-COLD_READ_BYTES = 1 << 20  # of a file, for one read
+COLD_READ_BYTES = 1 << 20  # that one read takes of a file
 JOINED_BYTES_MAX = 1 << 16  # of small chunks that are delivered as one: a piece of a blob that gets packet ids
 
 

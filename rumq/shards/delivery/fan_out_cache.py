@@ -88,7 +88,7 @@ class FanOutCache:
     def _place(self, group: Group, partition: int) -> bytes:
         return self._located[partition] if group.wants.committed_only else b""
 
-    def of(self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int) -> Blob:
+    def blob_of(self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int) -> Blob:
         """What the effect's group gets of the whole chunk."""
         chunk, group = effect.chunk, effect.group
         kept = chunk.blobs

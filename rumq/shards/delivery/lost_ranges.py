@@ -24,7 +24,7 @@ from rumq.session.state.session_owner import client_id_of
 
 PIECE_BYTES = 1 << 20
 TOPICS_MAX = 1 << 40
-CHECKS_A_TURN = 1000  # topics held against filters
+CHECKS_A_TURN = 1000  # topics that are matched with filters of readers that lost records
 MISSED_MAX = 32  # losses that a client is told of when it returns: the newest
 
 
@@ -147,7 +147,8 @@ class LostRanges:
         self._sessions, self._drop_counters = sessions, drop_counters
         self._waiting: deque[Count] = deque()
         self._is_busy = False
-        self._asked: dict[Group, ReaderSelection] = {}  # of losers that wait, as long as their group cannot change
+        # readers whose losses wait to be counted, while their group stays
+        self._asked: dict[Group, ReaderSelection] = {}
         self.uncounted = 0  # losses that have not been counted yet
 
     # What was lost

@@ -13,7 +13,7 @@ from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
 from rumq.shards.delivery.lost_ranges import LostRanges
 
-PATIENCE_SECONDS = 10.0  # retention waits no longer for its last count
+PATIENCE_SECONDS = 10.0  # retention waits at most so long until lost records are counted
 
 
 class RemovalPeers(Protocol):

@@ -80,7 +80,7 @@ class ReplayStart:
         """remote: None with one shard"""
         self._store, self._retained, self._pool = store, retained, pool
         self._commands, self._events, self._remote = commands, events, remote
-        self._waiting: dict[str, deque[tuple[FindStart, Done | None]]] = {}  # of each client
+        self._waiting: dict[str, deque[tuple[FindStart, Done | None]]] = {}  # searches that wait, by client
         self._is_running = False
         self.searches = 0
 

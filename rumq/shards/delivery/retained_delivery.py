@@ -26,7 +26,7 @@ from rumq.session.state.session import Shape
 from rumq.shards.delivery.fan_out_cache import wire_form
 
 LOOKS_A_TURN = 2048  # names that are looked at in a turn, for all clients together
-BUILDS_A_TURN = 256  # messages, likewise
+BUILDS_A_TURN = 256  # messages that are encoded in a turn, for all clients together
 LSNS_A_BLOB = 1 << 32
 
 
@@ -79,9 +79,10 @@ class Pieces:
         self._forms: dict[int, fanout.Form] = {}  # by partition
         self._search = effect.search
         self._key, self._number = effect.reader.key, effect.reader.number
-        self._ready: deque[tuple[int, Blob, list[RetainedRecord]]] = deque()  # partition, and what was built of what
+        # (partition, encoded bytes, the records in them), not delivered yet
+        self._ready: deque[tuple[int, Blob, list[RetainedRecord]]] = deque()
         self._first = 0
-        self._permit = self._search.permit()  # that the pieces were built under
+        self._permit = self._search.permit()  # the permit with which `_ready` was built
         self.over = False
 
     def piece(self) -> tuple[Any, int, int] | None:

@@ -28,7 +28,7 @@ from rumq.shards.links.cluster_listener import Caller
 RETRY_SECONDS = 0.1
 CUT_SECONDS = 1.5  # without an acknowledgement of its kernel, the other node is beyond a cut
 DIRECT_AGAIN_SECONDS = 5.0  # until a link that goes by another node is made directly, if that works again
-OUTBOX_BYTES_MAX = 1 << 16  # until the link is taken
+OUTBOX_BYTES_MAX = 1 << 16  # that may wait until the other node has taken the link
 
 
 class ClusterLinks:
@@ -46,7 +46,7 @@ class ClusterLinks:
         self._end: Callable[[int], None]
         self._view: View | None = None
         self._linked: dict[int, tuple[int, str]] = {}  # by shard, epoch and node of the leader that was linked last
-        self._wanted: set[int] = set()  # shards to be dialled
+        self._wanted: set[int] = set()  # shards that are to be dialled
         self._dials: dict[int, tuple[LeaderAddress, Attempt]] = {}
         self._is_waiting = False
         self._detoured: dict[int, Attempt] = {}  # by shard, of links that go by another node

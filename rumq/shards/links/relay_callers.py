@@ -25,7 +25,7 @@ from rumq.net.transport.relay import RELAY_BYTES, RelaySocket
 from rumq.shards.links.cluster_listener import GREETINGS, Caller
 
 KINDS = ("bus", "client")
-RELAYED_MAX = 10_000  # at once
+RELAYED_MAX = 10_000  # relayed connections at once
 
 
 class RelayCallers:

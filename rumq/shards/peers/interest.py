@@ -67,11 +67,11 @@ class Interest:
         self._timers, self._shared_groups = timers, shared_groups
         self.has_begun = False
         self.confirmed: set[str] = set()
-        self._asking: Counter[str] = Counter()  # filters that others have been asked for, and have not confirmed
-        self.wants_publishers = False  # a subscription here asks for publishers
-        self._has_publishers = False  # and every other shard sends them
-        self._asked: set[ShardInquiry] = set()  # that have not been answered by all
-        self._meeting: list[Call] = []  # who waits for the next `_meet`
+        self._asking: Counter[str] = Counter()  # filters that other shards were asked to forward and have not confirmed
+        self.wants_publishers = False  # True while a subscription here asks for publishers
+        self._has_publishers = False  # True once every other shard sends them
+        self._asked: set[ShardInquiry] = set()  # inquiries that some shard has not answered yet
+        self._meeting: list[Call] = []  # calls that wait for the next `_meet`
         # By shard: looks in a row that found it away. What has reached LOOKS stays until it says where it stands.
         self._away: Counter[int] = Counter()
         self._is_looking = False

@@ -26,8 +26,8 @@ from rumq.shards.bus.bus_link import BusLink
 
 READ_BYTES = 1 << 18
 RETAINED_A_PIECE = 256
-BUSY_SECONDS = 0.002  # the bus is full: look again after that
-UNCOMMITTED_SECONDS = 0.005  # likewise, records are not committed yet
+BUSY_SECONDS = 0.002  # until a full bus is tried again
+UNCOMMITTED_SECONDS = 0.005  # until records that are not committed yet are tried again
 T = TypeVar("T")
 Found = tuple[dict[int, int], list[RetainedRecord]]  # partition -> lsn, and what was retained there
 SearchStart = Callable[[m.StartQuestion, Callable[[Found | None, BaseException | None], None]], None]

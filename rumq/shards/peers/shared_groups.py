@@ -236,8 +236,8 @@ class RemoteMembers:
         self._home = home
         home.members[shard] = self
         self._subscriber = Subscriber(f"shard {shard} shares", None, is_shard=True)
-        self.was_begun = False  # it has said, at least once, which members it has
-        self.early: list[Callable[[], c.Command]] = []  # what it said before our groups were restored
+        self.was_begun = False  # True once the other shard has said which members it has
+        self.early: list[Callable[[], c.Command]] = []  # messages that came before the groups here were restored
 
     def begin(self, link: BusLink, message: m.Begin) -> None:
         self.was_begun = True
@@ -254,7 +254,7 @@ class RemoteMembers:
 
     def lost(self) -> None:
         if self.early:
-            self.was_begun = False  # what it said has not been heeded
+            self.was_begun = False  # what it said is dropped: it says its members again
             self.early.clear()
         self._home.commands.put(c.ShareAway(self._subscriber))
 

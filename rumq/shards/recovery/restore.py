@@ -160,6 +160,7 @@ class Restorer:
                 entry.retain_as_published,
                 entry.identifier,
                 tells_publisher=entry.tells_publisher and self._limits.publisher_available,
+                tells_end=entry.tells_end,
             )
             cursors = replayed.cursors.get(each.reader, next_lsns)
             if each.kind == "main":

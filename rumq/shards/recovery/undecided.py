@@ -26,7 +26,7 @@ from rumq.session.journal.recorder import UNKNOWN_TAG, JournalRecorder, tag_of
 from rumq.session.journal.replayed_session import ReplayedSession
 from rumq.session.state.session import Session
 
-WAITING_SECONDS = 10.0  # then its client is sent away
+WAITING_SECONDS = 10.0  # that a client waits for the answer of a missing shard, before it is disconnected
 
 
 class WaitingConnection(Protocol):
@@ -50,7 +50,7 @@ class Undecided:
         self._sessions: dict[int, ReplayedSession] = {}
         self._by_client: dict[str, list[ReplayedSession]] = {}
         self._waiting: dict[WaitingConnection, list[Callable[[], None]]] = {}  # and what takes the PUBREL that waits
-        self._dismissed = 0  # since it was told last
+        self._dismissed = 0  # clients disconnected since the last event
 
     def begin(self, missing: Mapping[int, Collection[int]], sessions: Mapping[int, ReplayedSession]) -> None:
         """Sessions are restored, and clients may come. missing: shard -> partitions

@@ -25,7 +25,7 @@ BACKOFF_SECONDS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 STEADY_SECONDS = 2.0
 LOOK_UP_SECONDS = 0.05
 CONNECT_SECONDS_MAX = 2.0
-SILENCE_SECONDS_MAX = 5.0  # a follower answers each beat; a disk may make it wait
+SILENCE_SECONDS_MAX = 5.0  # a link without an answer for so long is closed; a slow disk may delay answers
 UNACKNOWLEDGED_MS_MAX = 5_000
 
 MakeLink = Callable[[ReplicaTransport], ReplicaLink]
@@ -78,7 +78,7 @@ class LinkedFollower:
         self.backoff = Backoff(BACKOFF_SECONDS, STEADY_SECONDS)
         self.began_at = self.heard_at = 0.0
         self.is_up = False
-        self.is_due = False  # a dial is
+        self.is_due = False  # True while a dial is scheduled
 
 
 class LinkUser(Protocol):

@@ -13,8 +13,8 @@ from rumq.cluster.replication.leader_core import LeaderCore
 from rumq.loop.ports import EventSink
 
 SLOW_SECONDS = 2.0
-SLOW_GROUPS = 2  # of one partition in a row: one may be a pause of the whole machine
-RESIGN_SECONDS = 5.0  # between attempts
+SLOW_GROUPS = 2  # in a row, of one partition, before the disk counts as slow: a single one may be a pause
+RESIGN_SECONDS = 5.0  # between two attempts to resign
 HUNG_SECONDS = SLOW_SECONDS * SLOW_GROUPS
 
 

@@ -10,7 +10,7 @@ from rumq.session.state.histogram import Histogram
 from rumq.shards.replication.feeding.copies import PartitionCopies
 from rumq.shards.replication.leader_disk import LeaderCommit
 
-WAIT_SECONDS_MAX = 10.0  # of a client, for a majority
+WAIT_SECONDS_MAX = 10.0  # that a client waits for a majority
 
 
 class MajorityWaits:

@@ -10,8 +10,8 @@ from rumq.loop.ports import Clock, EventSink, Timers
 from rumq.shards.replication.hand_over import HandOver, HeldClients
 from rumq.shards.replication.leader_disk import DiskProblem, DiskWatch, LeaderCommit, maybe_problem
 
-LOOK_SECONDS = 0.01  # of a hand-over
-SUCCEED_SECONDS = 0.2  # until a leader that resigns ends
+LOOK_SECONDS = 0.01  # between two looks at a hand-over that runs
+SUCCEED_SECONDS = 0.2  # a leader that resigns ends after that
 
 
 class Succession:

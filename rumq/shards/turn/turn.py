@@ -28,7 +28,7 @@ from rumq.shards.turn.effect_dispatch import EffectDispatch
 from rumq.shards.turn.step_input import StepInput
 from rumq.tracing.tracer import Tracer
 
-STEPS_A_TURN = 64  # an effect's command, that command's effect and so on: at most so deep in one turn
+STEPS_A_TURN = 64  # effects cause commands, which cause effects: at most so many rounds in a turn
 
 
 class BatchAppender:
@@ -204,9 +204,9 @@ class Turn:
         self._retained: RetainedDelivery
         self._peers: PeersInTurn | None = None
         self._was_quiet = False
-        self._wake_at = 0.0  # when a turn is due, if nothing comes
+        self._wake_at = 0.0  # monotonic seconds: a turn runs then even if no socket is ready
         self._began = 0.0
-        self.durations = Histogram()  # from the begin to the end of turns in which something came
+        self.durations = Histogram()  # of turns in which something arrived, from begin to end
 
     def connect(self, retained: RetainedDelivery, peers: PeersInTurn | None) -> None:
         """Once, before the first turn. peers: None with one shard"""

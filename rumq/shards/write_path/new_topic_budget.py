@@ -17,9 +17,9 @@ from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.token_buckets import TokenBuckets
 from rumq.session.state.persistent_sessions import holder_of
 
-FREE_VISITS = 64  # of a topic that is matched at once: what filters cost that were not made to be expensive
+FREE_VISITS = 64  # index nodes a new topic may visit without waiting; ordinary filters cost less
 QUEUED_SECONDS = 0.01  # at least: a topic waits so long while another one of its holder is matched
-QUEUE_LENGTH = 16  # topics that wait for so many others as long again
+QUEUE_LENGTH = 16  # with so many topics waiting, each waits QUEUED_SECONDS longer
 TRIED_MAX = 4096  # topics that are known not to be cheap: they are not tried again before it is their turn
 
 

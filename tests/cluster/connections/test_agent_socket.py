@@ -141,15 +141,15 @@ async def test_a_process_that_does_not_read_is_cut_off(world: World) -> None:
     node = await world.node("n1", replicas=1)
     link = node.link()
     await settle()
-    process = node.agent._server.maybe_shard(0)
+    process = node.agent.server.maybe_shard(0)
     assert process is not None
     for number in range(QUEUE_MAX * 20):  # more than the socket holds
         process.send(Order(number, "hand-over", 0, to="x" * 200))
         if not number % 50:
             await settle()
-            if process not in node.agent._server.processes:
+            if process not in node.agent.server.processes:
                 break
-    assert number < QUEUE_MAX * 10 and node.agent._server.processes == []
+    assert number < QUEUE_MAX * 10 and node.agent.server.processes == []
     with pytest.raises(OSError):
         await read_to_end(link)
     assert (await node.view()).is_current

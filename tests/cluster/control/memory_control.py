@@ -12,7 +12,7 @@ from rumq.cluster.control.control_plane import (
     ControlSnapshot,
     MemberHealth,
     Replaced,
-    described,
+    describe_node,
     is_same_place,
     settled,
     shards_by_number,
@@ -99,7 +99,7 @@ class MemoryControl:
         held = self.store.announced.get(node.name)
         is_over = held and not self._is_announced and is_same_place(held[0], node)
         if held and held[0].incarnation != node.incarnation and not is_over:
-            raise NameTaken(node.name, described(node), described(held[0]))
+            raise NameTaken(node.name, describe_node(node), describe_node(held[0]))
         if self._lease not in self.store.leases:
             self._lease = self.store.changed()
             self.store.leases[self._lease] = trio.current_time() + LEASE_SECONDS

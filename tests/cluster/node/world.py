@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from commitlog import RealFiles, StreamSpec, open_store
+from commitlog import OpenOptions, RealFiles, StoreLayout, StreamSpec, open_store
 from commitlog.replica.replica_state import load_state
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.control.agent_messages import AgentMessage
@@ -38,9 +38,12 @@ def log(groups: int, epoch: int = 1) -> NodeLogCopies:
     """A leader's partition with so many groups of ten records, as a copy that can be served."""
     files = SimulatedFiles()
     store = open_store(
-        files, "data", [StreamSpec("main", ("#",), 1, "disk")], matches=lambda f, t: True, now_us=NOW, holder=DEAD,
-        random=numbers(epoch), hot_bytes_max=0, direct_bytes_min=1 << 30, epoch=epoch,
-    )  # fmt: skip
+        files,
+        "data",
+        StoreLayout([StreamSpec("main", ("#",), 1, "disk")], lambda f, t: True),
+        OpenOptions(NOW, random=numbers(epoch), hot_bytes_max=0, direct_bytes_min=1 << 30, epoch=epoch),
+        holder=DEAD,
+    )
     for _ in range(groups):
         append(store.own[0], [(b"t", b"payload")] * 10)
         write(store.own[0])

@@ -48,7 +48,7 @@ async def led_elsewhere(world: World, node: Node, shard: int = 1) -> LeaderElsew
     leader = LeaderElsewhere()
     (listener,) = await world.nursery.start(partial(trio.serve_tcp, leader.serve, 0, host="127.0.0.1"))
     host, port = listener.socket.getsockname()
-    tracker = node.agent._tracker
+    tracker = node.agent.views.tracker
     assert tracker is not None and tracker.view is not None
     view = tracker.view
     other = msgspec.structs.replace(view.nodes[0], id=f"n{shard}#far", host=host, port=port - 1 - shard)
@@ -100,7 +100,7 @@ async def test_a_leader_on_another_node_is_asked_though_this_one_has_a_standby(w
     await met(operator, standby)
     operator.send(ORDER)
     assert await answer(operator) == OrderResult(7, "n3 is behind")
-    tracker = node.agent._tracker
+    tracker = node.agent.views.tracker
     assert tracker is not None and tracker.view is not None
     assert leader.heard == [Greeting("ask", tracker.view.cluster, node.identity.id, 1, 4), ORDER]
     assert not standby.receive()
@@ -126,7 +126,7 @@ async def test_nobody_waits_for_another_node_once_the_operator_is_gone(world: Wo
     await until(lambda: leader.orders)
     assert leader.orders == [ORDER] and leader.ended == 0
     operator.close()
-    await until(lambda: leader.ended and not node.agent._orders._elsewhere)
+    await until(lambda: leader.ended and not node.agent.orders._elsewhere)
     assert (await node.view()).node == node.identity.id  # the agent goes on
 
 
@@ -138,7 +138,7 @@ async def test_a_leader_here_or_none_at_all_is_asked_by_the_shards_process(world
     operator.send(ORDER)  # nobody leads
     shard.send(OrderResult((await order_at(shard)).request))
     assert await answer(operator) == OrderResult(7)
-    tracker = node.agent._tracker
+    tracker = node.agent.views.tracker
     assert tracker is not None and tracker.view is not None
     held = tracker.view.shards[1]
     led = msgspec.structs.replace(held.record, leader=node.identity.id, epoch=4)

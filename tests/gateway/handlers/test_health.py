@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,8 +45,8 @@ def shards() -> Shards:
 
 
 def problem(shards: Shards) -> str:
-    context: Any = SimpleNamespace(shards=shards, now=lambda: 0.0)
-    return trio.run(HealthHandler(context).problem)
+    asked: Any = shards
+    return trio.run(HealthHandler(asked, lambda: 0.0).problem)
 
 
 def test_a_node_that_leads_nothing_is_ready_and_one_alone_too(shards: Shards) -> None:

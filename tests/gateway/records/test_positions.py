@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.gateway.records.positions import PositionClaims, PositionSearch
 from rumq.mqtt.properties import Properties
 

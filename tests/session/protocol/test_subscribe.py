@@ -240,6 +240,22 @@ def test_who_asks_who_publishes_is_told_or_refused(value: str, available: bool, 
     assert [command.subscription.tells_publisher for command in world.broker.commands] == [True] * (reason < 0x80)
 
 
+@pytest.mark.parametrize(
+    ("pairs", "granted"),
+    [
+        ({"from": "earliest", "end": "yes"}, True),
+        ({"from": "earliest", "end": "no"}, False),
+        ({"from": "retained@-1h", "end": "yes"}, False),
+        ({"end": "yes"}, False),
+    ],
+)
+def test_a_replay_may_ask_to_be_told_its_end(pairs: dict[str, str], granted: bool) -> None:
+    world = World()
+    answer = world.ask("a", user_properties=user(**pairs))
+    assert answer.codes == [1 if granted else Reason.TOPIC_FILTER_INVALID]
+    assert [command.subscription.tells_end for command in world.broker.commands] == [True] * granted
+
+
 def test_a_session_that_is_full_may_replace_what_it_has() -> None:
     """MQTT-3.8.4-3: an identical filter replaces the subscription."""
     world = World(Limits(subscriptions_max=1))

@@ -3,7 +3,7 @@
 import errno
 from typing import Any
 
-from commitlog import Chunk, StreamSpec, open_store
+from commitlog import Chunk, OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.commands import ColdChunks
 from router.effects import ReadCold
@@ -22,9 +22,12 @@ class World:
             return RemotePartition(spec, where, number, 1, 7) if where == 1 else None
 
         self.store = open_store(
-            SimulatedFiles(), "data", [StreamSpec("main", ("#",), 2)], matches=lambda f, t: True, now_us=NOW,
-            holder=DEAD, random=numbers(0), hot_bytes_max=0, direct_bytes_min=1 << 30, elsewhere=elsewhere,
-        )  # fmt: skip
+            SimulatedFiles(),
+            "data",
+            StoreLayout([StreamSpec("main", ("#",), 2)], lambda f, t: True, elsewhere=elsewhere),
+            OpenOptions(NOW, random=numbers(0), hot_bytes_max=0, direct_bytes_min=1 << 30),
+            holder=DEAD,
+        )
         for first in (0, 10):
             append(self.store.own[0], some_records(10, first))
             write(self.store.own[0])

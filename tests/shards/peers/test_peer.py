@@ -159,13 +159,13 @@ def test_all_parts_hear_of_its_end(world: World) -> None:
     world.interest.has_begun = True
     world.hello()
     assert world.peer.has_begun
-    world.peer.needs = {0: 4}
+    world.peer.retention.needs = {0: 4}
     world.peer.tell_needs({4: 9})
     world.peer.lost("died")
     assert not world.peer.has_begun
     for part in (world.owner, world.publisher, world.subscriber, world.members, world.links):
         assert "lost" in part.calls
-    assert "home_lost" in world.groups.calls and not world.peer.needs and not world.peer.say(m.Drained())
+    assert "home_lost" in world.groups.calls and not world.peer.retention.needs and not world.peer.say(m.Drained())
     world.new_link()
     world.peer.tell_needs({4: 9})
     assert world.link.said[-1] == m.Needs({4: 9}), "its next run has not heard of them"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import Effect
 from router.shard import ShardRouter
@@ -30,9 +30,12 @@ class Run:
         self.hand.now_us = NOW
         self.lifecycle = Lifecycle()
         self.store = open_store(
-            files, "data", [StreamSpec("main", ("#",))], matches=matches, now_us=NOW, holder=DEAD,
-            random=numbers(seed), direct_bytes_min=1 << 30, internal=STATE,
-        )  # fmt: skip
+            files,
+            "data",
+            StoreLayout([StreamSpec("main", ("#",))], matches, internal=STATE),
+            OpenOptions(NOW, random=numbers(seed), direct_bytes_min=1 << 30),
+            holder=DEAD,
+        )
         assert self.store.internal is not None
         self.router = ShardRouter(self.store.partitions)
         self.recorder = JournalRecorder()

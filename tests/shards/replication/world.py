@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from commitlog import Partition, StreamSpec, open_store
+from commitlog import OpenOptions, Partition, StoreLayout, StreamSpec, open_store
 from commitlog.testing.memory_state import MemoryState
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
@@ -115,9 +115,12 @@ class World:
         ]
         state = StreamSpec("_state", (), 1, durability, 1 << 20, 86_400)  # type: ignore[arg-type]
         self.store = open_store(
-            self.files, "data", streams, matches=lambda f, t: f == t or f == "#", now_us=NOW, holder=DEAD,
-            random=numbers(epoch), hot_bytes_max=0, direct_bytes_min=1 << 30, internal=state, epoch=epoch,
-        )  # fmt: skip
+            self.files,
+            "data",
+            StoreLayout(streams, lambda f, t: f == t or f == "#", internal=state),
+            OpenOptions(NOW, random=numbers(epoch), hot_bytes_max=0, direct_bytes_min=1 << 30, epoch=epoch),
+            holder=DEAD,
+        )
         self.writer, self.reader = ByHand(), ByHand()
         self.clock = ShardClock(lambda: (NOW, self.time))
         self.timers = TimerQueue(self.clock)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.matching.retained import RetainedRecord, RetainedView
 from rumq.mqtt.kernels.batch import Batch
@@ -29,7 +29,11 @@ class World:
     def __init__(self) -> None:
         streams = [StreamSpec("small", ("t/0/#",), retained_bytes_max=MAX), StreamSpec("main", ("#",))]
         self.store = open_store(
-            SimulatedFiles(), "data", streams, matches=lambda f, t: True, now_us=NOW, holder=DEAD, random=numbers(0)
+            SimulatedFiles(),
+            "data",
+            StoreLayout(streams, lambda f, t: True),
+            OpenOptions(NOW, random=numbers(0)),
+            holder=DEAD,
         )
         self.hand, self.view = Hand(), RetainedView()
         self.batches = [Batch(), Batch()]

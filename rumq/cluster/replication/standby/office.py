@@ -22,7 +22,7 @@ from rumq.cluster.replication.standby.poll_answers import PollAnswers
 
 POLL_SECONDS = 0.15  # a peer that has not answered by then counts as one that hears the leader
 RANK_SECONDS = 0.05  # C4: the next best waits so much longer
-FIRST_SECONDS = 0.3  # ... for the first leader that a shard ever has
+FIRST_SECONDS = 0.3  # the same for the first leader that a shard ever has
 CLAIM_SECONDS = 5.0  # the agent answers sooner; until then nothing else is tried
 # ... and for so long after it has answered that nobody knows: the record may settle it yet (C2). A later claim has an
 # id of its own and names the same revision, so that one of the two at most comes into force.
@@ -63,7 +63,7 @@ class Office:
         self.not_before = -inf
         self._electorate = Electorate(state)
         self._view: Versioned | None = None
-        self._at = inf  # when this step goes on by itself
+        self._at = inf  # monotonic seconds at which this step goes on by itself
         self._poll = PollAnswers(node)
         self._promises = Promises()
         self._adoption: Adoption | None = None

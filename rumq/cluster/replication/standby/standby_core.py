@@ -20,7 +20,7 @@ from rumq.cluster.replication.standby.followed_leader import FollowedLeader
 from rumq.cluster.replication.standby.leader_silence import LeaderSilence
 from rumq.cluster.replication.standby.office import Office, OfficeStep, promised_here
 
-NOTE_SECONDS = 1.0  # what is committed is noted on disk so often
+NOTE_SECONDS = 1.0  # between two notes on disk of what is committed
 
 
 class StandbyCore:

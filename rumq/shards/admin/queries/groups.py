@@ -15,7 +15,7 @@ from rumq.session.state.session_owner import client_id_of
 from rumq.shards.admin.listings.listings import Answer, Done
 
 GROUPS_A_TURN = 64
-CLIENTS_MAX = 100  # named of each group
+CLIENTS_MAX = 100  # members that are named of each group
 
 
 class GroupsQuery:

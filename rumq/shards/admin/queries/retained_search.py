@@ -15,7 +15,7 @@ from rumq.mqtt.topics import check_topic_filter, matches
 from rumq.shards.admin.listings.listings import Done, MayRead
 
 PAYLOAD_BYTES_MAX = 1024
-PAGES_A_TURN = 4  # of some hundred names each
+PAGES_A_TURN = 4  # a page has some hundred names
 
 
 class RetainedSearch:

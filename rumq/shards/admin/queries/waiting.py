@@ -18,8 +18,8 @@ from rumq.shards.admin.listings.listings import Done
 from rumq.shards.admin.queries.client_detail import first_session_of
 from rumq.shards.delivery.lost_ranges import ReadBudget
 
-BYTES_MAX = 32 << 20  # of the log, read for one question
-TOPICS_MAX = 20  # topics that are told: those with the most
+BYTES_MAX = 32 << 20  # of the log that one question may read
+TOPICS_MAX = 20  # topics in the answer: those with most records
 BoundedPending = Callable[[Iterable[Reader], Callable[[Counter[str]], None], ReadBudget | None], None]
 
 

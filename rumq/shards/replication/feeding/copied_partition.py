@@ -14,7 +14,7 @@ from commitlog.chunk import Buffer
 from commitlog.log.partition import Partition
 from commitlog.replica.inventory import SegmentState, states_of
 
-KEPT_BYTES_MAX = 1 << 20  # of groups that have ended, while a follower catches up
+KEPT_BYTES_MAX = 1 << 20  # of ended groups kept for a follower that catches up
 Place = tuple[str, int]  # the name of a segment, and a byte of it; 0: before its header
 
 
@@ -45,7 +45,7 @@ class CopiedPartition:
         self.is_irregular = False
         self._news: deque[tuple[str, int, int, bytes] | Trimmed | None] = deque()  # filled by the writer
         self._pieces: deque[CopyPiece] = deque()
-        self._ended = self._ended_bytes = 0  # of the pieces, those whose groups have ended
+        self._ended = self._ended_bytes = 0  # number and bytes of the pieces whose groups have ended
         self._active_stop = 0
         self.end = self._end_of_log()
         partition.writer.tap = self

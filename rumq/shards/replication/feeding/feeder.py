@@ -22,7 +22,7 @@ from rumq.shards.replication.feeding.copied_partition import CopiedPartition, Co
 from rumq.shards.replication.feeding.piece_frames import Frames, frames_of
 
 BLOCK_BYTES = 1 << 20
-UNSYNCED_BYTES_MAX = 8 << 20  # sent from disk, and not acknowledged
+UNSYNCED_BYTES_MAX = 8 << 20  # that were sent from disk and are not acknowledged
 FEEDS = 2  # the lane of the reader's worker
 RETRY_SECONDS = 1.0
 
@@ -66,10 +66,10 @@ class Feeder:
         self._files: Files = source.partition.files
         self.is_live = False
         self._wants_names = False
-        self._is_lagging = False  # it has begun, and is not live
+        self._is_lagging = False  # True while the follower is fed from disk
         self._is_reading = False
-        self._round = 0  # of comparing and feeding: reads of an earlier one are of no use
-        self._place: Place = ("", 0)  # behind what was sent
+        self._round = 0  # number of the feeding: results of reads for an earlier one are dropped
+        self._place: Place = ("", 0)  # where the next piece begins
         self._sent: deque[SentBlock] = deque()
         self._unsynced_bytes = 0
 
