@@ -2,7 +2,7 @@
 
 A start costs a fork in place of 0.3 s of imports (decision 63). It has one thread and no open files but its
 sockets, so that a fork is safe. It ends with its program, however that ends, or once it has had no broker for a while;
-and with it its brokers, their processes, and the directories that it made. Knows no MQTT and no settings."""
+and with it its brokers, their processes, and the directories that it made."""
 
 from __future__ import annotations
 

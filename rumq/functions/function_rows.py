@@ -1,6 +1,6 @@
 """Records as a function gets them, and its results as messages: columns of Arrow, checked, renamed and tagged.
 
-No Python per row. Knows no process and no broker."""
+No Python per row. Knows no broker."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Payloads as values of a type, in JSON or MessagePack, by the content type of MQTT 5 (3.3.2.3.9).
 
-A payload that does not fit is a `PayloadMismatch`, never another error. Knows no topic and no client."""
+A payload that does not fit is a `PayloadMismatch`, never another error. Knows no client."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Topic names with named levels: `plant/{pump}/temperature` is a filter, makes topic names, and reads them.
 
-A name stands for one whole level. Knows no payload."""
+A name stands for one whole level. Knows no JSON."""
 
 from __future__ import annotations
 
