@@ -23,7 +23,7 @@ from rumq.session.protocol import authorization
 from rumq.session.protocol.connected import Connected
 from rumq.session.state.persistent_sessions import holder_of
 from rumq.session.state.session import Session, shape_of
-from rumq.session.state.session_owner import Owner, owner_of
+from rumq.session.state.session_owner import Owner, expiry_seconds_of, owner_of
 from rumq.session.state.wills import author_of
 
 DURABILITY = "rumq-durability"  # user property of CONNECT, which asks, and of CONNACK, which answers
@@ -47,7 +47,7 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     broker, policy = client.broker, client.policy
     client.identity = identity
     client_id = client.claimed_client_id or broker.logins.assigned_client_id(policy.assigned_prefix)
-    expiry, told = expiry_of(connect, client.limits)
+    expiry, told = expiry_of(connect, client.limits, owner_of(identity, policy.mount_point))
     owner = admit(client, client_id, expiry)
     replaying = policy.quotas.replaying.buckets(identity.quota_holder, broker.clock.monotonic)
     sending = policy.quotas.sending.buckets(identity.quota_holder, broker.clock.monotonic)
@@ -214,14 +214,14 @@ def check(client: Client, connect: p.Connect) -> None:
             raise MqttFault("a retained will", Reason.RETAIN_NOT_SUPPORTED)
 
 
-def expiry_of(connect: p.Connect, limits: Limits) -> tuple[int, Properties]:
+def expiry_of(connect: p.Connect, limits: Limits, owner: Owner | None = None) -> tuple[int, Properties]:
     """How many seconds the session outlives its connection, and what CONNACK must say of it."""
     told: Properties = {}
     if connect.version == 5:
         wanted = connect.properties.get("session_expiry_interval", 0)
     else:
         wanted = 0 if connect.clean_start else EXPIRES_NEVER
-    expiry = min(wanted, limits.session_expiry_seconds_max)
+    expiry = expiry_seconds_of(wanted, owner, limits)
     if connect.version == 5 and expiry != wanted:
         told["session_expiry_interval"] = expiry
     return expiry, told
