@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from rumq.auth.identity import Identity
+from rumq.auth.identity import BROKERS_OWN, Identity
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
@@ -27,6 +27,7 @@ from rumq.session.state.session_owner import Owner, expiry_seconds_of, owner_of
 from rumq.session.state.wills import author_of
 
 DURABILITY = "rumq-durability"  # user property of CONNECT, which asks, and of CONNACK, which answers
+ANCHOR = "$anchor/"  # begin of client ids: `rumq.queues.engine.anchors`
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: a limit as high need not be told
 
 
@@ -59,7 +60,7 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     if session.will is not None:
         session.author = author_of(identity, policy.name, client.address)
     broker.journal.connected(session)
-    window_limit = min(client.limits.inflight_max, connect.properties.get("receive_maximum", 65535))
+    window_limit = window_limit_of(client, connect)
     connected = Connected(client, session, wire_of(client, session), window_limit)
     connected.buckets = sending
     broker.shard_totals.connections += 1
@@ -212,6 +213,15 @@ def check(client: Client, connect: p.Connect) -> None:
             raise MqttFault(f"a will of QoS {connect.will.qos}", Reason.QOS_NOT_SUPPORTED)
         if connect.will.retain and not limits.retain_available:
             raise MqttFault("a retained will", Reason.RETAIN_NOT_SUPPORTED)
+
+
+def window_limit_of(client: Client, connect: p.Connect) -> int:
+    """How many messages may be in flight. An anchor of queues, which nobody reads from, is given none; engines that
+    serve many consumers on one connection as many as they ask for."""
+    wanted = connect.properties.get("receive_maximum", 65535)
+    if client.identity is None or client.identity.method != BROKERS_OWN:
+        return min(client.limits.inflight_max, wanted)
+    return 0 if client.claimed_client_id.startswith(ANCHOR) else wanted
 
 
 def expiry_of(connect: p.Connect, limits: Limits, owner: Owner | None = None) -> tuple[int, Properties]:
