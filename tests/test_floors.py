@@ -172,7 +172,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {
             "commitlog", "cryptography", "h11", "msgspec", "opentelemetry", "prometheus_client", "rumq.admin",
             "rumq.auth", "rumq.client", "rumq.settings.table.gateway", "rumq.settings.table.trace", "rumq.errors",
-            "rumq.events.event_ring", "rumq.mqtt", "rumq.session.protocol.replay_syntax",
+            "rumq.events.event_ring", "rumq.mqtt", "rumq.queues", "rumq.session.protocol.replay_syntax",
             "rumq.session.state.histogram", "rumq.tracing.spans", "rumq.unix_address", "rumq.version", "starlette",
             "trio", "wsproto",
         },
@@ -183,7 +183,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
             "commitlog", "cryptography", "msgspec", "pyarrow", "trio", "rumq.admin", "rumq.auth", "rumq.cluster",
             "rumq.compiled_modules", "rumq.errors",
             "rumq.events", "rumq.flight", "rumq.gateway", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net",
-            "rumq.session", "rumq.settings", "rumq.shards", "rumq.supervision", "rumq.table.flight_location",
+            "rumq.queues", "rumq.session", "rumq.settings", "rumq.shards", "rumq.supervision",
+            "rumq.table.flight_location",
             "rumq.terminal", "rumq.unix_address", "rumq.version",
         },
         {"argparse"},  # a command parses, and calls

@@ -66,7 +66,7 @@ class Pusher:
                     self._check_delayed(len(later) + 1)
                 message = outgoing(queue, topic, push, now_us, link.packet_bytes_max)
                 if len(now) + len(later) >= room:
-                    raise self._full(queue, room)
+                    raise self._full(queue, len(now) + len(later))
                 (later if push.delay_seconds else now).add(number, topic, message)
                 results.append(Pushed(None))
             except QueueError as fault:
@@ -134,8 +134,9 @@ class Pusher:
         room = queue.records_max - depth.records if queue.records_max else wanted
         return 0 if queue.bytes_max and depth.size >= queue.bytes_max else min(room, wanted)
 
-    def _full(self, queue: QueueDefinition, room: int) -> QueueFull:
-        depth = self.depth(queue)
+    def _full(self, queue: QueueDefinition, more: int) -> QueueFull:
+        """more: messages that are about to be pushed"""
+        depth = summed([self.depth(queue), Depth(more)])
         bound = queue.records_max or queue.bytes_max
         return QueueFull(
             f"queue {shown(queue.label)} has {depth.records} messages ({depth.size} bytes) that its slowest channel "

@@ -16,7 +16,6 @@ from rumq.auth.permit import Permit
 from rumq.queues.rules.errors import QueuesUnavailable
 
 OpenStream = Callable[[], Awaitable[trio.abc.Stream]]
-STREAMS = ("queues", "queues-lasting")  # `rumq.settings.queue_streams`
 
 
 def no_views() -> Sequence[PartitionView]:
@@ -46,7 +45,7 @@ class Ports:
 
     open_broker: a connection to the broker's own socket (`rumq.gateway.broker.broker_socket.open_broker`)
     permit_of: what a user may do, "" for anonymous; None: everything. event: reports events; now_us: µs since 1970
-    views: the partitions of queues' streams, as their files are now; called on a thread, may raise OSError
+    views: the partitions of queues, as their files are now; called on a thread, may raise OSError
     ask: the shards, of the whole cluster (`rumq.gateway.broker.shard_client`); may raise RumqError, ValueError"""
 
     name: str
