@@ -32,6 +32,8 @@ def test_they_come_first_with_the_times_of_queues_and_the_rest_of_the_log() -> N
 
 @pytest.mark.parametrize("name", [NAME, LASTING])
 def test_one_of_the_settings_replaces_its_own(name: str) -> None:
-    own = f'stream=[{{ name = "{name}", filters = ["$queues/#"], retention_seconds_max = 9 }}]'
-    found = {each.name: each.retention_seconds_max for each in load("queues.enabled=true", own).settings.stream}
-    assert found[name] == 9 and len(found) == 3
+    topics = "$queues/#" if name == NAME else "$queues/$dead/#"
+    own = f'stream=[{{ name = "{name}", filters = ["{topics}"], retention_seconds_max = 9 }}]'
+    found = load("queues.enabled=true", own).settings.stream
+    assert [each.name for each in found] == [LASTING, NAME, "main"]
+    assert [each.retention_seconds_max for each in found if each.name == name] == [9]
