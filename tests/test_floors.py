@@ -164,11 +164,22 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {"opentelemetry", "trio", "wsproto", "rumq.mqtt", "rumq.errors", "rumq.unix_address"},
         {"asyncio", "subprocess", "threading"},
     ),
+    "rumq/queues/rules": (
+        {"commitlog.chunk", "commitlog.row_layout", "msgspec", "rumq.auth.permit", "rumq.errors", "rumq.mqtt"},
+        WORLD | {"os"},
+    ),
+    "rumq/queues": (
+        {
+            "commitlog", "msgspec", "trio", "rumq.admin", "rumq.auth.credentials.vouched", "rumq.auth.permit",
+            "rumq.client", "rumq.errors", "rumq.mqtt",
+        },
+        WORLD | {"os"},
+    ),
     "rumq/gateway": (
         {
             "commitlog", "cryptography", "h11", "msgspec", "opentelemetry", "prometheus_client", "rumq.admin",
             "rumq.auth", "rumq.client", "rumq.settings.table.gateway", "rumq.settings.table.trace", "rumq.errors",
-            "rumq.events.event_ring", "rumq.mqtt", "rumq.session.protocol.replay_syntax",
+            "rumq.events.event_ring", "rumq.mqtt", "rumq.queues", "rumq.session.protocol.replay_syntax",
             "rumq.session.state.histogram", "rumq.tracing.spans", "rumq.unix_address", "rumq.version", "starlette",
             "trio", "wsproto",
         },
@@ -188,9 +199,9 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {
             "commitlog", "cryptography", "msgspec", "pyarrow", "trio", "rumq.admin", "rumq.auth", "rumq.cluster",
             "rumq.compiled_modules", "rumq.errors", "rumq.events", "rumq.flight", "rumq.functions", "rumq.gateway",
-            "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net", "rumq.services", "rumq.session", "rumq.settings",
-            "rumq.shards", "rumq.sink", "rumq.supervision", "rumq.table.flight_location", "rumq.terminal",
-            "rumq.unix_address", "rumq.version", "grpc",
+            "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net", "rumq.queues", "rumq.services", "rumq.session",
+            "rumq.settings", "rumq.shards", "rumq.sink", "rumq.supervision", "rumq.table.flight_location",
+            "rumq.terminal", "rumq.unix_address", "rumq.version", "grpc",
         },
         {"argparse"},  # a command parses, and calls
     ),
@@ -252,6 +263,7 @@ WINGS = {
         "delivery peers retention", "bus write_path",
     ),
     "rumq/spark": ("jobs", "job_kit runtime", "source"),
+    "rumq/queues": (".", "engine", "link reading", "rules"),
     "rumq/settings": (".", "table"),
     "rumq/table": (".", "arrow"),
 }  # fmt: skip

@@ -29,6 +29,7 @@ from rumq.settings.keys import (
     as_toml,
     maybe_toml,
 )
+from rumq.settings.queue_streams import place_of, queue_streams
 from rumq.settings.rules import broken_rules
 from rumq.settings.table import Function, Listener, Settings, Shards, Stream
 
@@ -246,6 +247,14 @@ class Draft:
         if not any("#" in stream.filters for stream, _ in streams):
             streams.append((Stream(**inherited), "default"))
             self.streams.append({})
+        if sections["queues"].enabled:
+            names = {stream.name for stream, _ in streams}
+            for own in queue_streams(sections["queues"], inherited):
+                if own.name not in names:
+                    # First match wins: behind those that the settings have for a part of their topics.
+                    at = place_of(own, [stream for stream, _ in streams])
+                    streams.insert(at, (own, "[queues]"))
+                    self.streams.insert(at, {})
         for (stream, source), values in zip(streams, self.streams, strict=True):
             for name in STREAM_KEYS:
                 origin = source if name in values else "[log]" if name in INHERITED else "default"

@@ -109,6 +109,7 @@ class Subscribed(Entry, frozen=True, tag="subscribed"):
     start: tuple[str, int] | None = None
     tells_publisher: bool = False
     tells_end: bool = False
+    tells_place: bool = False
 
 
 class Unsubscribed(Entry, frozen=True, tag="unsubscribed"):

@@ -24,6 +24,7 @@ from rumq.session.state.subscribed_filters import SubscribedFilters
 FROM = "rumq-from"  # user property: of SUBSCRIBE to begin in the past
 END = "rumq-end"  # user property: of SUBSCRIBE to be told where the log ended when the replay began
 PUBLISHER = "rumq-publisher"  # user property: of SUBSCRIBE to ask who publishes, of PUBLISH to tell
+PLACE = "rumq-place"  # user property of SUBSCRIBE: to ask where in the log live messages are, as of replays
 FILTERS_A_TURN = 32  # of one client
 CHECKS_A_TURN = 256  # likewise, before the first of them is served
 
@@ -55,6 +56,7 @@ class Granting:
         self._start = asked.get(FROM)
         self._publisher = asked.get(PUBLISHER)
         self._end = asked.get(END)
+        self._place = asked.get(PLACE)
         if self._identifier and not client.limits.subscription_identifiers_available:
             raise MqttFault("a subscription identifier", Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED)
         self._client = client
@@ -71,7 +73,7 @@ class Granting:
         for asked in filters:
             try:
                 command = subscribe_command(
-                    client, asked, self._identifier, self._start, known, self._publisher, self._end
+                    client, asked, self._identifier, self._start, known, self._publisher, self._end, self._place
                 )
             except BadStart as fault:
                 self.reasons.append(Reason.TOPIC_FILTER_INVALID if client.version == 5 else Reason.UNSPECIFIED_ERROR)
@@ -134,10 +136,16 @@ class FilterDenied(Exception):
         self.reason, self.why = reason, why
 
 
+def check_yes(name: str, value: str | None) -> bool:
+    """Whether a property that can only be `yes` is there. raises: FilterDenied"""
+    if value is not None and value != "yes":
+        raise FilterDenied(Reason.TOPIC_FILTER_INVALID, f"{name} is {shown(value)}; allowed: yes, or leave it out")
+    return value is not None
+
+
 def check_publisher(value: str, limits: Limits) -> None:
     """raises: FilterDenied"""
-    if value != "yes":
-        raise FilterDenied(Reason.TOPIC_FILTER_INVALID, f"{PUBLISHER} is {shown(value)}; allowed: yes, or leave it out")
+    check_yes(PUBLISHER, value)
     if not limits.publisher_available:
         raise FilterDenied(
             Reason.IMPLEMENTATION_SPECIFIC_ERROR,
@@ -181,10 +189,12 @@ def subscribe_command(
     known: SubscribedFilters,
     publisher: str | None = None,
     end: str | None = None,
+    asked_place: str | None = None,
 ) -> c.Command:
     """The command for one filter; FilterDenied or BadStart when it is refused, MqttFault when it is malformed.
 
-    start, publisher, end: values of `rumq-from`, `rumq-publisher` and `rumq-end`, where they are given"""
+    start, publisher, end, asked_place: values of `rumq-from`, `rumq-publisher`, `rumq-end` and `rumq-place`, where they
+    are given"""
     broker, limits = client.broker, client.limits
     session = client.session
     assert session is not None
@@ -203,6 +213,7 @@ def subscribe_command(
         check_publisher(publisher, limits)
     if end is not None:
         check_end(end, start, keeps_session=session.durable)
+    tells_place = check_yes(PLACE, asked_place)
     if not limits.wildcard_available and ("+" in plain or "#" in plain):
         raise FilterDenied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
     if why := known.refusal(written, limits):
@@ -217,6 +228,7 @@ def subscribe_command(
         allowed,
         publisher is not None,
         end is not None,
+        tells_place,
     )
     if is_shared:
         return c.JoinShare(subscriber, written, subscription)

@@ -16,12 +16,13 @@ from rumq.settings.table.grpc import Grpc
 from rumq.settings.table.listener import Listener
 from rumq.settings.table.log import Data, Log, Shards, Stream
 from rumq.settings.table.mqtt import Mqtt
+from rumq.settings.table.queues import Queues
 from rumq.settings.table.status import Events, Sys
 from rumq.settings.table.trace import Trace
 
 __all__ = [
-    "Auth", "Cluster", "Data", "Events", "Flight", "Function", "Gateway", "Grpc", "Listener", "Log", "Mqtt", "Settings",
-    "Shards", "Stream", "Sys", "Trace",
+    "Auth", "Cluster", "Data", "Events", "Flight", "Function", "Gateway", "Grpc", "Listener", "Log", "Mqtt", "Queues",
+    "Settings", "Shards", "Stream", "Sys", "Trace",
 ]  # fmt: skip
 
 
@@ -42,6 +43,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     flight: Flight = Flight()
     gateway: Gateway = Gateway()
     grpc: Grpc = Grpc()
+    queues: Queues = Queues()
     trace: Trace = Trace()
     events: Events = Events()
 

@@ -55,6 +55,7 @@ def handlers_of(
     broker = BrokerActions(counted, loop, parts.shards)
     survey = Survey(registry, timers)
     detail = ClientDetailQuery(registry, router.feeds, reads.consumers.lag, drop_counters, loop.clock, clients)
+    groups = GroupsQuery(router, timers)
 
     return {
         "status": lambda _: survey.ask(lambda connected: status.answer(connected.total())),
@@ -75,7 +76,8 @@ def handlers_of(
         "terms": views.terms,
         "client": detail.show,
         "tree": for_reader(TopicTreeQuery(counted.store, timers).list),
-        "groups": later(GroupsQuery(router, timers).list),
+        "groups": later(groups.list),
+        "channel_places": lambda _: groups.channel_places(),
         "retained": for_reader(RetainedSearch(router.retained, timers, reads.gate).list),
         "spans": partial(span_page, parts.traffic.tracer),
         "metrics": later(Figures(parts, views, histograms).metrics),
