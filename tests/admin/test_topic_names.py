@@ -32,6 +32,7 @@ ELSEWHERE = {
     "tree": {"levels.level"},  # likewise
     "retained": {"messages.payload"},
     "records": {"records.payload"},
+    "topic_records": {"records.payload"},
     "value": {"record.payload"},
     "rules": {"reasons.filter"},  # for administrators
 }

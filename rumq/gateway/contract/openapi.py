@@ -7,12 +7,14 @@ from typing import Any, Literal
 import msgspec
 
 from rumq.admin.operations import TABLE, Operation
-from rumq.gateway.contract.endpoints import ENDPOINTS, Endpoint
+from rumq.gateway.contract.endpoint import Endpoint
+from rumq.gateway.contract.endpoints import ENDPOINTS
 from rumq.gateway.contract.messages import Message, RefusedMessages
 from rumq.gateway.contract.problems import Problem
 from rumq.gateway.http.media_types import EVENTS, JSON, LINES, MSGPACK, PROBLEM_JSON
 
 ROWS_MAX = 200  # of an answer over HTTP
+OF_RECORDS = ("Fetch", "TopicFetch")  # requests for records, which are more than rows of a page
 REFS = "#/components/schemas/{name}"
 PROBLEM = {"$ref": REFS.format(name="Problem")}
 COMMON = {
@@ -54,7 +56,7 @@ def description(version: str) -> Schema:
             )
         }  # fmt: skip
     for endpoint in ENDPOINTS:
-        paths.setdefault(endpoint.path, {})[endpoint.method] = of_endpoint(endpoint, known, components)
+        paths.setdefault(endpoint.described_path, {})[endpoint.method] = of_endpoint(endpoint, known, components)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -71,7 +73,7 @@ def description(version: str) -> Schema:
 
 def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema) -> Schema:
     is_post = endpoint.method == "post" and endpoint.name != "publish"
-    given = () if is_post else parameters(known[endpoint.request], components)
+    given = () if is_post else parameters(known[endpoint.request], components, endpoint.in_path)
     taken = body({JSON: known[endpoint.request]}) if is_post else None
     made = described(endpoint.name, endpoint.summary, endpoint.role, known[endpoint.answer], given, taken)
     if endpoint.name in ("make_token", "make_user"):
@@ -91,9 +93,9 @@ def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema
         made["requestBody"] = body({JSON: some, MSGPACK: {}})
         made["responses"]["422"] = answer("some messages were refused", known[RefusedMessages], PROBLEM_JSON)
         made["responses"]["415"] = answer("the body is neither JSON nor MessagePack", PROBLEM, PROBLEM_JSON)
-    if endpoint.name in ("records", "value"):
+    if endpoint.name in ("records", "topic_records", "value"):
         made["responses"]["200"]["content"] |= {MSGPACK: {}}
-    if endpoint.name == "records":
+    if endpoint.name in ("records", "topic_records"):
         made["responses"]["200"]["content"] |= {LINES: {}, EVENTS: {}}
         made["parameters"].append(LAST_EVENT_ID)
     if endpoint.role is None:
@@ -137,8 +139,8 @@ def body(content: dict[str, Schema]) -> Schema:
     return {"required": True, "content": {kind: {"schema": schema} for kind, schema in content.items()}}
 
 
-def parameters(reference: Schema, components: Schema) -> list[Schema]:
-    """The fields of a request as query parameters; an absent one is null."""
+def parameters(reference: Schema, components: Schema, in_path: frozenset[str] = frozenset()) -> list[Schema]:
+    """The fields of a request as parameters of the query, or of the path; an absent one is null."""
     name = reference["$ref"].rpartition("/")[2]
     struct = components[name]
     found = []
@@ -150,10 +152,11 @@ def parameters(reference: Schema, components: Schema) -> list[Schema]:
         if "enum" in plain:
             plain["enum"] = [value for value in plain["enum"] if value is not None]
         if key == "limit":
-            plain["maximum"] = min(plain["maximum"], 1_000 if name == "Fetch" else ROWS_MAX)
+            plain["maximum"] = min(plain["maximum"], 1_000 if name in OF_RECORDS else ROWS_MAX)
         found.append(
             {
-                "name": key, "in": "query", "required": key in struct.get("required", ()), "schema": plain,
+                "name": key, "in": "path" if key in in_path else "query",
+                "required": key in struct.get("required", ()), "schema": plain,
                 "description": schema.get("description", ""),
             }
         )  # fmt: skip

@@ -42,12 +42,12 @@ async def while_heard(request: Request, answer: Callable[[], Awaitable[Answered]
 
 
 def parameters_of(request: Request, kind: type[T]) -> T:
-    """The query parameters of a request. raises: ValueError"""
+    """The query parameters of a request, and those in its path. raises: ValueError"""
     given: Raw = dict(request.query_params)
-    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    known = {field.encode_name for field in msgspec.structs.fields(kind)} - request.path_params.keys()
     if unknown := sorted(given.keys() - known):
         raise ValueError(f"unknown parameter {unknown[0]!r}; known are {', '.join(sorted(known)) or 'none'}")
-    return msgspec.convert(given, kind, strict=False)
+    return msgspec.convert(given | request.path_params, kind, strict=False)
 
 
 async def fields_of(request: Request, kind: type[T], bytes_max: int) -> T:
