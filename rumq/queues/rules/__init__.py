@@ -1,0 +1,1 @@
+"""The rules of queues and channels, without sockets, clock or tasks: names, definitions, states, bounds."""
