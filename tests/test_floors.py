@@ -161,7 +161,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {
             "commitlog", "cryptography", "h11", "msgspec", "opentelemetry", "prometheus_client", "rumq.admin",
             "rumq.auth", "rumq.client", "rumq.settings.table.gateway", "rumq.settings.table.trace", "rumq.errors",
-            "rumq.events.event_ring", "rumq.mqtt", "rumq.session.protocol.replay_syntax",
+            "rumq.events.event_ring", "rumq.mqtt", "rumq.queues", "rumq.session.protocol.replay_syntax",
             "rumq.session.state.histogram", "rumq.tracing.spans", "rumq.unix_address", "rumq.version", "starlette",
             "trio", "wsproto",
         },
@@ -199,7 +199,7 @@ WINGS = {
         "node", "admin agent", "edge orders", "connections replication/standby", "replication", "control links",
     ),
     "rumq/flight": ("serving", "."),
-    "rumq/gateway": (".", "handlers", "relay", "broker contract", "access history http metrics records"),
+    "rumq/gateway": (".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records"),
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/mqtt": (".", "kernels"),
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),

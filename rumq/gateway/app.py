@@ -38,6 +38,8 @@ from rumq.gateway.http.request_body import TooLarge
 from rumq.gateway.http.requests import address_of, as_json
 from rumq.gateway.metrics.exposition import CONTENT_TYPE
 from rumq.gateway.page_files import PageFiles
+from rumq.gateway.queues.consumer_endpoints import ConsumerEndpoints
+from rumq.gateway.queues.queue_endpoints import QueueEndpoints
 from rumq.version import VERSION
 
 Answer = Callable[[Request, Token], Awaitable[Response]]
@@ -58,7 +60,10 @@ class App:
 
     def build(self) -> Starlette:
         api = self._api
-        parts = (api, self._records, PublishEndpoint(self._context), CredentialEndpoints(self._context))
+        parts = (
+            api, self._records, PublishEndpoint(self._context), CredentialEndpoints(self._context),
+            QueueEndpoints(self._context), ConsumerEndpoints(self._context),
+        )  # fmt: skip
         routes = []
         own = {endpoint.path for endpoint in ENDPOINTS}
         for operation in TABLE:

@@ -129,6 +129,7 @@ def test_other_forms_are_those_of_records(gateway: Gateway) -> None:
         ("open/%2B/x", "wildcard"),
         ("", "length"),
         ("open/a%00b", "U+0000"),
+        ("open/a%FFb", "no UTF-8"),
         ("open/x?from=", "length"),
         ("open/x?from=nonsense", "cannot replay from 'nonsense'"),
         ("open/x?from=retained@-1h", "retained@"),

@@ -18,7 +18,9 @@ class Endpoint(NamedTuple):
     """path: as Starlette has it, `{label}` or `{topic:path}` for parameters in it, which are fields of the request
 
     role: "any": every token may ask; None: everybody may, without a token
-    tells: which topics its answer names, as of an operation"""
+    tells: which topics its answer names, as of an operation
+    body: what the body has, as JSON, where the request is parameters; without it the request of a POST is its body
+    created: what a 201 says; empty: it makes nothing"""
 
     method: str
     path: str
@@ -28,6 +30,8 @@ class Endpoint(NamedTuple):
     answer: type[msgspec.Struct]
     tells: Tells
     request: type[q.Request] = q.Nothing
+    body: type[msgspec.Struct] | None = None
+    created: str = ""
 
     @property
     def described_path(self) -> str:

@@ -25,6 +25,7 @@ from rumq.gateway.contract.credential_messages import (
 )
 from rumq.gateway.contract.endpoint import Endpoint
 from rumq.gateway.contract.messages import Published
+from rumq.gateway.contract.queue_table import QUEUE_ENDPOINTS
 from rumq.gateway.records.record_rows import Record
 from rumq.gateway.records.records import Records
 
@@ -324,6 +325,7 @@ ENDPOINTS = (
         NO_TOPICS,
         Explain,
     ),
+    *QUEUE_ENDPOINTS,
     Endpoint("get", "/healthz", "healthz", "the gateway's process answers", None, Health, NO_TOPICS),
     Endpoint("get", "/readyz", "readyz", "every shard answers and accepts messages", None, Health, NO_TOPICS),
     Endpoint("get", "/startupz", "startupz", "every shard has answered once", None, Health, NO_TOPICS),

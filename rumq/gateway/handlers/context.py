@@ -22,6 +22,7 @@ from rumq.gateway.broker.event_feed import EventFeed
 from rumq.gateway.broker.publishers import Publishers
 from rumq.gateway.broker.shard_client import Shards
 from rumq.gateway.broker.span_export import SpanCounts
+from rumq.gateway.consumers.channel_consumers import ChannelConsumers
 from rumq.gateway.contract.endpoints import EffectiveSetting
 from rumq.gateway.history.sampler import Sampler
 from rumq.gateway.metrics.certificate_expiry import CertificateExpiry
@@ -29,6 +30,7 @@ from rumq.gateway.metrics.scraped_figures import ScrapedFigures
 from rumq.gateway.records.log_watch import LogWatch
 from rumq.gateway.records.records import ServedRecords
 from rumq.gateway.relay.relays import Relays
+from rumq.queues import Queues
 from rumq.session.state.histogram import Histogram
 from rumq.settings.table.gateway import Gateway
 
@@ -65,6 +67,16 @@ class Context:
     spans: SpanCounts = field(default_factory=SpanCounts)
     certificates: CertificateExpiry = field(default_factory=lambda: CertificateExpiry(dict))
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
+    queues: Queues | None = None
+    consumers: ChannelConsumers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.use_queues(self.queues)
+
+    def use_queues(self, queues: Queues | None) -> None:
+        """None: this broker has none."""
+        self.queues = queues
+        self.consumers = ChannelConsumers(queues, self.settings.consumers_max, self.event)
 
     def read_users(self) -> list[str]:
         """Of the password file as it is now. raises: SecretsError"""
@@ -82,6 +94,7 @@ class Context:
         live = {sha256: each for sha256, each in self.admission.tokens.items() if not each.is_expired(now_us)}
         self.relays.recheck(live)
         self.followed.wake()
+        self.consumers.recheck(lambda token: token in live.values())
 
     async def end_expired(self) -> None:
         """End what tokens hold when they expire, until cancelled."""
