@@ -217,7 +217,7 @@ def test_a_fault_of_ours_ends_one_consumer_and_is_reported() -> None:
             raise ZeroDivisionError
             yield
 
-        scene.queues.consume = broken  # type: ignore[method-assign]
+        scene.queues.consume = broken  # type: ignore[assignment]
         with pytest.raises(QueuesUnavailable):
             await scene.take(scene.consumers.consumer(ANNA, "c", "one", 100))
         assert scene.events == ["gateway.failed"] and scene.consumers.count == 0

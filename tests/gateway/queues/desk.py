@@ -29,8 +29,8 @@ Body = Callable[["Desk"], Awaitable[None]]
 class Desk:
     def __init__(self, path: Path) -> None:
         self.place = InProcess(path, TOKENS)
-        self.queues: Any = FakeQueues(forbidden=["eve"])
-        self.place.context.use_queues(self.queues)
+        queues: Any = FakeQueues(forbidden=["eve"])
+        self.place.context.use_queues(queues)
         transport = httpx.ASGITransport(self.place.app)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://rumq.localhost:8443")
 
