@@ -17,7 +17,8 @@ class Subscription:
     """One topic filter with its options; hashable, so that equal sets of them can be one group.
 
     permit: which of the topics that the filter matches may be received; None: all
-    tells_publisher: each message is sent with the client id of its publisher"""
+    tells_publisher: each message is sent with the client id of its publisher
+    tells_place: each message of QoS 1 or 2 is sent with its place in the log"""
 
     topic_filter: str
     qos: int = 0
@@ -26,12 +27,14 @@ class Subscription:
     identifier: int = 0
     permit: Permit | None = None
     tells_publisher: bool = False
+    tells_place: bool = False
 
     @property
     def options(self) -> tuple[object, ...]:
         """All but the filter."""
         return (
             self.qos, self.no_local, self.retain_as_published, self.identifier, self.permit, self.tells_publisher,
+            self.tells_place,
         )  # fmt: skip
 
     def covers(self, topic: str) -> bool:
@@ -45,7 +48,7 @@ class DeliveryOptions:
 
     qos: the highest granted (MQTT 5.0, 3.3.4: one copy respects the maximum of all that match)
     identifiers: of every subscription that matched
-    tells_publisher: one of them asked for it
+    tells_publisher, tells_place: one of them asked for it
     """
 
     qos: int
@@ -53,6 +56,7 @@ class DeliveryOptions:
     no_local: bool
     identifiers: tuple[int, ...]
     tells_publisher: bool = False
+    tells_place: bool = False
 
 
 def merge(matching: list[Subscription]) -> DeliveryOptions:
@@ -65,6 +69,7 @@ def merge(matching: list[Subscription]) -> DeliveryOptions:
             one.no_local,
             (one.identifier,) if one.identifier else (),
             one.tells_publisher,
+            one.tells_place,
         )
     return DeliveryOptions(
         max(s.qos for s in matching),
@@ -72,4 +77,5 @@ def merge(matching: list[Subscription]) -> DeliveryOptions:
         all(s.no_local for s in matching),
         tuple(s.identifier for s in matching if s.identifier),
         any(s.tells_publisher for s in matching),
+        any(s.tells_place for s in matching),
     )

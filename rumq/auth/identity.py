@@ -9,7 +9,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-GATEWAYS_OWN = "gateway's own"  # method of the connections on which the gateway itself publishes
+# Methods of connections that a process of the broker's own opens: for a user, whose rules hold; and for itself.
+GATEWAYS_OWN, BROKERS_OWN = "gateway's own", "broker's own"
 
 
 class Certificate(NamedTuple):
@@ -59,6 +60,11 @@ class Identity:
     expires_us: int | None = None
     client_id: str | None = None
     last_data: bytes = field(default=b"", repr=False)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a process of the broker's own speaks, not a client that it relays."""
+        return self.method in (GATEWAYS_OWN, BROKERS_OWN)
 
     @property
     def quota_holder(self) -> str | None:

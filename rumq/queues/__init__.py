@@ -12,7 +12,9 @@
 One object per process that has doors (gateway, gRPC). Everything in it is a cursor on the log: nothing has a store of
 its own. Refuses to know the broker but by MQTT, and the doors."""
 
-from rumq.queues.queues import Consumer, Queues
+from rumq.queues.engine.consumer import Consumer
+from rumq.queues.engine.ports import Ports
+from rumq.queues.queues import Queues
 from rumq.queues.rules.definitions import ChannelDefinition, ChannelSettings, QueueDefinition, QueueSettings
 from rumq.queues.rules.errors import (
     BadQueueRequest,
@@ -45,6 +47,7 @@ __all__ = [
     "Delivered",
     "MessageId",
     "NoSuchQueue",
+    "Ports",
     "Push",
     "PushResult",
     "Pushed",

@@ -5,51 +5,42 @@ Every call names the user for whom it is, "" for anonymous, whom the door has au
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Protocol
 
 import trio
 
-from rumq.auth.permit import Permit
-from rumq.client.packet_stream import OpenStream
-from rumq.queues.rules.definitions import ChannelSettings, QueueSettings
-from rumq.queues.rules.messages import ChannelInfo, Delivered, Push, PushResult, QueueInfo
-from rumq.queues.rules.names import MessageId
+from rumq.client import Outgoing
+from rumq.queues.engine.anchors import Anchors
+from rumq.queues.engine.connections import Connections, refusal_of
+from rumq.queues.engine.consumer import Consumer
+from rumq.queues.engine.dead_letters import DeadLetters, revived
+from rumq.queues.engine.definer import Definer
+from rumq.queues.engine.engines import Engines
+from rumq.queues.engine.follower import Follower
+from rumq.queues.engine.peek import peek
+from rumq.queues.engine.ports import Ports
+from rumq.queues.engine.sweep import AT_A_TIME, sweep
+from rumq.queues.rules.definitions import ChannelDefinition, ChannelSettings, QueueDefinition, QueueSettings
+from rumq.queues.rules.errors import BadQueueRequest, NoSuchQueue, QueueError, QueuesUnavailable, shown
+from rumq.queues.rules.messages import (
+    ChannelFigures,
+    ChannelInfo,
+    Delivered,
+    Push,
+    Pushed,
+    PushResult,
+    QueueFigures,
+    QueueInfo,
+)
+from rumq.queues.rules.names import channel_filter, check_channel_id, check_label, check_topic, dead_label, share_filter
+from rumq.queues.rules.permissions import QueuePermit
+from rumq.queues.rules.pushes import checked_topic, outgoing
 
+PEEK_MAX = 1000
+CREDIT_MAX = 10_000
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """What a process gives its queues.
-
-    name: of this process among those of the broker or cluster, the same after a restart: "gateway", "grpc-n2"
-    open_broker: a connection to the broker's own socket (`rumq.gateway.broker.broker_socket.open_broker`)
-    permit_of: what a user may do; None: everything. event: reports events; now_us: µs since 1970"""
-
-    name: str
-    open_broker: OpenStream
-    permit_of: Callable[[str], Permit | None]
-    event: Callable[..., None]
-    now_us: Callable[[], int]
-
-
-class Consumer(Protocol):
-    """One consumer of a channel, as `Queues.consume` gives it. It holds at most its credit of messages unanswered."""
-
-    async def next_batch(self, messages_max: int, wait_seconds: float) -> list[Delivered]:
-        """Wait for messages; none when the time is over. raises: NoSuchQueue once the channel is deleted"""
-
-    async def acknowledge(self, ids: Sequence[MessageId]) -> list[MessageId]:
-        """These are done. returns: those that this consumer does not hold (any more), which nothing was done with"""
-
-    async def reject(self, ids: Sequence[MessageId], delay_seconds: float | None = None) -> list[MessageId]:
-        """These failed: a try is counted, and they are given out again. returns: as `acknowledge`
-
-        delay_seconds: before that; None: the channel's `retry_seconds`"""
-
-    async def extend(self, ids: Sequence[MessageId], seconds: float) -> list[MessageId]:
-        """Hold these for so long from now on. returns: as `acknowledge`"""
+Do = Callable[[list[Delivered]], Awaitable[None]]
 
 
 class Queues:
@@ -57,32 +48,53 @@ class Queues:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
+        self._follower = Follower(ports, self._changed)
+        self._connections = Connections(ports)
+        self._anchors = Anchors(ports)
+        self._definer = Definer(ports, self._follower, self._anchors)
+        self._dead = DeadLetters(self._connections, lambda label: self._follower.registry.queues.get(label))
+        self._engines = Engines(ports, self._follower, self._dead.bury)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Follow the definitions and hold the connections until cancelled; started once the definitions are known."""
-        task_status.started()
-        await trio.sleep_forever()
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self._connections.run)
+            await nursery.start(self._engines.run)
+            await nursery.start(self._follower.run)
+            nursery.start_soon(self._definer.repair)
+            task_status.started()
+
+    def _changed(self) -> None:
+        self._engines.definitions_changed()
 
     # Define
 
     async def create_queue(self, user: str, label: str, settings: QueueSettings | None = None) -> QueueInfo:
         """raises: QueueExists with other settings; with the same, it is told as it is"""
-        raise NotImplementedError
+        label = check_label(label)
+        self._permit(user).check_define(label)
+        return self._queue_info(await self._definer.create_queue(user, label, settings or QueueSettings()))
 
     async def delete_queue(self, user: str, label: str) -> None:
         """Its messages and channels with it, and nobody else's."""
-        raise NotImplementedError
+        queue = self._told(user, label)
+        self._permit(user).check_define(queue.label)
+        await self._definer.delete_queue(queue)
 
     async def queues(self, user: str) -> list[QueueInfo]:
         """Those that the user may push to, consume from or define, by label."""
-        raise NotImplementedError
+        permit = self._permit(user)
+        known = self._follower.registry.queues
+        return [self._queue_info(known[label]) for label in sorted(known) if permit.is_told(label)]
 
     async def queue(self, user: str, label: str) -> QueueInfo:
-        raise NotImplementedError
+        return self._queue_info(self._told(user, label))
 
     async def topics(self, user: str, label: str) -> list[str]:
         """Topics of the queue that channels name."""
-        raise NotImplementedError
+        queue = self._told(user, label)
+        channels = self._follower.registry.channels_of(queue.label)
+        return sorted({each.topic for each in channels if each.topic is not None})
 
     async def create_channel(
         self, user: str, label: str, topic: str | None = None, settings: ChannelSettings | None = None,
@@ -91,17 +103,32 @@ class Queues:
         """A channel sees what is pushed from now on. topic: None: all of the queue; channel_id: None: a new one
 
         raises: QueueExists where the id is taken; with the same label, topic and settings it is told as it is"""
-        raise NotImplementedError
+        queue = self._told(user, label)
+        seen = None if topic is None else check_topic(topic)
+        self._permit(user).check_define(queue.label)
+        self._permit(user).check_consume(queue.label, seen)
+        wanted = None if channel_id is None else check_channel_id(channel_id)
+        made = await self._definer.create_channel(user, queue, seen, settings or ChannelSettings(), wanted)
+        return self._channel_info(made)
 
     async def delete_channel(self, user: str, channel_id: str) -> None:
-        raise NotImplementedError
+        channel = self._told_channel(user, channel_id)
+        self._permit(user).check_define(channel.label)
+        await self._definer.delete_channels([channel])
 
     async def channels(self, user: str, label: str | None = None) -> list[ChannelInfo]:
         """label: None: of every queue"""
-        raise NotImplementedError
+        registry = self._follower.registry
+        if label is not None:
+            found = registry.channels_of(self._told(user, label).label)
+        else:
+            permit = self._permit(user)
+            told = {each for each in registry.ids_of if permit.is_told(each)}
+            found = [each for each in registry.channels.values() if each.label in told]
+        return [self._channel_info(each) for each in sorted(found, key=lambda each: each.channel_id)]
 
     async def channel(self, user: str, channel_id: str) -> ChannelInfo:
-        raise NotImplementedError
+        return self._channel_info(self._told_channel(user, channel_id))
 
     # Push and consume
 
@@ -109,13 +136,84 @@ class Queues:
         """Push in order; returns, for each, once it is as safe as its stream promises, or why it was refused.
 
         with_ids: False: nobody looks for the ids, which is cheaper. raises: what holds for all of them"""
-        raise NotImplementedError
+        queue = self._told(user, label)
+        permit = self._permit(user)
+        bytes_max = await self._connections.packet_bytes_max(user)
+        results: list[PushResult] = []
+        sent: list[Outgoing] = []
+        numbers: list[int] = []
+        checked: dict[str | None, str] = {}
+        now_us = self._ports.now_us()
+        for number, push in enumerate(messages):
+            try:
+                topic = checked.get(push.topic)
+                if topic is None:
+                    topic = checked_topic(push)
+                    permit.check_push(queue.label, topic)
+                    checked[push.topic] = topic
+                sent.append(outgoing(queue, topic, push, now_us, bytes_max))
+                numbers.append(number)
+                results.append(Pushed(None))
+            except QueueError as fault:
+                results.append(fault)
+        if sent:
+            refused, _ = await self._connections.publish(user, sent)
+            for at, (reason, why) in refused.items():
+                results[numbers[at]] = refusal_of(reason, why)
+        return results
 
     @asynccontextmanager
     async def consume(self, user: str, channel_id: str, credit: int = 100) -> AsyncIterator[Consumer]:
         """A consumer that holds at most `credit` messages. What it has not answered at the end is given to others."""
-        raise NotImplementedError
-        yield
+        if not 1 <= credit <= CREDIT_MAX:
+            raise BadQueueRequest(f"credit {credit}: expected 1 to {CREDIT_MAX} messages")
+        channel = self._told_channel(user, channel_id)
+        self._permit(user).check_consume(channel.label, channel.topic)
+
+        def check() -> None:
+            self._permit(user).check_consume(channel.label, channel.topic)
+
+        consumer = self._engines.consumer(channel, credit, check)
+        try:
+            yield consumer
+        finally:
+            consumer.close()
+
+    # What users may, and are told
+
+    def _permit(self, user: str) -> QueuePermit:
+        return QueuePermit(user, self._ports.permit_of(user))
+
+    def _told(self, user: str, label: str) -> QueueDefinition:
+        """raises: NoSuchQueue, also where the user may not know that there is one"""
+        label = check_label(label)
+        found = self._follower.registry.queues.get(label)
+        if found is None or not self._permit(user).is_told(label):
+            raise NoSuchQueue(f"there is no queue {shown(label)}: create it, or ask for the list of queues")
+        return found
+
+    def _told_channel(self, user: str, channel_id: str) -> ChannelDefinition:
+        """raises: as `_told`"""
+        channel_id = check_channel_id(channel_id)
+        found = self._follower.registry.channels.get(channel_id)
+        if found is None or not self._permit(user).is_told(found.label):
+            raise NoSuchQueue(f"there is no channel {shown(channel_id)}: create it, or ask for the list of channels")
+        return found
+
+    def _queue_info(self, queue: QueueDefinition) -> QueueInfo:
+        ids = tuple(sorted(self._follower.registry.ids_of.get(queue.label, ())))
+        return QueueInfo(queue, QueueFigures(), ids)
+
+    def _channel_info(self, channel: ChannelDefinition) -> ChannelInfo:
+        engine = self._engines.maybe_engine(channel.channel_id)
+        figures = ChannelFigures()
+        if engine is not None:
+            counts = engine.state.counts
+            figures = ChannelFigures(
+                0, len(engine.state.holders), engine.state.in_flight, counts.acknowledged, counts.rejected,
+                counts.dead,
+            )  # fmt: skip
+        return ChannelInfo(channel, figures, share_filter(channel.channel_id, channel.label, channel.topic))
 
     # Look and repair
 
@@ -123,12 +221,48 @@ class Queues:
         self, user: str, label: str, topic: str | None = None, *, after_us: int = 0, messages_max: int = 20
     ) -> list[Delivered]:
         """Unexpired messages, oldest first, whoever consumes them. after_us: pushed later than that, µs since 1970"""
-        raise NotImplementedError
+        queue = self._told(user, label)
+        seen = None if topic is None else check_topic(topic)
+        self._permit(user).check_peek(queue.label, seen)
+        if not 1 <= messages_max <= PEEK_MAX:
+            raise BadQueueRequest(f"messages_max {messages_max}: expected 1 to {PEEK_MAX}")
+        now_us = self._ports.now_us()
+        begin_us = max(after_us, queue.created_us, now_us - queue.ttl_seconds * 1_000_000)
+
+        def look() -> list[Delivered]:
+            wanted = channel_filter(queue.label, seen)
+            return peek(self._ports.views(), wanted, begin_us, now_us, messages_max)
+
+        try:
+            return await trio.to_thread.run_sync(look)
+        except OSError as fault:
+            raise QueuesUnavailable(f"the log cannot be read: {fault.strerror or fault}") from None
 
     async def purge(self, user: str, channel_id: str) -> int:
-        """Drop what the channel has not acknowledged. returns: how many messages"""
-        raise NotImplementedError
+        """Drop what the channel has, but what consumers hold. returns: how many messages"""
+        channel = self._told_channel(user, channel_id)
+        self._permit(user).check_define(channel.label)
+        self._permit(user).check_consume(channel.label, channel.topic)
+        return await self._sweep(channel, 1 << 62, None)
+
+    async def _sweep(self, channel: ChannelDefinition, messages_max: int, do: Do | None) -> int:
+        consumer = self._engines.consumer(channel, AT_A_TIME, lambda: None)
+        try:
+            return await sweep(consumer, self._ports.now_us(), messages_max, do)
+        finally:
+            consumer.close()
 
     async def redrive(self, user: str, label: str, messages_max: int = 10_000) -> int:
         """Push the dead letters of a queue to where they came from. returns: how many messages"""
-        raise NotImplementedError
+        queue = self._told(user, label.removesuffix(".dead"))
+        self._permit(user).check_define(queue.label)
+        channel = self._follower.registry.channels.get(dead_label(queue.label))
+        if channel is None:
+            raise NoSuchQueue(f"queue {shown(queue.label)} has no dead letters: none of its channels keeps them")
+
+        async def push_back(batch: list[Delivered]) -> None:
+            refused, _ = await self._connections.publish(None, [revived(each, queue) for each in batch])
+            for reason, why in refused.values():
+                raise refusal_of(reason, why)
+
+        return await self._sweep(channel, messages_max, push_back)

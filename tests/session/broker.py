@@ -75,6 +75,7 @@ class Broker:
         self.shard_totals = ShardTotals()
         self.batches = [Batch()]
         self.topics: Any = {}
+        self.own_topics: Any = {}
         self.topics_max = 100
         self.change_waits: list[float] = []  # of who subscribes or unsubscribes
         self.topic_waits: list[float | None] = []  # of who publishes to new topics
@@ -122,10 +123,13 @@ class Broker:
 
     def logged_in(self, client: Any) -> None: ...
 
+    def topics_with(self, name: bytes) -> Any:
+        return self.own_topics if name.startswith(b"$queues/") else self.topics
+
     def add_topic(self, name: bytes) -> bool:
         if len(self.topics) >= self.topics_max:
             return False
-        self.topics[name] = len(self.topics)
+        self.topics_with(name)[name] = len(self.topics) + len(self.own_topics)
         return True
 
     def match_topic(self, client: Any, name: bytes) -> float | None:

@@ -6,9 +6,11 @@ sends for nobody else."""
 
 from __future__ import annotations
 
-from rumq.auth.identity import GATEWAYS_OWN, Credentials, Identity, Steps
+from rumq.auth.identity import BROKERS_OWN, GATEWAYS_OWN, Credentials, Identity, Steps
 
-OWN_PASSWORD = b"own"  # no secret: it is taken on the gateway's socket alone
+# No secrets: they are taken on the gateway's socket alone.
+OWN_PASSWORD = b"own"  # of connections for a user, whose rules hold
+BROKERS_PASSWORD = b"broker"  # of connections for nobody, as of queues' definitions: no rules hold
 
 
 class Vouched:
@@ -19,6 +21,8 @@ class Vouched:
         yield from ()
         if credentials.password == OWN_PASSWORD:
             return Identity(credentials.username, method=GATEWAYS_OWN)
+        if credentials.password == BROKERS_PASSWORD and credentials.username is None:
+            return Identity(method=BROKERS_OWN)
         if credentials.username is None:
             return None
         return Identity(credentials.username, method=self.name)

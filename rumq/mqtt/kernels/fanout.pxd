@@ -2,7 +2,7 @@
 cdef class Form:
     cdef readonly unsigned int qos
     cdef readonly int retain
-    cdef readonly bint no_local
+    cdef readonly bint no_local, is_live
     cdef readonly object identifiers, publishers
     cdef readonly bytes located
 

@@ -33,16 +33,19 @@ class Form:
         identifiers: bytes,
         located: bytes,
         publishers: object = None,
+        is_live: bool = False,
     ) -> None:
         """retain: 0 never, 1 as published, 2 always; identifiers: encoded properties; located: the partition's
         name where offsets are to be told as user properties, else empty; publishers: the partition's list of client
-        ids by publisher number, where who published is to be told, else None."""
+        ids by publisher number, where who published is to be told, else None; is_live: records of QoS 0 may be sent
+        before they are committed, so their offsets, which a crash could give to others, are not told."""
         self.qos = qos
         self.retain = retain
         self.no_local = no_local
         self.identifiers = identifiers
         self.located = located
         self.publishers = publishers
+        self.is_live = is_live
 
     def plain(self) -> bool:
         """Whether a stored frame of QoS up to `qos` can go out as it is."""
@@ -382,7 +385,7 @@ def build(
         told = b""
         alias = 0
         named = True
-        if v5 and form.located:
+        if v5 and form.located and (source_qos or not form.is_live):
             told = location(
                 form.located,
                 words[w + 2] | (cython.cast(cython.ulonglong, words[w + 3]) << 32),

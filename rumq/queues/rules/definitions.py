@@ -4,7 +4,7 @@ docs/reference/queues.md, "Settings of a queue" and "of a channel"."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -68,12 +68,13 @@ class ChannelDefinition(ChannelSettings, kw_only=True, frozen=True, omit_default
     version: int = VERSION
 
 
-def settings_of(definition: QueueDefinition) -> QueueSettings:
-    return QueueSettings(**{name: getattr(definition, name) for name in QueueSettings.__struct_fields__})
+def fields_of(settings: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The fields of a kind of settings, of these or of a definition with them."""
+    return {name: getattr(settings, name) for name in kind.__struct_fields__}
 
 
-def channel_settings_of(definition: ChannelDefinition) -> ChannelSettings:
-    return ChannelSettings(**{name: getattr(definition, name) for name in ChannelSettings.__struct_fields__})
+def settings_of(definition: msgspec.Struct, kind: type[Settings]) -> Settings:
+    return kind(**fields_of(definition, kind))
 
 
 def checked_settings(settings: Settings) -> Settings:

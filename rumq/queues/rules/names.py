@@ -1,6 +1,7 @@
 """Names of queues, topics and channels, and the MQTT topics that they stand for. docs/reference/queues.md, "Names"
 
     $queues/<label>/<topic>                 a message of a queue; topic `__none__`: pushed without one
+    $queues/$dead/<label>/<topic>           a message of queue `<label>.dead`: a dead letter, which is kept longer
     $queues/$config/<label>                 the definition of a queue, retained
     $queues/$config/<label>/<channel id>    the definition of a channel, retained
     $queues/$tries/<label>/<channel id>     a failed try
@@ -18,6 +19,7 @@ from rumq.queues.rules.errors import BadQueueRequest, shown
 
 ROOT = "$queues/"
 CONFIG, TRIES, DELAYED = f"{ROOT}$config/", f"{ROOT}$tries/", f"{ROOT}$delayed/"
+DEAD_ROOT = f"{ROOT}$dead/"
 NO_TOPIC = "__none__"  # of messages that were pushed without a topic; nobody may name it
 DEAD = ".dead"  # behind a label: the queue of its dead letters
 LABEL_BYTES_MAX, TOPIC_BYTES_MAX, CHANNEL_BYTES_MAX = 200, 500, 64
@@ -48,6 +50,8 @@ def check_label(label: str) -> str:
     found = checked("label", label, LABEL_BYTES_MAX)
     if "/" in found:
         raise BadQueueRequest(f"label {shown(label)}: a label has no '/'; topics have")
+    if found == DEAD:
+        raise BadQueueRequest(f"label {DEAD} names no queue: expected a label before it")
     if found.startswith("$"):
         raise BadQueueRequest(f"label {shown(label)}: what begins with '$' is the broker's: begin with a letter")
     return found
@@ -101,13 +105,27 @@ def parse_message_id(text: str) -> MessageId:
     return MessageId(NO_TOPIC if folded(topic) == NO_TOPIC else check_topic(topic), int(number))
 
 
+def root_of(label: str) -> str:
+    """Of the topics of a queue, with a slash at the end."""
+    return f"{DEAD_ROOT}{label.removesuffix(DEAD)}/" if label.endswith(DEAD) else f"{ROOT}{label}/"
+
+
 def message_topic(label: str, topic: str) -> str:
-    return f"{ROOT}{label}/{topic}"
+    return root_of(label) + topic
+
+
+def split_topic(message_topic: str) -> tuple[str, str]:
+    """(label, topic) of a message."""
+    label, _, topic = message_topic.removeprefix(ROOT).partition("/")
+    if label == "$dead":
+        label, _, topic = topic.partition("/")
+        label += DEAD
+    return label, topic
 
 
 def channel_filter(label: str, topic: str | None) -> str:
     """What a channel sees. topic: None: all of the queue"""
-    return f"{ROOT}{label}/{'#' if topic is None else topic}"
+    return root_of(label) + ("#" if topic is None else topic)
 
 
 def share_filter(channel_id: str, label: str, topic: str | None) -> str:
@@ -116,5 +134,5 @@ def share_filter(channel_id: str, label: str, topic: str | None) -> str:
 
 
 def dead_label(label: str) -> str:
-    """The queue that gets a queue's dead letters."""
+    """The queue that gets a queue's dead letters; of those that fail there, itself."""
     return label if label.endswith(DEAD) else f"{label}{DEAD}"

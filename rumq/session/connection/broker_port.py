@@ -123,7 +123,7 @@ class LoginPort(Protocol):
 class PublishPort(Protocol):
     """What a client publishes by: `rumq.shards.write_path.publish_gate`.
 
-    topics: topic -> partition << 32 | topic id, of every topic known here
+    topics: topic -> partition << 32 | topic id, of every topic known here that clients may publish to
     batches: what this turn published, one a partition"""
 
     topics: TopicTable
@@ -134,6 +134,9 @@ class PublishPort(Protocol):
 
     @property
     def undecided(self) -> UndecidedMessages: ...
+
+    def topics_with(self, name: bytes) -> TopicTable | dict[bytes, int]:
+        """`topics`, or those that only processes of the broker's own publish to, if this is one of them."""
 
     def add_topic(self, name: bytes) -> bool:
         """Give a checked topic name its partition and number; False if there is no room for another topic."""

@@ -67,6 +67,11 @@ class Client:
         return self.session.client_id if self.session is not None else self.claimed_client_id or None
 
     @property
+    def is_own(self) -> bool:
+        """Whether it is a process of the broker's own."""
+        return self.identity is not None and self.identity.is_own
+
+    @property
     def user(self) -> str | None:
         return self.identity.user if self.identity is not None else None
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from rumq.auth.identity import Identity
+from rumq.auth.identity import BROKERS_OWN, Identity
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
@@ -23,10 +23,11 @@ from rumq.session.protocol import authorization
 from rumq.session.protocol.connected import Connected
 from rumq.session.state.persistent_sessions import holder_of
 from rumq.session.state.session import Session, shape_of
-from rumq.session.state.session_owner import Owner, owner_of
+from rumq.session.state.session_owner import Owner, expiry_seconds_of, owner_of
 from rumq.session.state.wills import author_of
 
 DURABILITY = "rumq-durability"  # user property of CONNECT, which asks, and of CONNACK, which answers
+ANCHOR = "$anchor/"  # begin of client ids: `rumq.queues.engine.anchors`
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: a limit as high need not be told
 
 
@@ -47,7 +48,7 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     broker, policy = client.broker, client.policy
     client.identity = identity
     client_id = client.claimed_client_id or broker.logins.assigned_client_id(policy.assigned_prefix)
-    expiry, told = expiry_of(connect, client.limits)
+    expiry, told = expiry_of(connect, client.limits, owner_of(identity, policy.mount_point))
     owner = admit(client, client_id, expiry)
     replaying = policy.quotas.replaying.buckets(identity.quota_holder, broker.clock.monotonic)
     sending = policy.quotas.sending.buckets(identity.quota_holder, broker.clock.monotonic)
@@ -59,7 +60,7 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     if session.will is not None:
         session.author = author_of(identity, policy.name, client.address)
     broker.journal.connected(session)
-    window_limit = min(client.limits.inflight_max, connect.properties.get("receive_maximum", 65535))
+    window_limit = window_limit_of(client, connect)
     connected = Connected(client, session, wire_of(client, session), window_limit)
     connected.buckets = sending
     broker.shard_totals.connections += 1
@@ -214,14 +215,23 @@ def check(client: Client, connect: p.Connect) -> None:
             raise MqttFault("a retained will", Reason.RETAIN_NOT_SUPPORTED)
 
 
-def expiry_of(connect: p.Connect, limits: Limits) -> tuple[int, Properties]:
+def window_limit_of(client: Client, connect: p.Connect) -> int:
+    """How many messages may be in flight. An anchor of queues, which nobody reads from, is given none; engines that
+    serve many consumers on one connection as many as they ask for."""
+    wanted = connect.properties.get("receive_maximum", 65535)
+    if client.identity is None or client.identity.method != BROKERS_OWN:
+        return min(client.limits.inflight_max, wanted)
+    return 0 if client.claimed_client_id.startswith(ANCHOR) else wanted
+
+
+def expiry_of(connect: p.Connect, limits: Limits, owner: Owner | None = None) -> tuple[int, Properties]:
     """How many seconds the session outlives its connection, and what CONNACK must say of it."""
     told: Properties = {}
     if connect.version == 5:
         wanted = connect.properties.get("session_expiry_interval", 0)
     else:
         wanted = 0 if connect.clean_start else EXPIRES_NEVER
-    expiry = min(wanted, limits.session_expiry_seconds_max)
+    expiry = expiry_seconds_of(wanted, owner, limits)
     if connect.version == 5 and expiry != wanted:
         told["session_expiry_interval"] = expiry
     return expiry, told

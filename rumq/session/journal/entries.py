@@ -108,6 +108,7 @@ class Subscribed(Entry, frozen=True, tag="subscribed"):
     cursors: list[int]
     start: tuple[str, int] | None = None
     tells_publisher: bool = False
+    tells_place: bool = False
 
 
 class Unsubscribed(Entry, frozen=True, tag="unsubscribed"):

@@ -12,6 +12,7 @@ import secrets
 
 from router import commands as c
 from router.readers.subscription import Permit as ReceivePermit
+from rumq.auth.identity import BROKERS_OWN
 from rumq.auth.permit import Permit
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import TopicFilterInvalid
@@ -44,10 +45,13 @@ NOTHING = Nothing()
 
 def find_permit(client: Client, client_id: str) -> None:
     """Look up what a client may do, once it is known who it is and when rules change."""
-    rules = client.policy.rules
-    assert client.identity is not None
-    client.permit = None if rules is None else rules.permit(client.identity, client_id)
-    client.topics = client.broker.publishing.topics if client.permit is None else topics_of(client.permit)
+    rules, who = client.policy.rules, client.identity
+    assert who is not None
+    client.permit = None if rules is None or who.method == BROKERS_OWN else rules.permit(who, client_id)
+    if who.is_own:
+        client.topics = {}  # of its own: it may publish where no client may
+    else:
+        client.topics = client.broker.publishing.topics if client.permit is None else topics_of(client.permit)
     if client.wire is not None:
         client.wire.forget_topics()
 
@@ -135,15 +139,16 @@ def topics_of(permit: Permit) -> TopicNumbers:
 
 def allow_topic(client: Client, name: bytes, topic: str) -> None:
     """Messages to a topic are taken from now on: the client's own table has it. name: of a topic that has a number"""
-    permit, known = client.permit, client.broker.publishing.topics
-    assert permit is not None
-    allowed = topics_of(permit)
+    permit, number = client.permit, client.broker.publishing.topics_with(name)[name]
+    allowed = client.topics if permit is None or client.is_own else topics_of(permit)
     if isinstance(allowed, dict) and len(allowed) >= SMALL_MAX:
-        table = permit.topics = TopicTable(secrets.randbits(64))
+        table = TopicTable(secrets.randbits(64))
         for key, value in allowed.items():
             table[key] = value
         allowed = table
-    allowed[name] = known[name] if permit.may("retain", topic) else known[name] | NO_RETAIN
+        if permit is not None and not client.is_own:
+            permit.topics = table
+    allowed[name] = number if permit is None or permit.may("retain", topic) else number | NO_RETAIN
     client.topics = allowed
 
 

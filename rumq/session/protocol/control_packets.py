@@ -19,6 +19,7 @@ from rumq.session.journal.recorder import REFUSED
 from rumq.session.protocol import publish_checks
 from rumq.session.protocol import subscribe as requests
 from rumq.session.protocol.batched_subscribe import LISTS, SHORT_BYTES, BatchedRequest
+from rumq.session.state.session_owner import expiry_seconds_of
 
 PACKETS_A_TURN = 256  # of one client
 CHANGE_SECONDS_MAX = 10.0  # a client that waits to change filters asks again after so long
@@ -180,6 +181,6 @@ def disconnect(responder: RequestResponder, packet: p.Disconnect) -> None:
     if interval is not None:
         if session.expiry_seconds == 0 and interval:
             raise ProtocolViolation("DISCONNECT sets a session expiry that CONNECT had left at 0")
-        session.expiry_seconds = min(interval, client.limits.session_expiry_seconds_max)
+        session.expiry_seconds = expiry_seconds_of(interval, session.owner, client.limits)
     client.broker.event("client.disconnected", client, reason=int(packet.reason))
     responder.end(with_will=packet.reason != Reason.NORMAL_DISCONNECTION)

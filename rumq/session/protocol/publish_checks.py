@@ -28,13 +28,14 @@ def accept_topic(client: Client, name: bytes) -> bool:
     except UnicodeDecodeError:
         raise MqttFault("a PUBLISH topic that is no UTF-8", Reason.MALFORMED_PACKET) from None
     check_topic_name(text)
-    if topic_refusals.of_name(text, client.limits, client.policy.mount_point) is not None:
+    is_own = client.is_own
+    if topic_refusals.of_name(text, client.limits, client.policy.mount_point, is_own=is_own) is not None:
         return False
     if client.permit is not None and not client.permit.may("publish", text):
         return False
-    if client.broker.publishing.topics.get(name) is None and not create_topic(client, name):
+    if client.broker.publishing.topics_with(name).get(name) is None and not create_topic(client, name):
         return False
-    if client.permit is not None:
+    if client.permit is not None or is_own:
         authorization.allow_topic(client, name, text)
     return True
 
@@ -72,12 +73,11 @@ def publish_one(responder: RequestResponder, wire: Wire, data: bytearray, pos: i
     packet = decode(data[pos], bytes(data[pos + found[0] : stop]), client.version)
     assert isinstance(packet, p.Publish)
     topic = name.decode()
-    refusal = topic_refusals.of_name(topic, client.limits, client.policy.mount_point)
+    refusal = topic_refusals.of_name(topic, client.limits, client.policy.mount_point, is_own=client.is_own)
     may_publish = refusal is None and authorization.may_publish(client, packet, topic)
-    if client.permit is not None and may_publish and client.broker.publishing.topics.get(name) is not None:
-        while (
-            pos := cut(wire, client.broker.publishing.batches, data, pos, stop, client.broker.publishing.topics)
-        ) < stop:
+    topics = client.broker.publishing.topics_with(name)
+    if client.permit is not None and may_publish and topics.get(name) is not None:
+        while (pos := cut(wire, client.broker.publishing.batches, data, pos, stop, topics)) < stop:
             if wire.stop != ingest.UNDECIDED:
                 supply(client, wire)
             elif not client.broker.publishing.undecided.takes_publish(responder, is_again=packet.dup):

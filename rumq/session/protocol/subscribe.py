@@ -22,6 +22,7 @@ from rumq.session.state.persistent_sessions import holder_of
 from rumq.session.state.subscribed_filters import SubscribedFilters
 
 PUBLISHER = "rumq-publisher"  # user property: of SUBSCRIBE to ask who publishes, of PUBLISH to tell
+PLACE = "rumq-place"  # user property of SUBSCRIBE: to ask where in the log live messages are, as of replays
 FILTERS_A_TURN = 32  # of one client
 CHECKS_A_TURN = 256  # likewise, before the first of them is served
 
@@ -51,7 +52,7 @@ class Granting:
         self._identifier = identifiers[0] if identifiers else 0
         asked = dict(properties.get("user_properties", []))
         self._start = asked.get("rumq-from")
-        self._publisher = asked.get(PUBLISHER)
+        self._publisher, self._place = asked.get(PUBLISHER), asked.get(PLACE)
         if self._identifier and not client.limits.subscription_identifiers_available:
             raise MqttFault("a subscription identifier", Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED)
         self._client = client
@@ -67,7 +68,9 @@ class Granting:
         known.count_for(holder_of(client.user, client.address), client.broker.registry.filter_totals)
         for asked in filters:
             try:
-                command = subscribe_command(client, asked, self._identifier, self._start, known, self._publisher)
+                command = subscribe_command(
+                    client, asked, self._identifier, self._start, known, self._publisher, self._place
+                )
             except BadStart as fault:
                 self.reasons.append(Reason.TOPIC_FILTER_INVALID if client.version == 5 else Reason.UNSPECIFIED_ERROR)
                 self.why = str(fault)
@@ -129,10 +132,16 @@ class Denied(Exception):
         self.reason, self.why = reason, why
 
 
+def check_yes(name: str, value: str | None) -> bool:
+    """Whether a property that can only be `yes` is there. raises: Denied"""
+    if value is not None and value != "yes":
+        raise Denied(Reason.TOPIC_FILTER_INVALID, f"{name} is {shown(value)}; allowed: yes, or leave it out")
+    return value is not None
+
+
 def check_publisher(value: str, limits: Limits) -> None:
     """raises: Denied"""
-    if value != "yes":
-        raise Denied(Reason.TOPIC_FILTER_INVALID, f"{PUBLISHER} is {shown(value)}; allowed: yes, or leave it out")
+    check_yes(PUBLISHER, value)
     if not limits.publisher_available:
         raise Denied(
             Reason.IMPLEMENTATION_SPECIFIC_ERROR,
@@ -164,10 +173,11 @@ def subscribe_command(
     start: str | None,
     known: SubscribedFilters,
     publisher: str | None = None,
+    asked_place: str | None = None,
 ) -> c.Command:
     """The command for one filter; Denied or BadStart when it is refused, MqttFault when it is malformed.
 
-    start, publisher: values of `rumq-from` and `rumq-publisher`, where they are given"""
+    start, publisher, asked_place: values of `rumq-from`, `rumq-publisher`, `rumq-place`, where they are given"""
     broker, limits = client.broker, client.limits
     session = client.session
     assert session is not None
@@ -184,6 +194,7 @@ def subscribe_command(
         raise BadStart(start, "what the broker says of itself is not kept")
     if publisher is not None:
         check_publisher(publisher, limits)
+    tells_place = check_yes(PLACE, asked_place)
     if not limits.wildcard_available and ("+" in plain or "#" in plain):
         raise Denied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
     if why := known.refusal(written, limits):
@@ -197,6 +208,7 @@ def subscribe_command(
         identifier,
         allowed,
         publisher is not None,
+        tells_place,
     )
     if is_shared:
         return c.JoinShare(subscriber, written, subscription)

@@ -14,12 +14,18 @@ from rumq.session.protocol.replay_syntax import PREFIX as REPLAY_PREFIX
 
 # Prefixes of filters with a meaning of their own, so no filter can match a topic that begins with one.
 FILTER_PREFIXES = (REPLAY_PREFIX, SHARE_PREFIX)
+QUEUES = "$queues"  # `rumq.queues`, at whose doors the bounds of queues hold
 
 
-def of_name(topic: str, limits: Limits, mount: str) -> PublishRefusal | None:
-    """Why nobody may publish to a well-formed topic name; None: somebody may. mount: prefix of the client's topics"""
+def of_name(topic: str, limits: Limits, mount: str, *, is_own: bool = False) -> PublishRefusal | None:
+    """Why nobody may publish to a well-formed topic name; None: somebody may. mount: prefix of the client's topics
+
+    is_own: the client is a process of the broker's own"""
     if is_reserved(topic):
         return PublishRefusal(Reason.NOT_AUTHORIZED, "$SYS is the broker's", True)
+    if not is_own and topic.partition("/")[0] == QUEUES:
+        why = "queues are pushed to through REST or gRPC, where their bounds hold (docs/reference/queues.md)"
+        return PublishRefusal(Reason.NOT_AUTHORIZED, why, True)
     for prefix in FILTER_PREFIXES:
         if topic.removeprefix(mount).startswith(prefix):
             why = f"nobody could subscribe to a topic that begins with {prefix}"

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rumq.auth.identity import GATEWAYS_OWN, Identity
+from rumq.auth.identity import BROKERS_OWN, GATEWAYS_OWN, Identity
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
+from rumq.session.flow_control.limits import Limits
 
-GATEWAY = "#gateway"  # in place of a mount point, which has no wildcards: no client's session is the gateway's own
+# In place of a mount point, which has no wildcards: no client's session is the gateway's, or the broker's, own.
+GATEWAY, BROKER = "#gateway", "#broker"
 UNVERIFIED = "unverified"  # the method of a client whose user name is not checked
 
 
@@ -33,6 +35,8 @@ def owner_of(who: Identity, mount: str) -> Owner:
         raise MqttFault("the name of the user, or of a group, is no text", Reason.NOT_AUTHORIZED) from None
     if who.method == GATEWAYS_OWN:
         return Owner(who.user, GATEWAY)
+    if who.method == BROKERS_OWN:
+        return Owner(None, BROKER)
     user = None if who.method == UNVERIFIED else who.user
     return ANYBODY if user is None and not mount else Owner(user, mount)
 
@@ -50,3 +54,8 @@ def key_of(client_id: str, owner: Owner | None) -> str:
 
 def client_id_of(key: str) -> str:
     return key.partition("\0")[0]
+
+
+def expiry_seconds_of(wanted: int, owner: Owner | None, limits: Limits) -> int:
+    """How long a session outlives its connection. The broker's own, which hold channels of queues, may for ever."""
+    return wanted if owner is not None and owner.mount == BROKER else min(wanted, limits.session_expiry_seconds_max)

@@ -41,8 +41,11 @@ def wire_form(
     publishers: PublisherNames,
     *,
     always_retain: bool = False,
+    committed_only: bool = False,
 ) -> fanout.Form:
-    """The kernel's idea of a form. publishers: the partition's, or the chunk's own"""
+    """The kernel's idea of a form. located: the partition's name, where a place may be told
+
+    publishers: the partition's, or the chunk's own; committed_only: as of `GroupKey`"""
     retain = 2 if always_retain else int(form.retain_as_published)
     return fanout.Form(
         form.qos,
@@ -51,7 +54,13 @@ def wire_form(
         encoded_identifiers(form.identifiers) if v5 else b"",
         located if v5 else b"",
         publishers if v5 and form.tells_publisher else None,
+        form.tells_place and not committed_only,
     )
+
+
+def located(feed: Feed) -> bytes:
+    """The name of a partition, as subscribers are told it."""
+    return f"{feed.partition.stream}/g{feed.partition.generation}/p{feed.partition.number}".encode()
 
 
 def tells_publisher(group: Group) -> bool:
@@ -64,9 +73,7 @@ class FanOutCache:
 
     def __init__(self, feeds: list[Feed], tracer: Tracer | None = None) -> None:
         self.feeds, self._tracer = feeds, tracer
-        self._located = [
-            f"{feed.partition.stream}/g{feed.partition.generation}/p{feed.partition.number}".encode() for feed in feeds
-        ]
+        self._located = [located(feed) for feed in feeds]
         self._kept: deque[tuple[Chunk, Group, int]] = deque()
         self._kept_bytes = 0
 
@@ -74,7 +81,7 @@ class FanOutCache:
         """The group's forms as the kernel takes them."""
         if chunk.publishers is not None and tells_publisher(group):
             names = chunk.publishers
-            return [wire_form(form, v5, self._place(group, partition), names) for form in group.forms]
+            return [self._form(group, form, v5, partition, names) for form in group.forms]
         cache: list[list[fanout.Form]] | None = group.cache  # type: ignore[assignment]
         if cache is None:
             cache = [[] for _ in self._located]
@@ -82,11 +89,15 @@ class FanOutCache:
         forms = cache[partition]
         while len(forms) < len(group.forms):
             publishers = self.feeds[partition].partition.publisher_names
-            forms.append(wire_form(group.forms[len(forms)], v5, self._place(group, partition), publishers))
+            forms.append(self._form(group, group.forms[len(forms)], v5, partition, publishers))
         return forms
 
-    def _place(self, group: Group, partition: int) -> bytes:
-        return self._located[partition] if group.wants.committed_only else b""
+    def _form(
+        self, group: Group, form: DeliveryOptions, v5: bool, partition: int, publishers: PublisherNames
+    ) -> fanout.Form:
+        committed_only = group.wants.committed_only
+        place = self._located[partition] if committed_only or form.tells_place else b""
+        return wire_form(form, v5, place, publishers, committed_only=committed_only)
 
     def of(self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int) -> Blob:
         """What the effect's group gets of the whole chunk."""

@@ -18,7 +18,7 @@ from rumq.mqtt.kernels import fanout
 from rumq.session.connection.broker_port import Redelivering
 from rumq.session.protocol import authorization
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters, Why
-from rumq.shards.delivery.fan_out_cache import wire_form
+from rumq.shards.delivery.fan_out_cache import located, wire_form
 
 UNANSWERED = (1, 2)  # states of the in-flight window: PUBACK or PUBREC is awaited
 
@@ -105,9 +105,11 @@ class Redelivery:
         form = self._form(deliveries, code, chunk, row, state)
         named = chunk.publishers
         publishers = self._feeds[partition_of(code)].partition.publisher_names if named is None else named
+        is_retained = bool(code & RETAINED_CODE)
+        place = located(self._feeds[partition_of(code)]) if form.tells_place and not is_retained else b""
         blob, _ = fanout.build(
             chunk.rows, chunk.frames, row, row + 1, chunk.base_lsn, chunk.base_ts,
-            [wire_form(form, v5, b"", publishers, always_retain=bool(code & RETAINED_CODE))], None, None,
+            [wire_form(form, v5, place, publishers, always_retain=is_retained)], None, None,
             v5, deliveries.client.packet_bytes_max, 0, self._clock.now_us, None, 0, 1 << 40,
         )  # fmt: skip
         if blob.count == 0:
@@ -130,7 +132,9 @@ class Redelivery:
             if not wanted[0]:
                 return DeliveryOptions(qos, False, False, ())
             form = reader.group.forms[wanted[0] - 1]
-        return DeliveryOptions(qos, form.retain_as_published, False, form.identifiers, form.tells_publisher)
+        return DeliveryOptions(
+            qos, form.retain_as_published, False, form.identifiers, form.tells_publisher, form.tells_place
+        )
 
     @staticmethod
     def _reader_of(deliveries: Redelivering, number: int) -> Reader | None:

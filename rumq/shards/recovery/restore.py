@@ -27,6 +27,7 @@ from rumq.session.journal.replayed_session import ReplayedSession
 from rumq.session.journal.replayed_state import ReplayedShare, ReplayedState
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session, Shape
+from rumq.session.state.session_owner import expiry_seconds_of
 from rumq.shards.peers.query_server import log_tags
 from rumq.shards.recovery.journal_reader import add_tags
 from rumq.shards.recovery.journal_writer import JournalWriter
@@ -109,7 +110,7 @@ class Restorer:
             owner=replayed.owner,
         )
         session.version, session.number = replayed.version, replayed.number
-        session.expiry_seconds = min(replayed.expiry_seconds, self._limits.session_expiry_seconds_max)
+        session.expiry_seconds = expiry_seconds_of(replayed.expiry_seconds, replayed.owner, self._limits)
         session.durable = replayed.expiry_seconds > 0
         for asked, each in replayed.subscriptions.items():
             session.own_filters().add(asked, is_replay=each.kind == "replay")
@@ -160,6 +161,7 @@ class Restorer:
                 entry.retain_as_published,
                 entry.identifier,
                 tells_publisher=entry.tells_publisher and self._limits.publisher_available,
+                tells_place=entry.tells_place,
             )
             cursors = replayed.cursors.get(each.reader, next_lsns)
             if each.kind == "main":

@@ -23,7 +23,7 @@ class PublishGate:
         self.match_topic, self.change_filters = budget.match, budget.change_filters
         self._partitions, self.batches, self.undecided = store.partitions, batches, undecided
         self._admission, self._retained_quota = admission, retained_quota
-        self.topics = topics.known
+        self.topics, self.topics_with = topics.known, topics.with_name
         self.add_topic, self._refuse_topic = topics.add, topics.refuse
         self.backpressure, self.pause_publisher = backpressure, backpressure.pause_publisher
 

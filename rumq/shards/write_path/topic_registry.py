@@ -13,13 +13,17 @@ from commitlog.log.store import Store
 from rumq.loop.ports import EventSink
 from rumq.mqtt.kernels.topics import TopicTable
 
+QUEUES = b"$queues/"
+
 
 class TopicRegistry:
-    """known: topic -> partition << 32 | topic id, of every topic known here"""
+    """known, own: topic -> partition << 32 | topic id, of every topic known here; own: that only processes of the
+    broker's own publish to: no client finds these in its table"""
 
     def __init__(self, store: Store, events: EventSink) -> None:
         self._store, self._events = store, events
         self.known = TopicTable(int.from_bytes(os.urandom(8), "little"))
+        self.own: dict[bytes, int] = {}
         self._counts: Counter[str] = Counter()  # of each stream
         self._bytes: Counter[str] = Counter()  # of their names, likewise
         self.refused: Counter[str] = Counter()  # messages, of each stream
@@ -27,7 +31,11 @@ class TopicRegistry:
             self._counts[partition.stream] += len(partition.topic_names)
             self._bytes[partition.stream] += sum(map(len, partition.topic_names))
             for topic_id, name in enumerate(partition.topic_names):
-                self.known[name] = partition.index << 32 | topic_id
+                self.with_name(name)[name] = partition.index << 32 | topic_id
+
+    def with_name(self, name: bytes) -> TopicTable | dict[bytes, int]:
+        """The one of both that a topic belongs to."""
+        return self.own if name.startswith(QUEUES) else self.known
 
     def add(self, name: bytes) -> bool:
         """Give a checked topic name its partition and number; False if its stream has no room for another topic."""
@@ -36,7 +44,7 @@ class TopicRegistry:
             return False
         self._counts[partition.stream] += 1
         self._bytes[partition.stream] += len(name)
-        self.known[name] = partition.index << 32 | partition.add_topic(name)
+        self.with_name(name)[name] = partition.index << 32 | partition.add_topic(name)
         return True
 
     def _is_full(self, partition: PartitionReader, name: bytes) -> str:
@@ -56,7 +64,7 @@ class TopicRegistry:
             topic_id = partition.add_topic(name)
             self._counts[partition.stream] += 1
             self._bytes[partition.stream] += len(name)
-            self.known[name] = partition.index << 32 | topic_id
+            self.with_name(name)[name] = partition.index << 32 | topic_id
         return int(topic_id)
 
     def refuse(

@@ -19,7 +19,7 @@ from rumq.session.protocol.connected import Connected
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
-from rumq.session.state.session_owner import GATEWAY
+from rumq.session.state.session_owner import BROKER, GATEWAY
 from rumq.shards.stats.consumer_lag import ConsumerLag, bytes_of, counts_of
 
 Answer = dict[str, Any]
@@ -124,7 +124,7 @@ class ClientListing:
 def mount_point_of(session: Session) -> str | None:
     if session.owner is None:
         return None
-    return session.owner.mount if session.owner.mount != GATEWAY else ""
+    return session.owner.mount if session.owner.mount not in (GATEWAY, BROKER) else ""
 
 
 def held_by(session: Session, now: float) -> str:

@@ -1,0 +1,252 @@
+"""The engine of one channel: a member of its shared group while it has consumers, which it serves by their credit.
+
+Its session lasts some seconds beyond its connection: a shard, or this process, that is killed and back within them
+finds every message where it was. Its window is as wide as its consumers' credit, so that it keeps nothing from members
+elsewhere. When the last consumer leaves it ends the session, and what is not done goes to other members."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import trio
+
+from rumq.auth.credentials.vouched import BROKERS_PASSWORD
+from rumq.client import ClientError, Refused
+from rumq.mqtt.packets import Publish
+from rumq.mqtt.reasons import Reason
+from rumq.queues.engine.follower import Follower
+from rumq.queues.engine.member_link import Login, MemberLink
+from rumq.queues.engine.ports import Ports
+from rumq.queues.rules.channel_state import ChannelState, Entry, Holder
+from rumq.queues.rules.definitions import ChannelDefinition
+from rumq.queues.rules.errors import QueueError, QueuesUnavailable
+from rumq.queues.rules.names import share_filter
+from rumq.queues.rules.packets import NoPlace, delivered, expiry_of
+from rumq.queues.rules.tries import OwnTries, tries_topic
+
+SESSION_SECONDS = 10  # that messages wait for a process that was killed, before others get them
+BACK_OFF_SECONDS, BACK_OFF_SECONDS_MAX = 0.05, 1.0
+WINDOW_MAX = 32_000  # messages: the broker's in-flight window is no wider
+SLACK = 8  # beyond the credit: of messages that wait for a retry
+BURY_AGAIN_SECONDS = 1.0
+TRIES_SECONDS = 30 * 86400  # as long as any message lives
+TELL_SECONDS = 0.1  # between two messages about tries
+LEAVE_SECONDS_MAX = 2.0
+
+Bury = Callable[[ChannelDefinition, Sequence[Entry]], Awaitable[None]]
+
+
+class ChannelEngine:
+    """definition: of its channel; ended: why it is over, for its consumers"""
+
+    def __init__(self, ports: Ports, definition: ChannelDefinition, follower: Follower, bury: Bury) -> None:
+        """bury: makes dead letters of messages; raises QueueError"""
+        self._ports, self._follower, self._bury = ports, follower, bury
+        self.definition = definition
+        channel_id, process = definition.channel_id, ports.name
+        self.state = ChannelState(definition, lambda each: follower.tries.of(channel_id, each))
+        self._tries = OwnTries(follower.tries.told_by(channel_id, process))
+        self._tries_topic = tries_topic(definition.label, channel_id, process)
+        # Of an ordered channel one engine at a time is a member, whatever its process: the last one that came.
+        client_id = f"$ordered/{channel_id}" if definition.is_ordered else f"$engine/{process}/{channel_id}"
+        self._login = Login(client_id, BROKERS_PASSWORD, SESSION_SECONDS)
+        self._share = share_filter(channel_id, definition.label, definition.topic)
+        self._connection = trio.CancelScope()
+        self._window = 0
+        self._strays: list[int] = []  # packet ids of what cannot be a message of the channel
+        self._dead: list[Entry] = []
+        self._is_telling = False
+        self.changed = trio.lowlevel.ParkingLot()  # messages for consumers, or the end
+        self._work = trio.Event()  # effects to carry out, or another time to wait for
+        self.gone = trio.Event()
+        self.ended: QueueError | None = None
+        self._scope = trio.CancelScope()
+
+    # Its consumers
+
+    def join(self, credit: int) -> Holder:
+        holder = self.state.join(credit)
+        if self._wanted_window() > self._window:
+            self._reopen()
+        return holder
+
+    def leave(self, holder: Holder, now: float) -> None:
+        self.state.leave(holder, now)
+        if not self.state.holders:
+            self._scope.cancel()
+        elif self._wanted_window() < self._window // 4:
+            self._reopen()
+        self.wake()
+
+    def work(self) -> None:
+        """Carry out what the state asks for."""
+        self._work.set()
+
+    def wake(self) -> None:
+        """The state has changed: carry out what it asks for, and let consumers look."""
+        self._work.set()
+        self.changed.unpark_all()
+
+    def end(self, why: QueueError) -> None:
+        """Its channel is gone, or is served elsewhere."""
+        self.ended = self.ended or why
+        self._scope.cancel()
+
+    @property
+    def is_leaving(self) -> bool:
+        return self._scope.cancel_called or self.ended is not None
+
+    def _wanted_window(self) -> int:
+        credit = sum(holder.credit for holder in self.state.holders)
+        # Of an ordered channel messages that are behind one with their key wait here, before those with another.
+        return min(WINDOW_MAX, (10 if self.definition.is_ordered else 1) * (credit + credit // 4 + SLACK))
+
+    def _reopen(self) -> None:
+        """With another window, in the same session."""
+        self._connection.cancel()
+
+    # Its task
+
+    async def run(self) -> None:
+        """Until the last consumer has left, or the channel is gone. Raises nothing that is expected."""
+        delay = BACK_OFF_SECONDS
+        try:
+            with self._scope:
+                while True:
+                    began = trio.current_time()
+                    if await self._serve():
+                        delay = BACK_OFF_SECONDS
+                        continue
+                    if trio.current_time() - began > BACK_OFF_SECONDS_MAX:
+                        delay = BACK_OFF_SECONDS
+                    await trio.sleep(delay)
+                    delay = min(2 * delay, BACK_OFF_SECONDS_MAX)
+        finally:
+            self.ended = self.ended or QueuesUnavailable("the channel's engine has ended: consume again")
+            self.changed.unpark_all()
+            self.gone.set()
+
+    async def _serve(self) -> bool:
+        """One connection. returns: whether it ended because another window is wanted"""
+        link: MemberLink | None = None
+        self._connection = trio.CancelScope()
+        self._window = self._wanted_window()
+        try:
+            with self._connection:
+                link = await MemberLink.open(self._ports.open_broker, self._login, self._window)
+                if not link.is_resumed:
+                    self.state.forget()
+                await link.subscribe([self._share], tells_place=True)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(link.keep_alive)
+                    nursery.start_soon(self._carry_out, link, nursery)
+                    await self._read(link)
+        except* ClientError as faults:
+            for fault in leaves_of(faults):
+                self._lost(fault)
+        finally:
+            if link is not None:
+                await self._close(link)
+        return self._connection.cancelled_caught
+
+    def _lost(self, fault: BaseException) -> None:
+        if isinstance(fault, Refused) and fault.reason_code == Reason.SESSION_TAKEN_OVER:
+            self.end(QueuesUnavailable("another process serves this ordered channel now: consume there"))
+        else:
+            self._ports.event("queues.channel_waits", channel=self.definition.channel_id, why=str(fault)[:200])
+
+    async def _close(self, link: MemberLink) -> None:
+        """At the end of the engine with its session; else the next connection goes on with it."""
+        if not self._scope.cancel_called:
+            await link.close()
+            return
+        with trio.move_on_after(LEAVE_SECONDS_MAX) as scope:
+            scope.shield = True
+            try:
+                await link.acknowledge(self._take_effects())
+            except ClientError:
+                pass  # they come again, to others
+            if self._tries.changed:
+                await self._tell_tries()
+            await link.leave(ends_session=True)
+
+    async def _read(self, link: MemberLink) -> None:
+        while True:
+            packets = await link.receive()
+            now = trio.current_time()
+            for each in packets:
+                self._arrived(each, now)
+            self.wake()
+
+    def _arrived(self, packet: Publish, now: float) -> None:
+        assert packet.packet_id is not None
+        try:
+            self.state.arrived(delivered(packet), packet.packet_id, now, expiry_of(packet))
+        except NoPlace:
+            # Never of what doors push; it is none of ours, and must not come for ever.
+            self._strays.append(packet.packet_id)
+
+    async def _carry_out(self, link: MemberLink, nursery: trio.Nursery) -> None:
+        """Acknowledgements, tries, dead letters and visible times, as they come."""
+        while True:
+            self._work = trio.Event()
+            tokens = self._take_effects()
+            if self._dead:
+                dead, self._dead = self._dead, []
+                nursery.start_soon(self._bury_them, dead)
+            if self._tries.changed and not self._is_telling:
+                self._is_telling = True
+                nursery.start_soon(self._keep_telling)
+            await link.acknowledge(tokens)
+            next_at = self.state.next_at
+            with trio.move_on_at(float("inf") if next_at is None else next_at):
+                await self._work.wait()
+            if self.state.advance(trio.current_time()):
+                self.changed.unpark_all()
+
+    def _take_effects(self) -> list[int]:
+        """What the state asks for; returns what is to be acknowledged."""
+        effects = self.state.drain()
+        until_us = self._ports.now_us() + TRIES_SECONDS * 1_000_000
+        for message_id, tries in effects.failed.items():
+            self._tries.put(message_id, tries, until_us)
+        self._dead += effects.dead
+        tokens, self._strays = self._strays + effects.tokens, []
+        return tokens
+
+    async def _bury_them(self, dead: list[Entry]) -> None:
+        buried = False
+        try:
+            await self._bury(self.definition, dead)
+            buried = True
+        except QueueError as fault:
+            self._ports.event("queues.dead_letters_wait", channel=self.definition.channel_id, why=str(fault)[:200])
+        finally:
+            if buried:
+                self.state.buried(dead)
+            else:
+                self.state.unburied(dead, BURY_AGAIN_SECONDS, trio.current_time())
+            self.wake()
+
+    async def _keep_telling(self) -> None:
+        """One message at a time: what fails meanwhile is in the next one."""
+        try:
+            while self._tries.changed:
+                await self._tell_tries()
+                await trio.sleep(TELL_SECONDS)
+        finally:
+            self._is_telling = False
+
+    async def _tell_tries(self) -> None:
+        told = self._tries.encoded(self._ports.now_us())
+        try:
+            await self._follower.publish(self._tries_topic, told, expiry_seconds=TRIES_SECONDS)
+        except QueuesUnavailable:
+            pass  # the next change tells all of them again
+
+
+def leaves_of(group: BaseExceptionGroup[ClientError]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for each in group.exceptions:
+        found += leaves_of(each) if isinstance(each, BaseExceptionGroup) else [each]
+    return found

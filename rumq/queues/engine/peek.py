@@ -1,0 +1,46 @@
+"""Looks into queues without taking anything: unexpired messages, read from the log's files of this node.
+
+For a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from commitlog import Gap
+from commitlog.read.partition_view import PartitionView
+from rumq.queues.rules.messages import Delivered
+from rumq.queues.rules.stored import messages_of
+
+Wants = Callable[[bytes], bool]
+CHUNKS_MAX = 20_000  # looked at for one answer
+
+
+def peek(
+    views: Sequence[PartitionView], topic_filter: str, begin_us: int, now_us: int, messages_max: int
+) -> list[Delivered]:
+    """The oldest ones of a filter without `+`, by time of arrival. begin_us: those that arrived later
+
+    raises: OSError. cost: the log from there on, of every partition of queues, until there are enough"""
+    name, is_prefix = topic_filter.removesuffix("#").encode(), topic_filter.endswith("#")
+
+    def wants(topic: bytes) -> bool:
+        return topic.startswith(name) if is_prefix else topic == name
+
+    found: list[Delivered] = []
+    for view in views:
+        found += of_partition(view, wants, begin_us, now_us, messages_max)
+    return sorted(found, key=lambda each: (each.pushed_us, each.id.number))[:messages_max]
+
+
+def of_partition(view: PartitionView, wants: Wants, begin_us: int, now_us: int, messages_max: int) -> list[Delivered]:
+    found: list[Delivered] = []
+    chunks_left = CHUNKS_MAX
+    for start, stop in view.spans_of(view.find_time(begin_us), view.end_lsn, wants):
+        for chunk in view.chunks(start, stop):
+            chunks_left -= 1
+            if isinstance(chunk, Gap):
+                continue
+            found += [each for each in messages_of(chunk, wants, now_us) if each.pushed_us > begin_us]
+            if len(found) >= messages_max or not chunks_left:
+                return found
+    return found
