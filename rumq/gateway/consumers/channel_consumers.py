@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 import trio
 
-from rumq.queues import ChannelInfo, Consumer, Delivered, MessageId, NoSuchQueue, QueueError, QueuesUnavailable
+from rumq.queues import ChannelInfo, Delivered, MessageId, NoSuchQueue, QueueError, QueuesUnavailable
 from rumq.queues.rules.names import check_channel_id
 
 IDLE_SECONDS = 60.0  # after the last request, of a consumer that holds nothing
@@ -29,12 +29,24 @@ class Superseded(Exception):
     """A later request of the same consumer has come: it gets the messages."""
 
 
+class Taker(Protocol):
+    """A `rumq.queues.Consumer`."""
+
+    async def next_batch(self, messages_max: int, wait_seconds: float) -> list[Delivered]: ...
+
+    async def acknowledge(self, ids: Sequence[MessageId]) -> list[MessageId]: ...
+
+    async def reject(self, ids: Sequence[MessageId], delay_seconds: float | None = None) -> list[MessageId]: ...
+
+    async def extend(self, ids: Sequence[MessageId], seconds: float) -> list[MessageId]: ...
+
+
 class Channels(Protocol):
     """What of `rumq.queues.Queues` consumers need."""
 
     async def channel(self, user: str, channel_id: str) -> ChannelInfo: ...
 
-    def consume(self, user: str, channel_id: str, credit: int = 100) -> AbstractAsyncContextManager[Consumer]: ...
+    def consume(self, user: str, channel_id: str, credit: int = 100) -> AbstractAsyncContextManager[Taker]: ...
 
 
 class Holder(NamedTuple):
@@ -53,7 +65,7 @@ class HeldConsumer:
         self.holder, self.channel_id, self.name = holder, channel_id, name
         self.scope = trio.CancelScope()
         self.ready = trio.Event()
-        self.consumer: Consumer | None = None
+        self.consumer: Taker | None = None
         self.fault: QueueError = QueuesUnavailable("the consumer has ended: ask again")
         self.visible_seconds = 0.0
         self._rest: list[Delivered] = []  # given to it, and not in an answer yet
@@ -74,7 +86,7 @@ class HeldConsumer:
             if not self._requests:
                 self.scope.deadline = max(trio.current_time() + IDLE_SECONDS, self._holds_until)
 
-    async def wait_consumer(self) -> Consumer:
+    async def wait_consumer(self) -> Taker:
         """raises: QueueError"""
         await self.ready.wait()
         if self.consumer is None:

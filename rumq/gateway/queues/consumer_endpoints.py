@@ -80,7 +80,7 @@ class ConsumerEndpoints:
         return as_json(m.RemovedName(removed=held.name))
 
     def _known(self, request: Request, token: Token, channel_id: str, name: str) -> HeldConsumer:
-        """raises: NoSuchQueue, Unavailable"""
+        """raises: NoSuchQueue"""
         queues_of(self._context)
         return self._context.consumers.known(holder_for(request, token), channel_id, name)
 

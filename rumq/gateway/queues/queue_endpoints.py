@@ -8,9 +8,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rumq.admin.operations import NotFound
 from rumq.gateway.access.tokens import Token
 from rumq.gateway.contract import queue_messages as m
-from rumq.gateway.contract.problems import Unavailable, WrongKind, fields_of, response_of
+from rumq.gateway.contract.problems import WrongKind, fields_of, response_of
 from rumq.gateway.handlers.context import Context
 from rumq.gateway.handlers.record_endpoints import as_kind, wanted_kind
 from rumq.gateway.http.media_types import JSON, MSGPACK, MSGPACK_TOO
@@ -38,7 +39,7 @@ class QueueEndpoints:
 
     @property
     def _queues(self) -> Queues:
-        """raises: Unavailable"""
+        """raises: NotFound"""
         return queues_of(self._context)
 
     # Queues
@@ -192,9 +193,9 @@ class QueueEndpoints:
 
 
 def queues_of(context: Context) -> Queues:
-    """raises: Unavailable"""
+    """raises: NotFound where the settings have none: to ask again is of no use"""
     if context.queues is None:
-        raise Unavailable("this broker has no queues: set queues.enabled = true, and start it again")
+        raise NotFound("this broker has no queues: set queues.enabled = true, and start it again")
     return context.queues
 
 

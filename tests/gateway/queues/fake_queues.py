@@ -8,6 +8,7 @@ from typing import Any
 
 import trio
 
+from rumq.gateway.queues.queue_rows import settings_from
 from rumq.queues import (
     ChannelDefinition,
     ChannelFigures,
@@ -28,7 +29,6 @@ from rumq.queues import (
     QueueNotAllowed,
     QueueSettings,
 )
-from rumq.queues.rules.definitions import channel_settings_of, settings_of
 from rumq.queues.rules.names import check_channel_id, check_label, check_topic, share_filter
 
 NOW_US = 1_800_000_000_000_000
@@ -137,7 +137,7 @@ class FakeQueues:
         self._check(user)
         label, settings = check_label(label), settings or QueueSettings()
         known = self.defined.get(label)
-        if known is not None and settings_of(known) != settings:
+        if known is not None and settings_from(known, QueueSettings) != settings:
             raise QueueExists(f"queue {label!r} is there already, with other settings")
         fields = {name: getattr(settings, name) for name in QueueSettings.__struct_fields__}
         self.defined.setdefault(label, QueueDefinition(label=label, created_us=NOW_US, owner=user, **fields))
@@ -174,7 +174,7 @@ class FakeQueues:
         channel_id = check_channel_id(channel_id or f"c{len(self.own_channels) + 1}")
         known = self.own_channels.get(channel_id)
         if known is not None:
-            if (known.definition.label, known.definition.topic, channel_settings_of(known.definition)) != (
+            if (known.definition.label, known.definition.topic, settings_from(known.definition, ChannelSettings)) != (
                 label, topic, settings,
             ):  # fmt: skip
                 raise QueueExists(f"channel {channel_id!r} is there already, with other settings")

@@ -278,7 +278,7 @@ def test_a_broker_without_queues_says_so(tmp_path: Path) -> None:
             given = {"consumer": "x"} if path.endswith("acknowledgements") else {"payload": "x"}
             if not path.endswith("messages") and "consumer" not in given:
                 given = {}
-            problem = await desk.refused(503, method, path, given if method != "GET" else None)
+            problem = await desk.refused(404, method, path, given if method != "GET" else None)
             assert "queues.enabled" in problem["detail"]
 
     at_desk(tmp_path, body)
