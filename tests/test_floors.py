@@ -157,6 +157,17 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         WORLD - {"threading"},
     ),
     "rumq/client": ({"trio", "wsproto", "rumq.mqtt", "rumq.errors"}, set()),
+    "rumq/queues/rules": (
+        {"commitlog.chunk", "commitlog.row_layout", "msgspec", "rumq.auth.permit", "rumq.errors", "rumq.mqtt"},
+        WORLD | {"os"},
+    ),
+    "rumq/queues": (
+        {
+            "commitlog", "msgspec", "trio", "rumq.admin", "rumq.auth.credentials.vouched", "rumq.auth.permit",
+            "rumq.client", "rumq.errors", "rumq.mqtt",
+        },
+        WORLD | {"os"},
+    ),
     "rumq/gateway": (
         {
             "commitlog", "cryptography", "h11", "msgspec", "opentelemetry", "prometheus_client", "rumq.admin",
@@ -213,6 +224,7 @@ WINGS = {
         "delivery peers retention", "bus write_path",
     ),
     "rumq/spark": ("jobs", "job_kit runtime", "source"),
+    "rumq/queues": (".", "engine", "link reading", "rules"),
     "rumq/settings": (".", "table"),
     "rumq/table": (".", "arrow"),
 }  # fmt: skip

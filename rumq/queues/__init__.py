@@ -13,7 +13,7 @@ One object per process that has doors (gateway, gRPC). Everything in it is a cur
 its own. Refuses to know the broker but by MQTT, and the doors."""
 
 from rumq.queues.engine.consumer import Consumer
-from rumq.queues.engine.ports import Ports
+from rumq.queues.link.ports import Ports
 from rumq.queues.queues import Queues
 from rumq.queues.rules.definitions import ChannelDefinition, ChannelSettings, QueueDefinition, QueueSettings
 from rumq.queues.rules.errors import (

@@ -11,16 +11,17 @@ from contextlib import asynccontextmanager
 import trio
 
 from rumq.client import Outgoing
-from rumq.queues.engine.anchors import Anchors
-from rumq.queues.engine.connections import Connections, refusal_of
 from rumq.queues.engine.consumer import Consumer
 from rumq.queues.engine.dead_letters import DeadLetters, revived
-from rumq.queues.engine.definer import Definer
 from rumq.queues.engine.engines import Engines
-from rumq.queues.engine.follower import Follower
-from rumq.queues.engine.peek import peek
-from rumq.queues.engine.ports import Ports
+from rumq.queues.engine.pushes import checked_topic, outgoing
 from rumq.queues.engine.sweep import AT_A_TIME, sweep
+from rumq.queues.link.anchors import Anchors
+from rumq.queues.link.connections import Connections, refusal_of
+from rumq.queues.link.definer import Definer
+from rumq.queues.link.follower import Follower
+from rumq.queues.link.ports import Ports
+from rumq.queues.reading.peek import peek
 from rumq.queues.rules.definitions import ChannelDefinition, ChannelSettings, QueueDefinition, QueueSettings
 from rumq.queues.rules.errors import BadQueueRequest, NoSuchQueue, QueueError, QueuesUnavailable, shown
 from rumq.queues.rules.messages import (
@@ -35,7 +36,6 @@ from rumq.queues.rules.messages import (
 )
 from rumq.queues.rules.names import channel_filter, check_channel_id, check_label, check_topic, dead_label, share_filter
 from rumq.queues.rules.permissions import QueuePermit
-from rumq.queues.rules.pushes import checked_topic, outgoing
 
 PEEK_MAX = 1000
 CREDIT_MAX = 10_000

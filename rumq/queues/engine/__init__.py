@@ -1,1 +1,1 @@
-"""Queues at work, over MQTT to the broker's own socket: definitions, anchors, engines of channels, pushes, depths."""
+"""Engines of channels, which serve consumers; and what becomes of messages that fail or are not due yet."""

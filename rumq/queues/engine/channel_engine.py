@@ -6,47 +6,39 @@ elsewhere. When the last consumer leaves it ends the session, and what is not do
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-
 import trio
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD
 from rumq.client import ClientError, Refused
 from rumq.mqtt.packets import Publish
 from rumq.mqtt.reasons import Reason
-from rumq.queues.engine.follower import Follower
-from rumq.queues.engine.member_link import Login, MemberLink
-from rumq.queues.engine.ports import Ports
-from rumq.queues.rules.channel_state import ChannelState, Entry, Holder
+from rumq.queues.engine.failures import Bury, Failures
+from rumq.queues.link.follower import Follower
+from rumq.queues.link.member_link import Login, MemberLink
+from rumq.queues.link.ports import Ports
+from rumq.queues.rules.channel_state import ChannelState, Holder
 from rumq.queues.rules.definitions import ChannelDefinition
 from rumq.queues.rules.errors import QueueError, QueuesUnavailable
 from rumq.queues.rules.names import share_filter
 from rumq.queues.rules.packets import NoPlace, delivered, expiry_of
-from rumq.queues.rules.tries import OwnTries, tries_topic
 
 SESSION_SECONDS = 10  # that messages wait for a process that was killed, before others get them
 BACK_OFF_SECONDS, BACK_OFF_SECONDS_MAX = 0.05, 1.0
 WINDOW_MAX = 32_000  # messages: the broker's in-flight window is no wider
 SLACK = 8  # beyond the credit: of messages that wait for a retry
-BURY_AGAIN_SECONDS = 1.0
-TRIES_SECONDS = 30 * 86400  # as long as any message lives
-TELL_SECONDS = 0.1  # between two messages about tries
 LEAVE_SECONDS_MAX = 2.0
-
-Bury = Callable[[ChannelDefinition, Sequence[Entry]], Awaitable[None]]
 
 
 class ChannelEngine:
     """definition: of its channel; ended: why it is over, for its consumers"""
 
     def __init__(self, ports: Ports, definition: ChannelDefinition, follower: Follower, bury: Bury) -> None:
-        """bury: makes dead letters of messages; raises QueueError"""
-        self._ports, self._follower, self._bury = ports, follower, bury
+        """bury: as of `Failures`"""
+        self._ports = ports
         self.definition = definition
         channel_id, process = definition.channel_id, ports.name
         self.state = ChannelState(definition, lambda each: follower.tries.of(channel_id, each))
-        self._tries = OwnTries(follower.tries.told_by(channel_id, process))
-        self._tries_topic = tries_topic(definition.label, channel_id, process)
+        self._failures = Failures(ports, follower, definition, self.state, bury)
         # Of an ordered channel one engine at a time is a member, whatever its process: the last one that came.
         client_id = f"$ordered/{channel_id}" if definition.is_ordered else f"$engine/{process}/{channel_id}"
         self._login = Login(client_id, BROKERS_PASSWORD, SESSION_SECONDS)
@@ -54,8 +46,6 @@ class ChannelEngine:
         self._connection = trio.CancelScope()
         self._window = 0
         self._strays: list[int] = []  # packet ids of what cannot be a message of the channel
-        self._dead: list[Entry] = []
-        self._is_telling = False
         self.changed = trio.lowlevel.ParkingLot()  # messages for consumers, or the end
         self._work = trio.Event()  # effects to carry out, or another time to wait for
         self.gone = trio.Event()
@@ -166,8 +156,7 @@ class ChannelEngine:
                 await link.acknowledge(self._take_effects())
             except ClientError:
                 pass  # they come again, to others
-            if self._tries.changed:
-                await self._tell_tries()
+            await self._failures.tell_last()
             await link.leave(ends_session=True)
 
     async def _read(self, link: MemberLink) -> None:
@@ -191,12 +180,7 @@ class ChannelEngine:
         while True:
             self._work = trio.Event()
             tokens = self._take_effects()
-            if self._dead:
-                dead, self._dead = self._dead, []
-                nursery.start_soon(self._bury_them, dead)
-            if self._tries.changed and not self._is_telling:
-                self._is_telling = True
-                nursery.start_soon(self._keep_telling)
+            self._failures.start(nursery, self.wake)
             await link.acknowledge(tokens)
             next_at = self.state.next_at
             with trio.move_on_at(float("inf") if next_at is None else next_at):
@@ -207,42 +191,9 @@ class ChannelEngine:
     def _take_effects(self) -> list[int]:
         """What the state asks for; returns what is to be acknowledged."""
         effects = self.state.drain()
-        until_us = self._ports.now_us() + TRIES_SECONDS * 1_000_000
-        for message_id, tries in effects.failed.items():
-            self._tries.put(message_id, tries, until_us)
-        self._dead += effects.dead
+        self._failures.take(effects)
         tokens, self._strays = self._strays + effects.tokens, []
         return tokens
-
-    async def _bury_them(self, dead: list[Entry]) -> None:
-        buried = False
-        try:
-            await self._bury(self.definition, dead)
-            buried = True
-        except QueueError as fault:
-            self._ports.event("queues.dead_letters_wait", channel=self.definition.channel_id, why=str(fault)[:200])
-        finally:
-            if buried:
-                self.state.buried(dead)
-            else:
-                self.state.unburied(dead, BURY_AGAIN_SECONDS, trio.current_time())
-            self.wake()
-
-    async def _keep_telling(self) -> None:
-        """One message at a time: what fails meanwhile is in the next one."""
-        try:
-            while self._tries.changed:
-                await self._tell_tries()
-                await trio.sleep(TELL_SECONDS)
-        finally:
-            self._is_telling = False
-
-    async def _tell_tries(self) -> None:
-        told = self._tries.encoded(self._ports.now_us())
-        try:
-            await self._follower.publish(self._tries_topic, told, expiry_seconds=TRIES_SECONDS)
-        except QueuesUnavailable:
-            pass  # the next change tells all of them again
 
 
 def leaves_of(group: BaseExceptionGroup[ClientError]) -> list[BaseException]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rumq.client import Outgoing
-from rumq.queues.engine.connections import Connections, refusal_of
+from rumq.queues.link.connections import Connections, refusal_of
 from rumq.queues.rules.channel_state import Entry
 from rumq.queues.rules.definitions import ChannelDefinition, QueueDefinition
 from rumq.queues.rules.messages import Delivered, Push

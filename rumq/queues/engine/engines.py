@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import trio
 
-from rumq.queues.engine.channel_engine import Bury, ChannelEngine
+from rumq.queues.engine.channel_engine import ChannelEngine
 from rumq.queues.engine.consumer import Consumer
-from rumq.queues.engine.follower import Follower
-from rumq.queues.engine.ports import Ports
+from rumq.queues.engine.failures import Bury
+from rumq.queues.link.follower import Follower
+from rumq.queues.link.ports import Ports
 from rumq.queues.rules.definitions import ChannelDefinition
 from rumq.queues.rules.errors import NoSuchQueue, QueueFull, shown
 

@@ -27,7 +27,7 @@ from rumq.session.state.session_owner import Owner, expiry_seconds_of, owner_of
 from rumq.session.state.wills import author_of
 
 DURABILITY = "rumq-durability"  # user property of CONNECT, which asks, and of CONNACK, which answers
-ANCHOR = "$anchor/"  # begin of client ids: `rumq.queues.engine.anchors`
+ANCHOR = "$anchor/"  # begin of client ids: `rumq.queues.link.anchors`
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: a limit as high need not be told
 
 

@@ -14,12 +14,13 @@ from rumq.settings.table.gateway import Gateway
 from rumq.settings.table.listener import Listener
 from rumq.settings.table.log import Data, Log, Shards, Stream
 from rumq.settings.table.mqtt import Mqtt
+from rumq.settings.table.queues import Queues
 from rumq.settings.table.status import Events, Sys
 from rumq.settings.table.trace import Trace
 
 __all__ = [
-    "Auth", "Cluster", "Data", "Events", "Flight", "Gateway", "Listener", "Log", "Mqtt", "Settings", "Shards", "Stream",
-    "Sys", "Trace",
+    "Auth", "Cluster", "Data", "Events", "Flight", "Gateway", "Listener", "Log", "Mqtt", "Queues", "Settings", "Shards",
+    "Stream", "Sys", "Trace",
 ]  # fmt: skip
 
 
@@ -38,6 +39,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     sys: Sys = Sys()
     flight: Flight = Flight()
     gateway: Gateway = Gateway()
+    queues: Queues = Queues()
     trace: Trace = Trace()
     events: Events = Events()
 

@@ -14,8 +14,8 @@ import trio
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD
 from rumq.client import ClientError
-from rumq.queues.engine.member_link import Login, MemberLink
-from rumq.queues.engine.ports import Ports
+from rumq.queues.link.member_link import Login, MemberLink
+from rumq.queues.link.ports import Ports
 from rumq.queues.rules.errors import QueuesUnavailable
 
 PREFIX = "$anchor/"  # of client ids; `rumq.session.handshake.connect` knows it

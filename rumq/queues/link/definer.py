@@ -9,9 +9,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from rumq.queues.engine.anchors import Anchors
-from rumq.queues.engine.follower import Follower
-from rumq.queues.engine.ports import Ports
+from rumq.queues.link.anchors import Anchors
+from rumq.queues.link.follower import Follower
+from rumq.queues.link.ports import Ports
 from rumq.queues.rules.definitions import (
     ChannelDefinition,
     ChannelSettings,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 from commitlog import Gap
 from commitlog.read.partition_view import PartitionView
+from rumq.queues.reading.stored import messages_of
 from rumq.queues.rules.messages import Delivered
-from rumq.queues.rules.stored import messages_of
 
 Wants = Callable[[bytes], bool]
 CHUNKS_MAX = 20_000  # looked at for one answer

@@ -14,7 +14,7 @@ from rumq.auth.credentials.vouched import BROKERS_PASSWORD, OWN_PASSWORD
 from rumq.client import Client, ClientError, ConnectionLost, Outgoing, connect_over
 from rumq.mqtt.frames import PACKET_BYTES_MAX
 from rumq.mqtt.reasons import Reason
-from rumq.queues.engine.ports import Ports
+from rumq.queues.link.ports import Ports
 from rumq.queues.rules.errors import (
     BadQueueRequest,
     QueueError,

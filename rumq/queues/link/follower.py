@@ -12,7 +12,7 @@ import trio
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD
 from rumq.client import Client, ClientError, Message, Properties, connect_over
-from rumq.queues.engine.ports import Ports
+from rumq.queues.link.ports import Ports
 from rumq.queues.rules.errors import QueuesUnavailable
 from rumq.queues.rules.names import CONFIG, TRIES
 from rumq.queues.rules.registry import Registry

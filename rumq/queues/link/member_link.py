@@ -30,7 +30,7 @@ from rumq.mqtt.packets import (
 )
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
-from rumq.queues.engine.ports import OpenStream
+from rumq.queues.link.ports import OpenStream
 
 VERSION = 5
 RECEIVE_BYTES_MAX = 1 << 18

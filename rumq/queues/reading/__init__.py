@@ -1,0 +1,1 @@
+"""Queues as the log's files have them: messages, ids, depths."""

@@ -1,0 +1,35 @@
+"""The streams that queues lie in, from [queues] and [log]. docs/reference/queues.md, "On the disk"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rumq.settings.table import Queues, Stream
+
+NAME, LASTING = "queues", "queues-lasting"
+ROLLS = 4  # segments of one time to live, at least: one is removed whole
+SEGMENT_SECONDS_MIN = 60
+
+
+def queue_streams(queues: Queues, inherited: Mapping[str, Any]) -> list[Stream]:
+    """First what outlives messages: definitions, tries, dead letters, what is delayed. inherited: keys of [log]
+
+    Each has a partition per shard: in a cluster a partition's leader depends on those before it."""
+    lasting = ("$queues/$config/#", "$queues/$tries/#", "$queues/$delayed/#", "$queues/$dead/#")
+    return [
+        stream(LASTING, lasting, queues.lasting_seconds_max, inherited),
+        stream(NAME, ("$queues/#",), queues.ttl_seconds_max, inherited),
+    ]
+
+
+def stream(name: str, filters: tuple[str, ...], seconds: int, inherited: Mapping[str, Any]) -> Stream:
+    values = {
+        **inherited,
+        "retention": "space",
+        "retention_bytes_max": 0,
+        "retention_seconds_max": seconds,
+        "segment_seconds_max": min(inherited["segment_seconds_max"], max(SEGMENT_SECONDS_MIN, seconds // ROLLS)),
+        "export_to": "",
+    }
+    return Stream(name=name, filters=filters, **values)
