@@ -109,13 +109,15 @@ class App:
             routes.append(self._open("/metrics", metrics))
         else:
             routes.append(self._route("/metrics", metrics, "read", "GET"))
-        return Starlette(
+        made = Starlette(
             routes=routes, exception_handlers={HTTPException: self._http_fault},
             middleware=[
                 Middleware(self._of_known_hosts),
                 Middleware(CrossOrigin, origins=self._context.settings.cors_origins),
             ],
         )  # fmt: skip
+        made.router.redirect_slashes = False  # a name in a path may end with a slash, and no answer is a 307
+        return made
 
     def _of_known_hosts(self, app: ASGIApp) -> ASGIApp:
         """Answer only requests for a host name that is served here."""

@@ -42,6 +42,7 @@ from rumq.gateway.relay.relays import WAITING_MAX, Limits, Relays
 from rumq.net.listening.listener import open_sockets
 from rumq.net.sockets.fd_limit import raise_limit, room_for_connections
 from rumq.process.gateway.effective_settings import EffectiveSettings
+from rumq.process.gateway.gateway_queues import run_queues
 from rumq.process.listeners.certificate_watch import CertificateWatch
 from rumq.process.listeners.gateway_listener import gateway_socket, with_gateway
 from rumq.process.listeners.listener_policies import ListenerPolicies
@@ -127,6 +128,7 @@ async def run(load: Load, effective: EffectiveSettings, context: Context, parent
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
             await nursery.start(context.publishers.run)
+            await nursery.start(run_queues, settings, context)
             nursery.start_soon(server.serve, listeners)
             nursery.start_soon(context.history.run)
             nursery.start_soon(context.followed.run)
