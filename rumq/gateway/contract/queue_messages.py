@@ -195,7 +195,7 @@ class QueueRow(Answer, kw_only=True):
     refused: Annotated[int, field("likewise, above the bound", "messages")]
     dropped: Annotated[int, field("likewise, to make room", "messages")]
     consumers: Annotated[int, field("of all its channels")]
-    dead: Annotated[int, field("dead letters of all its channels", "messages")]
+    dead: Annotated[int, field("dead letters of its channels that are not sent back", "messages")]
     channels: Annotated[list[str], field("their ids")]
 
 

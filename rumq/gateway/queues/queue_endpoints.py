@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
@@ -26,7 +27,7 @@ from rumq.gateway.queues.queue_rows import (
     queue_row,
     settings_from,
 )
-from rumq.queues import ChannelInfo, ChannelSettings, NoSuchQueue, Pushed, PushResult, Queues, QueueSettings
+from rumq.queues import ChannelInfo, ChannelSettings, NoSuchQueue, Pushed, PushResult, QueueInfo, Queues, QueueSettings
 from rumq.queues.rules.names import check_label, dead_label, folded
 
 Body = TypeVar("Body", bound=msgspec.Struct)
@@ -48,7 +49,8 @@ class QueueEndpoints:
         asked, door = parameters_of(request, m.QueueSearch), door_of(request)
         channels = await self._queues.channels(token.user)
         part = folded(asked.label or "")
-        rows = [queue_row(each, channels, door) for each in await self._queues.queues(token.user)]
+        known = {each.definition.label: each for each in await self._queues.queues(token.user)}
+        rows = [queue_row(each, channels, dead_of(label, known), door) for label, each in known.items()]
         return as_json(m.QueueList(queues=[each for each in rows if part in each.label]))
 
     async def create_queue(self, request: Request, token: Token) -> Response:
@@ -58,13 +60,19 @@ class QueueEndpoints:
         is_there = await self._is_queue(token, label)
         info = await self._queues.create_queue(token.user, label, settings_from(given, QueueSettings))
         self._audit("create_queue", token, label=label, settings=msgspec.to_builtins(given))
-        return as_json(queue_row(info, (), door_of(request)), 200 if is_there else CREATED)
+        return as_json(queue_row(info, (), 0, door_of(request)), 200 if is_there else CREATED)
 
     async def queue(self, request: Request, token: Token) -> Response:
         asked = parameters_of(request, m.OneQueue)
         info = await self._queues.queue(token.user, asked.label)
         channels = await self._queues.channels(token.user, asked.label)
-        return as_json(queue_row(info, channels, door_of(request)))
+        dead = {}
+        try:
+            label = dead_label(info.definition.label)
+            dead[label] = await self._queues.queue(token.user, label)
+        except NoSuchQueue:
+            pass  # none of its channels keeps dead letters
+        return as_json(queue_row(info, channels, dead_of(info.definition.label, dead), door_of(request)))
 
     async def delete_queue(self, request: Request, token: Token) -> Response:
         asked = parameters_of(request, m.OneQueue)
@@ -197,6 +205,12 @@ def queues_of(context: Context) -> Queues:
     if context.queues is None:
         raise NotFound("this broker has no queues: set queues.enabled = true, and start it again")
     return context.queues
+
+
+def dead_of(label: str, known: Mapping[str, QueueInfo]) -> int:
+    """Dead letters of a queue that are not sent back. known: queues by label"""
+    dead = known.get(dead_label(label))
+    return 0 if dead is None or dead.definition.label == label else dead.figures.depth_records
 
 
 def as_pushed(results: list[PushResult], *, with_ids: bool) -> Response:

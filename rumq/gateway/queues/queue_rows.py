@@ -37,8 +37,8 @@ def door_of(request: Request) -> Door:
     return Door(host or "", port or PORTS.get(request.url.scheme, 80))
 
 
-def queue_row(info: QueueInfo, channels: Iterable[ChannelInfo], door: Door) -> m.QueueRow:
-    """channels: all that the user is told of"""
+def queue_row(info: QueueInfo, channels: Iterable[ChannelInfo], dead: int, door: Door) -> m.QueueRow:
+    """channels: all that the user is told of; dead: its dead letters that are not sent back"""
     definition, figures = info.definition, info.figures
     own = [each.figures for each in channels if each.definition.label == definition.label]
     return m.QueueRow(
@@ -47,7 +47,7 @@ def queue_row(info: QueueInfo, channels: Iterable[ChannelInfo], door: Door) -> m
         bytes_max=definition.bytes_max, when_full=definition.when_full, depth=figures.depth_records,
         depth_bytes=figures.depth_bytes, oldest_us=figures.oldest_us or None, pushed=figures.pushed,
         refused=figures.refused, dropped=figures.dropped, consumers=sum(each.consumers for each in own),
-        dead=sum(each.dead for each in own), channels=sorted(info.channels),
+        dead=dead, channels=sorted(info.channels),
     )  # fmt: skip
 
 

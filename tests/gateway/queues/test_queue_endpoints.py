@@ -214,6 +214,9 @@ def test_dead_letters_are_looked_at_and_sent_back_and_what_waits_is_purged(tmp_p
         await desk.done("POST", "queues/news.dead/messages", [{"payload": "a"}, {"payload": "b"}])
         seen = (await desk.done("GET", "queues/News/dead-letters"))["messages"]
         assert [row["payload"] for row in seen] == ["a", "b"]
+        assert (await desk.done("GET", "queues/news"))["dead"] == 2
+        rows = (await desk.done("GET", "queues"))["queues"]
+        assert [(row["label"], row["dead"]) for row in rows] == [("news", 2), ("news.dead", 0)]
         await desk.done("PUT", "queues/news/channels/t")
         await desk.done("POST", "queues/news/channels")
         await desk.done("POST", "queues/news/messages", [{"topic": "t", "payload": "x"}, {"payload": "y"}])

@@ -25,7 +25,7 @@ export function view({ label = "" }) {
     return { queue, channels: channels.channels, waiting, dead };
   }, SECONDS, [label], { keep: false });
   const queue = data && data.queue;
-  return html`<${Heading} title=${html`<${Name} text=${label}/>`} line=${html`<a href=${link("/queues")}>a queue</a>`}>
+  return html`<${Heading} title=${html`<${Name} text=${label}/>`} line=${html`one of the <a href=${link("/queues")}>queues</a>`}>
       ${queue && html`<${Push} label=${queue.label} after=${reload}/>
         <${Purge} place=${place} what=${html`queue <${Name} text=${queue.label}/>`} depth=${queue.depth} after=${reload}/>
         <${DeleteQueue} queue=${queue}/>`}

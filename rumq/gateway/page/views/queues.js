@@ -18,7 +18,7 @@ export const waited = (row) => (row.oldest_us ? Math.max(0, Date.now() / 1000 - 
 // How deep it is, of its bound.
 export function Depth({ row }) {
   const fill = row.records_max ? row.depth / row.records_max : 0;
-  return html`<span class=${fill >= 1 ? "bad" : fill >= 0.8 ? "warn" : ""}>${count(row.depth)}</span>${row.records_max ? html`<${Bar} part=${fill} kind=${fill >= 0.8 ? "warn" : ""} title=${`of at most ${count(row.records_max)}`}/>` : null}`;
+  return html`<span class=${fill >= 1 ? "bad" : fill >= 0.8 ? "warn" : ""}>${count(row.depth)}</span>${fill >= 0.1 ? html`<${Bar} part=${fill} kind=${fill >= 0.8 ? "warn" : ""} title=${`of at most ${count(row.records_max)}`}/>` : null}`;
 }
 
 export function Consumers({ row }) {
@@ -55,9 +55,11 @@ export function view({ label = "" }) {
   const [typed, setTyped] = useState(label);
   const wanted = useSettled(label);
   const { data, error, reload } = usePoll((signal) => get("queues", { label: wanted }, signal), 3, [wanted]);
+  // Queues of dead letters are a number of theirs, and found by their label.
+  const rows = data && data.queues.filter((row) => wanted || !row.label.endsWith(".dead"));
   return html`<${Heading} title="Queues" line="Messages that are worked through: each channel sees all of them, each consumer of a channel some."><${NewQueue} after=${reload}/></${Heading}>
     <div class="tools"><${Search} value=${typed} placeholder="Part of a label" onInput=${(text) => { setTyped(text); setParams({ label: text }); }}/></div>
     <${Fault} error=${error}/>
-    ${(data || !error) && html`<${Table} label="Queues" columns=${COLUMNS} rows=${data && data.queues} rowKey=${(row) => row.label} rowHref=${(row) => link("/queue", { label: row.label })}
+    ${(data || !error) && html`<${Table} label="Queues" columns=${COLUMNS} rows=${rows} rowKey=${(row) => row.label} rowHref=${(row) => link("/queue", { label: row.label })}
       empty=${label ? "No queue has that in its label." : "There is no queue yet."}/>`}`;
 }
