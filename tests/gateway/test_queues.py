@@ -272,6 +272,34 @@ def test_what_waits_is_purged_and_what_comes_later_is_not(gateway: Gateway) -> N
     assert [each["payload"] for each in taken(gateway, "purged", 1)] == ["later"]
 
 
+def test_they_are_asked_and_repaired_by_the_command_line(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUMQ_TOKEN", gateway.secrets["ops"])
+
+    def ask(*words: str) -> Any:
+        found = rumqd("ask", *words, "--url", f"http://127.0.0.1:{gateway.port}", "--json")
+        assert found.status == 0, found.err
+        return json.loads(found.out)
+
+    assert ask("create_queue", "--label", "Typed-..-X", "--records-max", "7")["records_max"] == 7
+    label = "typed-..-x"
+    assert ask("create_channel", "--label", label, "--id", "typed", "--tries-max", "2")["tries_max"] == 2
+    pushed = ask("push", "--label", label, "--topic", "A/b", "--payload", '{"a": 1}', "--key", "k")
+    assert pushed["accepted"] == 1
+    seen: list[Any] = []
+    while not seen:
+        seen = ask("peek", "--label", label)["messages"]
+    assert (seen[0]["id"], seen[0]["payload"], seen[0]["key"]) == ("1@a/b", '{"a": 1}', "k")
+    assert ask("queue_topics", "--label", label) == {"topics": []}
+    assert [each["id"] for each in ask("channels", "--queue", label)["channels"]] == ["typed"]
+    assert label in [each["label"] for each in ask("queues")["queues"]]
+    assert ask("purge_channel", "--id", "typed", "--yes") == {"done": 1}
+    assert ask("delete_channel", "--id", "typed", "--yes") == {"removed": "typed"}
+    assert ask("topic_records", "--topic", f"$queues/{label}/a/b", "--from", "0")["records"][0]["id"] == 1
+    assert ask("delete_queue", "--label", label, "--yes") == {"removed": label}
+    missing = rumqd("ask", "queue", "--label", label, "--url", f"http://127.0.0.1:{gateway.port}")
+    assert missing.status == 1 and "there is no queue" in missing.err
+
+
 def test_the_rules_of_the_user_hold(tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text(RULES)
     gateway = started(tmp_path, f"gateway.rules_file={tmp_path}/rules.toml", "queues.enabled=true")
