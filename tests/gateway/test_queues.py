@@ -272,11 +272,12 @@ def test_what_waits_is_purged_and_what_comes_later_is_not(gateway: Gateway) -> N
     assert [each["payload"] for each in taken(gateway, "purged", 1)] == ["later"]
 
 
-def test_they_are_asked_and_repaired_by_the_command_line(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RUMQ_TOKEN", gateway.secrets["ops"])
+def test_they_are_asked_and_repaired_by_the_command_line(gateway: Gateway, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(gateway.secrets["ops"])
+    where = ("--url", f"http://127.0.0.1:{gateway.port}", "--token-file", str(tmp_path / "token"))
 
     def ask(*words: str) -> Any:
-        found = rumqd("ask", *words, "--url", f"http://127.0.0.1:{gateway.port}", "--json")
+        found = rumqd("ask", *words, *where, "--json")
         assert found.status == 0, found.err
         return json.loads(found.out)
 
@@ -296,7 +297,7 @@ def test_they_are_asked_and_repaired_by_the_command_line(gateway: Gateway, monke
     assert ask("delete_channel", "--id", "typed", "--yes") == {"removed": "typed"}
     assert ask("topic_records", "--topic", f"$queues/{label}/a/b", "--from", "0")["records"][0]["id"] == 1
     assert ask("delete_queue", "--label", label, "--yes") == {"removed": label}
-    missing = rumqd("ask", "queue", "--label", label, "--url", f"http://127.0.0.1:{gateway.port}")
+    missing = rumqd("ask", "queue", "--label", label, *where)
     assert missing.status == 1 and "there is no queue" in missing.err
 
 
