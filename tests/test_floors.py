@@ -183,7 +183,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
             "commitlog", "cryptography", "msgspec", "pyarrow", "trio", "rumq.admin", "rumq.auth", "rumq.cluster",
             "rumq.compiled_modules", "rumq.errors",
             "rumq.events", "rumq.flight", "rumq.gateway", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net",
-            "rumq.queues", "rumq.session", "rumq.settings", "rumq.shards", "rumq.supervision", "rumq.table.flight_location",
+            "rumq.queues", "rumq.session", "rumq.settings", "rumq.shards", "rumq.supervision",
+            "rumq.table.flight_location",
             "rumq.terminal", "rumq.unix_address", "rumq.version",
         },
         {"argparse"},  # a command parses, and calls

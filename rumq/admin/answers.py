@@ -122,6 +122,10 @@ class Groups(Page, kw_only=True):
     groups: list[r.GroupRow]
 
 
+class ChannelPlaces(Answer, kw_only=True):
+    places: Annotated[list[r.ChannelPlaceRow], field("at most 10,000 of a shard")]
+
+
 class Retained(Page, kw_only=True):
     """left_out: at least so many"""
 

@@ -131,6 +131,13 @@ TABLE = (
         rows="groups",
     ),
     Operation(
+        "channel_places",
+        q.Nothing,
+        a.ChannelPlaces,
+        "channels of queues that have messages to hand out, and where they stand",
+        Tells((Place("places.filter", "filter"),)),
+    ),
+    Operation(
         "retained",
         q.Retained,
         a.Retained,

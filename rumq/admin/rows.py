@@ -208,6 +208,15 @@ class GroupRow(Struct, kw_only=True):
     clients: Annotated[list[str], field("client ids of members, at most 100 a shard")]
 
 
+class ChannelPlaceRow(Struct, kw_only=True):
+    """Where the group of a channel stands, as its home shard sees it, if it has not handed out everything."""
+
+    channel: Annotated[str, field("its id")]
+    filter: Annotated[str, field("its topic filter")]
+    lsns: Annotated[dict[str, int], field("by partition, such as queues/g1/p0: the first record not handed out", "lsn")]
+    returned_records: Annotated[int, field("that a member gave back", "records")]
+
+
 class RetainedRow(Struct, kw_only=True):
     """A retained message."""
 

@@ -13,7 +13,7 @@ One object per process that has doors (gateway, gRPC). Everything in it is a cur
 its own. Refuses to know the broker but by MQTT, and the doors."""
 
 from rumq.queues.engine.consumer import Consumer
-from rumq.queues.link.ports import Ports
+from rumq.queues.link.ports import Bounds, Ports
 from rumq.queues.queues import Queues
 from rumq.queues.rules.definitions import ChannelDefinition, ChannelSettings, QueueDefinition, QueueSettings
 from rumq.queues.rules.errors import (
@@ -39,6 +39,7 @@ from rumq.queues.rules.names import MessageId, parse_message_id
 
 __all__ = [
     "BadQueueRequest",
+    "Bounds",
     "ChannelDefinition",
     "ChannelFigures",
     "ChannelInfo",

@@ -10,11 +10,13 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from rumq.client import Outgoing
 from rumq.queues.engine.consumer import Consumer
 from rumq.queues.engine.dead_letters import DeadLetters, revived
+from rumq.queues.engine.delays import Delays
+from rumq.queues.engine.dropper import Dropper
 from rumq.queues.engine.engines import Engines
-from rumq.queues.engine.pushes import checked_topic, outgoing
+from rumq.queues.engine.log_watch import LogWatch
+from rumq.queues.engine.pusher import Pusher
 from rumq.queues.engine.sweep import AT_A_TIME, sweep
 from rumq.queues.link.anchors import Anchors
 from rumq.queues.link.connections import Connections, refusal_of
@@ -23,22 +25,24 @@ from rumq.queues.link.follower import Follower
 from rumq.queues.link.ports import Ports
 from rumq.queues.reading.peek import peek
 from rumq.queues.rules.definitions import ChannelDefinition, ChannelSettings, QueueDefinition, QueueSettings
-from rumq.queues.rules.errors import BadQueueRequest, NoSuchQueue, QueueError, QueuesUnavailable, shown
+from rumq.queues.rules.errors import BadQueueRequest, NoSuchQueue, QueuesUnavailable, shown
 from rumq.queues.rules.messages import (
     ChannelFigures,
     ChannelInfo,
     Delivered,
     Push,
-    Pushed,
     PushResult,
     QueueFigures,
     QueueInfo,
 )
 from rumq.queues.rules.names import channel_filter, check_channel_id, check_label, check_topic, dead_label, share_filter
 from rumq.queues.rules.permissions import QueuePermit
+from rumq.queues.rules.registry import Registry
 
 PEEK_MAX = 1000
+PUSH_MAX = 10_000
 CREDIT_MAX = 10_000
+TOLD_SECONDS = 0.5  # figures are told that are no older
 
 Do = Callable[[list[Delivered]], Awaitable[None]]
 
@@ -54,6 +58,12 @@ class Queues:
         self._definer = Definer(ports, self._follower, self._anchors)
         self._dead = DeadLetters(self._connections, lambda label: self._follower.registry.queues.get(label))
         self._engines = Engines(ports, self._follower, self._dead.bury)
+        self._watch = LogWatch(ports, self._connections.prefix, self._connections.located_prefix, self._ttl_us)
+        self._dropper = Dropper(ports, self._engines, self._registry, self._watch)
+        self._delays = Delays(ports, self._anchors, self._connections, self._registry)
+        self._pusher = Pusher(
+            ports, self._connections, self._watch, self._registry, self._dropper.drop, self._delays.check_room
+        )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Follow the definitions and hold the connections until cancelled; started once the definitions are known."""
@@ -61,8 +71,19 @@ class Queues:
             await nursery.start(self._connections.run)
             await nursery.start(self._engines.run)
             await nursery.start(self._follower.run)
+            nursery.start_soon(self._watch.run)
+            nursery.start_soon(self._delays.run)
+            await nursery.start(self._dropper.run)
             nursery.start_soon(self._definer.repair)
             task_status.started()
+
+    def _registry(self) -> Registry:
+        return self._follower.registry
+
+    def _ttl_us(self) -> int:
+        """The longest time to live in use."""
+        queues = self._registry().queues.values()
+        return 1_000_000 * max((each.ttl_seconds for each in queues), default=0)
 
     def _changed(self) -> None:
         self._engines.definitions_changed()
@@ -84,17 +105,21 @@ class Queues:
     async def queues(self, user: str) -> list[QueueInfo]:
         """Those that the user may push to, consume from or define, by label."""
         permit = self._permit(user)
+        await self._watch.wait_fresh(TOLD_SECONDS)
         known = self._follower.registry.queues
         return [self._queue_info(known[label]) for label in sorted(known) if permit.is_told(label)]
 
     async def queue(self, user: str, label: str) -> QueueInfo:
-        return self._queue_info(self._told(user, label))
+        queue = self._told(user, label)
+        await self._watch.wait_fresh(TOLD_SECONDS)
+        return self._queue_info(queue)
 
     async def topics(self, user: str, label: str) -> list[str]:
-        """Topics of the queue that channels name."""
+        """Topics of the queue that channels name, or that lately had messages."""
         queue = self._told(user, label)
-        channels = self._follower.registry.channels_of(queue.label)
-        return sorted({each.topic for each in channels if each.topic is not None})
+        await self._watch.wait_fresh(TOLD_SECONDS)
+        named = {each.topic for each in self._registry().channels_of(queue.label) if each.topic is not None}
+        return sorted(named | set(self._watch.depths.topics(queue.label)))
 
     async def create_channel(
         self, user: str, label: str, topic: str | None = None, settings: ChannelSettings | None = None,
@@ -118,6 +143,7 @@ class Queues:
 
     async def channels(self, user: str, label: str | None = None) -> list[ChannelInfo]:
         """label: None: of every queue"""
+        await self._watch.wait_fresh(TOLD_SECONDS)
         registry = self._follower.registry
         if label is not None:
             found = registry.channels_of(self._told(user, label).label)
@@ -128,7 +154,9 @@ class Queues:
         return [self._channel_info(each) for each in sorted(found, key=lambda each: each.channel_id)]
 
     async def channel(self, user: str, channel_id: str) -> ChannelInfo:
-        return self._channel_info(self._told_channel(user, channel_id))
+        channel = self._told_channel(user, channel_id)
+        await self._watch.wait_fresh(TOLD_SECONDS)
+        return self._channel_info(channel)
 
     # Push and consume
 
@@ -137,30 +165,9 @@ class Queues:
 
         with_ids: False: nobody looks for the ids, which is cheaper. raises: what holds for all of them"""
         queue = self._told(user, label)
-        permit = self._permit(user)
-        bytes_max = await self._connections.packet_bytes_max(user)
-        results: list[PushResult] = []
-        sent: list[Outgoing] = []
-        numbers: list[int] = []
-        checked: dict[str | None, str] = {}
-        now_us = self._ports.now_us()
-        for number, push in enumerate(messages):
-            try:
-                topic = checked.get(push.topic)
-                if topic is None:
-                    topic = checked_topic(push)
-                    permit.check_push(queue.label, topic)
-                    checked[push.topic] = topic
-                sent.append(outgoing(queue, topic, push, now_us, bytes_max))
-                numbers.append(number)
-                results.append(Pushed(None))
-            except QueueError as fault:
-                results.append(fault)
-        if sent:
-            refused, _ = await self._connections.publish(user, sent)
-            for at, (reason, why) in refused.items():
-                results[numbers[at]] = refusal_of(reason, why)
-        return results
+        if len(messages) > PUSH_MAX:
+            raise BadQueueRequest(f"{len(messages)} messages: expected at most {PUSH_MAX} at a time")
+        return await self._pusher.push(user, queue, self._permit(user), messages, with_ids=with_ids)
 
     @asynccontextmanager
     async def consume(self, user: str, channel_id: str, credit: int = 100) -> AsyncIterator[Consumer]:
@@ -202,15 +209,24 @@ class Queues:
 
     def _queue_info(self, queue: QueueDefinition) -> QueueInfo:
         ids = tuple(sorted(self._follower.registry.ids_of.get(queue.label, ())))
-        return QueueInfo(queue, QueueFigures(), ids)
+        depth, label = self._pusher.depth(queue), queue.label
+        figures = QueueFigures(
+            depth.records, depth.size, depth.oldest_us, self._pusher.pushed[label], self._pusher.refused[label],
+            self._dropper.dropped[label],
+        )  # fmt: skip
+        return QueueInfo(queue, figures, ids)
 
     def _channel_info(self, channel: ChannelDefinition) -> ChannelInfo:
         engine = self._engines.maybe_engine(channel.channel_id)
-        figures = ChannelFigures()
+        queue = self._registry().queues.get(channel.label)
+        since_us = channel.created_us if queue is None else self._pusher.since_us(queue)
+        depth = self._watch.depths.of_channel(channel.channel_id, channel.label, channel.topic, since_us)
+        figures = ChannelFigures(depth.records)
         if engine is not None:
             counts = engine.state.counts
+            state = engine.state
             figures = ChannelFigures(
-                0, len(engine.state.holders), engine.state.in_flight, counts.acknowledged, counts.rejected,
+                depth.records + len(state), len(state.holders), state.in_flight, counts.acknowledged, counts.rejected,
                 counts.dead,
             )  # fmt: skip
         return ChannelInfo(channel, figures, share_filter(channel.channel_id, channel.label, channel.topic))
@@ -261,7 +277,7 @@ class Queues:
             raise NoSuchQueue(f"queue {shown(queue.label)} has no dead letters: none of its channels keeps them")
 
         async def push_back(batch: list[Delivered]) -> None:
-            refused, _ = await self._connections.publish(None, [revived(each, queue) for each in batch])
+            refused = await self._connections.publish(None, [revived(each, queue) for each in batch])
             for reason, why in refused.values():
                 raise refusal_of(reason, why)
 

@@ -1,21 +1,15 @@
-"""The gateway's queues: what they need of the process, and a nursery of their own. docs/reference/queues.md
+"""The gateway's queues, in a nursery of their own. docs/reference/queues.md
 
 They begin again after a fault of ours: what consumers held goes to others, and nothing else of the gateway ends."""
 
 from __future__ import annotations
 
-import time
-from functools import partial
-
 import trio
 
-from rumq.auth.identity import Identity
-from rumq.auth.permit import Permit
 from rumq.events.event_log import tell
-from rumq.gateway.broker.broker_socket import open_broker
 from rumq.gateway.handlers.context import Context
-from rumq.process.listeners.gateway_listener import gateway_socket
-from rumq.queues import Ports, Queues
+from rumq.process.wiring.queue_ports import queue_ports
+from rumq.queues import Queues
 from rumq.settings.table import Settings
 
 AGAIN_SECONDS = 1.0
@@ -28,7 +22,8 @@ async def run_queues(
     if not settings.queues.enabled:
         task_status.started()
         return
-    ports = ports_of(settings, context)
+    # Rules are those of the gateway's tokens, as a reload leaves them.
+    ports = queue_ports(settings, "gateway", lambda: context.rules, context.shards.ask, tell)
     is_first = True
     while True:
         queues = Queues(ports)
@@ -43,16 +38,3 @@ async def run_queues(
         except Exception:  # ours
             tell("gateway.failed", exc_info=True)
         await trio.sleep(AGAIN_SECONDS)
-
-
-def ports_of(settings: Settings, context: Context) -> Ports:
-    """Rules are those of the gateway's tokens, as a reload leaves them."""
-    node = settings.cluster.node if settings.cluster.name else ""
-
-    def permit_of(user: str) -> Permit | None:
-        return None if context.rules is None else context.rules.permit(Identity(user or None), "")
-
-    return Ports(
-        name="-".join(filter(None, ("gateway", node))), open_broker=partial(open_broker, gateway_socket(settings)),
-        permit_of=permit_of, event=tell, now_us=lambda: time.time_ns() // 1000, views=context.records.views.current,
-    )  # fmt: skip

@@ -31,7 +31,7 @@ class DeadLetters:
         queue = self._queue_of(label)
         seconds = KEEP_SECONDS if queue is None else queue.ttl_seconds
         letters = [letter(channel.label, label, each, seconds) for each in dead]
-        refused, _ = await self._connections.publish(None, letters)
+        refused = await self._connections.publish(None, letters)
         for reason, why in refused.values():
             raise refusal_of(reason, why)
 

@@ -15,7 +15,6 @@ from rumq.queues.rules.packets import DUE, EXPIRY, delayed_topic, properties_of
 TEXT_BYTES_MAX = 65_535
 KEY_BYTES_MAX = 1024
 HEADERS_MAX = 100
-DELAY_SECONDS_MAX = 7 * 86400
 FRAME_BYTES = 64  # of a packet beside topic, properties and payload, at most
 
 
@@ -25,8 +24,7 @@ def checked_topic(push: Push) -> str:
 
 
 def outgoing(queue: QueueDefinition, topic: str, push: Push, now_us: int, packet_bytes_max: int) -> Outgoing:
-    """raises: BadQueueRequest. topic: as of `checked_topic`; now_us: µs since 1970, for a delay"""
-    check(push)
+    """A checked message. raises: BadQueueRequest. topic: as of `checked_topic`; now_us: µs since 1970, for a delay"""
     expiry = queue.ttl_seconds if push.expiry_seconds is None else min(push.expiry_seconds, queue.ttl_seconds)
     name = message_topic(queue.label, topic)
     if push.delay_seconds:
@@ -47,10 +45,12 @@ def outgoing(queue: QueueDefinition, topic: str, push: Push, now_us: int, packet
     return message
 
 
-def check(push: Push) -> None:
+def check(push: Push, delay_seconds_max: float) -> None:
     """raises: BadQueueRequest"""
-    if not 0 <= push.delay_seconds <= DELAY_SECONDS_MAX:
-        raise BadQueueRequest(f"delay_seconds {push.delay_seconds:g}: expected 0 to {DELAY_SECONDS_MAX}")
+    if not 0 <= push.delay_seconds <= delay_seconds_max:
+        raise BadQueueRequest(
+            f"delay_seconds {push.delay_seconds:g}: expected 0 to {delay_seconds_max:g} (queues.lasting_seconds_max)"
+        )
     if push.expiry_seconds is not None and push.expiry_seconds < 1:
         raise BadQueueRequest(f"expiry_seconds {push.expiry_seconds}: expected at least 1, or none")
     if len(push.headers) > HEADERS_MAX:

@@ -6,46 +6,43 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 
 import trio
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD, OWN_PASSWORD
-from rumq.client import Client, ClientError, ConnectionLost, Outgoing, connect_over
-from rumq.mqtt.frames import PACKET_BYTES_MAX
+from rumq.client import Outgoing
 from rumq.mqtt.reasons import Reason
 from rumq.queues.link.ports import Ports
-from rumq.queues.rules.errors import (
-    BadQueueRequest,
-    QueueError,
-    QueueFull,
-    QueueNotAllowed,
-    QueuesUnavailable,
-)
-
-CONNECTIONS_MAX = 64
-CONNECT_SECONDS_MAX = 5.0
+from rumq.queues.link.push_link import FrameBuilder, PushBatch, PushLink
+from rumq.queues.rules.errors import BadQueueRequest, QueueError, QueueFull, QueueNotAllowed, QueuesUnavailable
 
 Refusals = dict[int, tuple[Reason, str]]
+Key = tuple[str | None, bool]  # user, None for nobody; whether its messages are looked for
+CONNECTIONS_MAX = 64
 
 
 class Connection:
-    """client: None until it is open, or where it failed; failure: why; scope: ends it; name: its client id"""
+    """users: calls that use it; scope: ends it"""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.client: Client | None = None
-        self.failure: ClientError | None = None
+    def __init__(self, link: PushLink) -> None:
+        self.link = link
         self.scope = trio.CancelScope()
-        self.ready = trio.Event()
         self.users = 0
 
 
 class Connections:
+    """prefix: of the client ids of all; located_prefix: of those whose messages are looked for
+
+    on_end: called with the client id of a connection that has ended"""
+
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._open: OrderedDict[str | None, Connection] = OrderedDict()  # by user; None: for nobody
+        self._open: OrderedDict[Key, Connection] = OrderedDict()
         self._nursery: trio.Nursery | None = None
+        self.on_end: Callable[[str], None] = lambda client_id: None
+        self.located_prefix = f"queues-{ports.name}-ids-"  # of client ids
+        self.prefix = f"queues-{ports.name}-"
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Own the connections until cancelled."""
@@ -54,69 +51,63 @@ class Connections:
             task_status.started()
             await trio.sleep_forever()
 
-    async def packet_bytes_max(self, user: str | None) -> int:
-        """The largest packet that the broker takes. raises: QueuesUnavailable"""
-        connection = self._connection(user)
-        await connection.ready.wait()
-        if connection.client is None:
-            raise QueuesUnavailable(f"the broker does not answer: {connection.failure}")
-        return connection.client.connack.properties.get("maximum_packet_size", PACKET_BYTES_MAX)
+    async def link(self, user: str | None, *, is_located: bool = False) -> PushLink:
+        """An open connection of a user, "" for anonymous; None: of this process itself. raises: QueuesUnavailable
 
-    async def publish(self, user: str | None, messages: Sequence[Outgoing]) -> tuple[Refusals, Connection]:
-        """Publish in order, and wait for the acknowledgements. user: "" for anonymous, None for this process itself
+        is_located: one whose every message is looked for in the log"""
+        connection = self._connection((user, is_located))
+        await connection.link.ready.wait()
+        if connection.link.failure is not None:
+            raise QueuesUnavailable(f"the broker does not answer: {connection.link.failure}")
+        return connection.link
 
-        returns: those that were refused, by number, and who published. raises: QueuesUnavailable"""
-        connection = self._connection(user)
+    async def publish(self, user: str | None, messages: Iterable[Outgoing]) -> Refusals:
+        """Publish in order, and wait for the acknowledgements. raises: QueuesUnavailable
+
+        returns: those that were refused, by number"""
+        builder = FrameBuilder()
+        batch = PushBatch([builder.frame(each) for each in messages])
+        await self.put(user, batch)
+        return batch.refused
+
+    async def put(self, user: str | None, batch: PushBatch, *, is_located: bool = False) -> None:
+        """Publish a batch, and wait for the acknowledgements. raises: QueuesUnavailable"""
+        connection = self._connection((user, is_located))
         connection.users += 1
         try:
-            await connection.ready.wait()
-            if connection.client is None:
-                raise QueuesUnavailable(f"the broker does not answer: {connection.failure}")
-            return await connection.client.publish_each(messages), connection
-        except ClientError as fault:
-            self._forget(user, connection)
-            raise QueuesUnavailable(f"{fault}; what was sent may have been taken or not") from fault
+            await self.link(user, is_located=is_located)
+            connection.link.put(batch)
+            await batch.done.wait()
         finally:
             connection.users -= 1
+        if batch.fault is not None:
+            raise QueuesUnavailable(f"{batch.fault}; what was sent may have been taken or not")
 
-    def _connection(self, user: str | None) -> Connection:
-        known = self._open.get(user)
-        if known is not None:
-            self._open.move_to_end(user)
+    def _connection(self, key: Key) -> Connection:
+        known = self._open.get(key)
+        if known is not None and known.link.failure is None:
+            self._open.move_to_end(key)
             return known
         assert self._nursery is not None, "`run` is not running"
-        if len(self._open) >= CONNECTIONS_MAX:
+        if known is None and len(self._open) >= CONNECTIONS_MAX:
             idle = next((name for name, each in self._open.items() if not each.users), None)
             name = next(iter(self._open)) if idle is None else idle
             self._open.pop(name).scope.cancel()
-        made = self._open[user] = Connection(f"queues-{self._ports.name}-{secrets.token_hex(8)}")
-        self._nursery.start_soon(self._hold, user, made)
+        user, is_located = key
+        password = BROKERS_PASSWORD if user is None else OWN_PASSWORD
+        prefix = self.located_prefix if is_located else self.prefix
+        link = PushLink(f"{prefix}{secrets.token_hex(8)}", user or None, password)
+        made = self._open[key] = Connection(link)
+        self._nursery.start_soon(self._hold, key, made)
         return made
 
-    def _forget(self, user: str | None, connection: Connection) -> None:
-        if self._open.get(user) is connection:
-            del self._open[user]
-        connection.scope.cancel()
-
-    async def _hold(self, user: str | None, connection: Connection) -> None:
+    async def _hold(self, key: Key, connection: Connection) -> None:
         """Until it fails or is cancelled."""
-        try:
-            with connection.scope:
-                async with connect_over(
-                    self._ports.open_broker, client_id=connection.name, username=user or None,
-                    password=BROKERS_PASSWORD if user is None else OWN_PASSWORD,
-                    connect_seconds_max=CONNECT_SECONDS_MAX,
-                ) as client:  # fmt: skip
-                    connection.client = client
-                    connection.ready.set()
-                    await client.receive_batch()  # nothing comes: it ends with the connection
-        except ClientError as fault:
-            connection.failure = fault
-        finally:
-            connection.client = None
-            connection.failure = connection.failure or ConnectionLost("the connection was closed")
-            self._forget(user, connection)
-            connection.ready.set()
+        with connection.scope:
+            await connection.link.run(self._ports.open_broker)
+        if self._open.get(key) is connection:
+            del self._open[key]
+        self.on_end(connection.link.client_id)
 
 
 def refusal_of(reason: Reason, why: str) -> QueueError:

@@ -22,13 +22,12 @@ from rumq.queues.rules.definitions import (
     fields_of,
     settings_of,
 )
-from rumq.queues.rules.errors import NoSuchQueue, QueueError, QueueExists, shown
+from rumq.queues.rules.errors import BadQueueRequest, NoSuchQueue, QueueError, QueueExists, QueueFull, shown
 from rumq.queues.rules.names import DEAD, dead_label, share_filter
 from rumq.queues.rules.registry import channel_topic, queue_topic
 from rumq.queues.rules.tries import tries_topic
 
 ID_BYTES = 13  # of a new channel id: nobody guesses it
-DEAD_TTL_SECONDS = 7 * 86_400
 OF_DEAD = ChannelSettings(tries_max=0, dead_letters="drop", visible_seconds=300.0)
 
 
@@ -39,9 +38,16 @@ class Definer:
     async def create_queue(self, user: str, label: str, settings: QueueSettings) -> QueueDefinition:
         """raises: QueueExists, QueuesUnavailable, BadQueueRequest"""
         settings = checked_settings(settings)
+        bounds = self._ports.bounds
+        longest = bounds.lasting_seconds_max if label.endswith(DEAD) else bounds.ttl_seconds_max
+        if settings.ttl_seconds > longest:
+            name = "lasting_seconds_max" if label.endswith(DEAD) else "ttl_seconds_max"
+            raise BadQueueRequest(f"ttl_seconds {settings.ttl_seconds}: expected at most {longest} (queues.{name})")
         self._follower.check_current()
         known = self._follower.registry.queues.get(label)
         if known is None:
+            if len(self._follower.registry.queues) >= bounds.queues_max:
+                raise QueueFull(f"there are {bounds.queues_max} queues and may be no more (queues.queues_max)")
             made = QueueDefinition(
                 label=label, created_us=self._ports.now_us(), owner=user, **fields_of(settings, QueueSettings)
             )
@@ -63,6 +69,9 @@ class Definer:
         wanted = channel_id or secrets.token_hex(ID_BYTES)
         known = self._follower.registry.channels.get(wanted)
         if known is None:
+            most = self._ports.bounds.channels_max
+            if len(self._follower.registry.channels) >= most:
+                raise QueueFull(f"there are {most} channels and may be no more (queues.channels_max)")
             made = ChannelDefinition(
                 channel_id=wanted, label=queue.label, topic=topic, created_us=self._ports.now_us(), owner=user,
                 **fields_of(settings, ChannelSettings),
@@ -88,7 +97,7 @@ class Definer:
         dead = dead_label(label)
         queue = self._follower.registry.queues.get(dead)
         if queue is None:
-            settings = QueueSettings(ttl_seconds=DEAD_TTL_SECONDS, records_max=0)
+            settings = QueueSettings(ttl_seconds=self._ports.bounds.lasting_seconds_max, records_max=0)
             try:
                 queue = await self.create_queue("", dead, settings)
             except QueueExists:

@@ -4,18 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import trio
 
 from commitlog.read.partition_view import PartitionView
+from rumq.admin.answers import Answer
+from rumq.admin.operations import Operation
+from rumq.admin.requests import Request
 from rumq.auth.permit import Permit
+from rumq.queues.rules.errors import QueuesUnavailable
 
 OpenStream = Callable[[], Awaitable[trio.abc.Stream]]
-STREAM = "queues"  # of the settings: all messages and definitions of queues
 
 
 def no_views() -> Sequence[PartitionView]:
     return ()
+
+
+async def no_answer(operation: Operation, request: Request) -> Answer:
+    raise QueuesUnavailable("nobody asks the shards for this process")
+
+
+class Bounds(NamedTuple):
+    """As of [queues]."""
+
+    ttl_seconds_max: int = 3600
+    lasting_seconds_max: int = 7 * 86_400
+    queues_max: int = 10_000
+    channels_max: int = 100_000
+    delayed_max: int = 10_000
+
+
+DEFAULT_BOUNDS = Bounds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +45,8 @@ class Ports:
 
     open_broker: a connection to the broker's own socket (`rumq.gateway.broker.broker_socket.open_broker`)
     permit_of: what a user may do, "" for anonymous; None: everything. event: reports events; now_us: µs since 1970
-    views: the log's partitions as its files are now; called on a thread, may raise OSError"""
+    views: the partitions of queues, as their files are now; called on a thread, may raise OSError
+    ask: the shards, of the whole cluster (`rumq.gateway.broker.shard_client`); may raise RumqError, ValueError"""
 
     name: str
     open_broker: OpenStream
@@ -32,3 +54,5 @@ class Ports:
     event: Callable[..., None]
     now_us: Callable[[], int]
     views: Callable[[], Sequence[PartitionView]] = no_views
+    ask: Callable[[Operation, Request], Awaitable[Answer]] = no_answer
+    bounds: Bounds = DEFAULT_BOUNDS

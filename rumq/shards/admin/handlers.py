@@ -41,6 +41,7 @@ def handlers_of(
     drop_counters = parts.counted.drop_counters
     ends = Dismissal(registry, parts.events)
     survey = Survey(registry, timers)
+    groups = Groups(router, timers)
     detail = ClientDetail(registry, router.feeds, parts.lag, drop_counters, parts.clock, clients)
 
     def later(answer: Callable[[Any, Done], None]) -> Handler:
@@ -66,7 +67,8 @@ def handlers_of(
         "terms": views.terms,
         "client": detail.show,
         "tree": for_reader(TopicTree(parts.store, timers).list),
-        "groups": later(Groups(router, timers).list),
+        "groups": later(groups.list),
+        "channel_places": lambda _: groups.channel_places(),
         "retained": for_reader(RetainedSearch(router.retained, timers, parts.reads).list),
         "spans": partial(span_page, parts.tracer),
         "metrics": later(Figures(parts, views, histograms).metrics),

@@ -16,6 +16,8 @@ from rumq.shards.admin.listings.listings import Answer, Done
 
 GROUPS_A_TURN = 64
 CLIENTS_MAX = 100  # named of each group
+PLACES_MAX = 10_000
+QUEUES = "$queues/"
 
 
 class Groups:
@@ -41,6 +43,33 @@ class Groups:
             done(answer)
 
         go_on()
+
+    def channel_places(self) -> Answer:
+        """Of channels of queues whose home is here and that have something to hand out.
+
+        cost: a look at each group and partition"""
+        rows: list[r.ChannelPlaceRow] = []
+        for share in self._shares.values():
+            if not share.is_here or not share.topic_filter.startswith(QUEUES):
+                continue
+            lsns = {
+                f"{feed.partition.stream}/g{feed.partition.generation}/p{feed.partition.number}": cursor
+                for feed, cursor in zip(self._feeds, share.reader.cursors, strict=True)
+                if not share.reader.is_live(feed.index) and cursor < feed.mark(True)
+            }
+            returned = sum(stop - first for _, first, stop in share.returned)
+            if lsns or returned:
+                rows.append(
+                    r.ChannelPlaceRow(
+                        channel=share.key.split("/", 2)[1],
+                        filter=share.topic_filter,
+                        lsns=lsns,
+                        returned_records=returned,
+                    )
+                )
+                if len(rows) >= PLACES_MAX:
+                    break
+        return {"places": rows}
 
     def _row(self, share: SharedGroup) -> r.GroupRow:
         members = [subscriber for subscriber in share.members if not subscriber.is_shard]

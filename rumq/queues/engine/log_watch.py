@@ -1,0 +1,91 @@
+"""Watches the log of queues while somebody asks: ids of what was pushed here, depths of channels.
+
+Nothing runs while nobody pushes or asks. Looks are on a thread; where groups stand is asked of the shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from rumq.admin.answers import ChannelPlaces
+from rumq.admin.operations import OPERATIONS
+from rumq.admin.requests import Nothing
+from rumq.errors import RumqError
+from rumq.queues.link.ports import Ports
+from rumq.queues.reading.log_tail import LogTail
+from rumq.queues.rules.depths import Depths, Place
+from rumq.queues.rules.push_ids import PushIds
+
+LOOK_SECONDS = 0.02  # while ids are waited for
+CALM_SECONDS = 0.25  # else
+PLACES_SECONDS = 0.5
+IDLE_SECONDS = 2.0  # of watching after the last push or question
+ID_SECONDS = 2.0  # an idle broker marks what is committed within 50 ms; a copy of a cluster may be behind, or not here
+
+
+class LogWatch:
+    """depths, ids: as of the last look; fresh_at: when the last whole look began, seconds; -inf: there was none"""
+
+    def __init__(self, ports: Ports, prefix: str, located: str, ttl_us: Callable[[], int]) -> None:
+        """prefix, located: as of `LogTail`; ttl_us: of messages, at most"""
+        self._ports, self._ttl_us = ports, ttl_us
+        self._tail = LogTail(ports.views, prefix, located)
+        self.depths, self.ids = Depths(), PushIds()
+        self.fresh_at = float("-inf")
+        self._asked_at = self._places_at = float("-inf")
+        self._wake = trio.Event()
+        self._looked = trio.lowlevel.ParkingLot()
+        self._reported = ""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            if not self.ids.waiting and trio.current_time() - self._asked_at > IDLE_SECONDS:
+                self._wake = trio.Event()
+                await self._wake.wait()
+                self.depths.unseen.clear()  # of connections that were lost it may be wrong
+            await self._look()
+            await trio.sleep(LOOK_SECONDS if self.ids.waiting else CALM_SECONDS)
+
+    def ask(self) -> None:
+        """Somebody pushes, or asks for depths: look for a while."""
+        self._asked_at = trio.current_time()
+        self._wake.set()
+
+    async def wait_fresh(self, age_seconds: float) -> None:
+        """Until there is a look no older than that. Returns also where the log cannot be read"""
+        until = trio.current_time() - age_seconds
+        with trio.move_on_after(ID_SECONDS):
+            while self.fresh_at < until:
+                self.ask()
+                await self._looked.park()
+
+    async def _look(self) -> None:
+        began = trio.current_time()
+        since_us = self._ports.now_us() - self._ttl_us()
+        try:
+            if began - self._places_at >= PLACES_SECONDS:
+                await self._ask_places()
+                self._places_at = began
+            look = await trio.to_thread.run_sync(self._tail.look, since_us)
+        except (OSError, RumqError, ValueError) as fault:
+            self._report(str(fault))
+        else:
+            self._report("")
+            self.depths.see(look.seen)
+            self.depths.unseen.subtract(look.own)
+            self.ids.see(look.numbers)
+            self.fresh_at = began
+        self.ids.give_up(trio.current_time())
+        self._looked.unpark_all()
+
+    async def _ask_places(self) -> None:
+        answer = await self._ports.ask(OPERATIONS["channel_places"], Nothing())
+        assert isinstance(answer, ChannelPlaces)
+        self.depths.put_places({each.channel: Place(each.lsns, each.returned_records) for each in answer.places})
+
+    def _report(self, why: str) -> None:
+        if why and why != self._reported:
+            self._ports.event("queues.depth_unknown", why=why[:200])
+        self._reported = why

@@ -1,0 +1,181 @@
+"""Pushes: checked, within the bound of their queue, published for their user, found in the log for their ids.
+
+A queue is as deep as its slowest channel: what that has not handed out yet, and what was pushed here since the last
+look. docs/reference/queues.md, "Bounds"."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import trio
+
+from rumq.client import Outgoing
+from rumq.queues.engine.log_watch import ID_SECONDS, LogWatch
+from rumq.queues.engine.pushes import check, checked_topic, outgoing
+from rumq.queues.link.connections import Connections, refusal_of
+from rumq.queues.link.ports import Ports
+from rumq.queues.link.push_link import Frame, FrameBuilder, PushBatch
+from rumq.queues.rules.definitions import QueueDefinition
+from rumq.queues.rules.depths import Depth, summed
+from rumq.queues.rules.errors import QueueError, QueueFull, shown
+from rumq.queues.rules.messages import Push, Pushed, PushResult
+from rumq.queues.rules.names import MessageId
+from rumq.queues.rules.permissions import QueuePermit
+from rumq.queues.rules.registry import Registry
+
+LEEWAY_SECONDS = 30.0  # a delayed message is in the log so much longer, at least
+FRESH_SECONDS = 60.0  # a first push waits for a look; later ones go by the last one
+
+
+class Pusher:
+    """pushed, refused, dropped: messages, by label"""
+
+    def __init__(
+        self, ports: Ports, connections: Connections, watch: LogWatch, registry: Callable[[], Registry],
+        drop: Callable[[QueueDefinition, int], None], check_delayed: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        """drop: have so many of a queue's oldest messages dropped
+
+        check_delayed: raises QueueFull where no more may wait for their time"""
+        self._ports, self._connections, self._watch, self._registry = ports, connections, watch, registry
+        self._drop, self._check_delayed = drop, check_delayed
+        self.pushed, self.refused = Counter[str](), Counter[str]()
+        connections.on_end = watch.ids.forget
+
+    async def push(
+        self, user: str, queue: QueueDefinition, permit: QueuePermit, messages: Sequence[Push], *, with_ids: bool
+    ) -> list[PushResult]:
+        """raises: QueuesUnavailable"""
+        link = await self._connections.link(user, is_located=with_ids)
+        self._watch.ask()
+        room = await self._room(queue, len(messages))
+        results: list[PushResult] = []
+        now, later = _Part(), _Part()
+        checked: dict[str | None, str] = {}
+        now_us = self._ports.now_us()
+        for number, push in enumerate(messages):
+            try:
+                topic = checked.get(push.topic)
+                if topic is None:
+                    topic = checked_topic(push)
+                    permit.check_push(queue.label, topic)
+                    checked[push.topic] = topic
+                check(push, self._ports.bounds.lasting_seconds_max - LEEWAY_SECONDS)
+                if push.delay_seconds:
+                    self._check_delayed(len(later) + 1)
+                message = outgoing(queue, topic, push, now_us, link.packet_bytes_max)
+                if len(now) + len(later) >= room:
+                    raise self._full(queue, len(now) + len(later))
+                (later if push.delay_seconds else now).add(number, topic, message)
+                results.append(Pushed(None))
+            except QueueError as fault:
+                self.refused[queue.label] += isinstance(fault, QueueFull)
+                results.append(fault)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._publish, user, queue, later, results, False)
+            await self._publish(user, queue, now, results, with_ids)
+        return results
+
+    async def _publish(
+        self, user: str, queue: QueueDefinition, part: _Part, results: list[PushResult], with_ids: bool
+    ) -> None:
+        if not part.numbers:
+            return
+        left = len(part)
+        found_all = trio.Event()
+        link = await self._connections.link(user, is_located=with_ids)
+
+        def acknowledged(batch: PushBatch, at: int) -> None:
+            self.pushed[queue.label] += 1
+            self._watch.depths.unseen[queue.label] += 1
+            if not with_ids:
+                return
+
+            def found(number: int | None) -> None:
+                nonlocal left
+                left -= 1
+                if number is not None:
+                    results[part.numbers[at]] = Pushed(MessageId(part.topics[at], number + 1))
+                if not left:
+                    found_all.set()
+
+            deadline = trio.current_time() + ID_SECONDS
+            self._watch.ids.expect(link.client_id, batch.frames[at].topic, found, deadline)
+
+        batch = PushBatch(part.frames, acknowledged)
+        await self._connections.put(user, batch, is_located=with_ids)
+        for at, (reason, why) in batch.refused.items():
+            results[part.numbers[at]] = refusal_of(reason, why)
+        left -= len(batch.refused)
+        if with_ids and left:
+            self._watch.ask()
+            await found_all.wait()
+
+    # Bounds
+
+    async def _room(self, queue: QueueDefinition, wanted: int) -> int:
+        """How many messages may be pushed now. Of a queue that drops its oldest, all: room is made."""
+        if not queue.records_max and not queue.bytes_max:
+            return wanted
+        await self._watch.wait_fresh(FRESH_SECONDS)
+        room = self._room_of(queue, wanted)
+        if room < wanted:
+            # What was pushed since the last look may be consumed already.
+            await self._watch.wait_fresh(0.0)
+            room = self._room_of(queue, wanted)
+        if room < wanted and queue.when_full == "drop-oldest":
+            self._drop(queue, wanted - max(room, 0))
+            return wanted
+        return max(room, 0)
+
+    def _room_of(self, queue: QueueDefinition, wanted: int) -> int:
+        depth = self.depth(queue)
+        room = queue.records_max - depth.records if queue.records_max else wanted
+        return 0 if queue.bytes_max and depth.size >= queue.bytes_max else min(room, wanted)
+
+    def _full(self, queue: QueueDefinition, more: int) -> QueueFull:
+        """more: messages that are about to be pushed"""
+        depth = summed([self.depth(queue), Depth(more)])
+        bound = queue.records_max or queue.bytes_max
+        return QueueFull(
+            f"queue {shown(queue.label)} has {depth.records} messages ({depth.size} bytes) that its slowest channel "
+            f"has not consumed, and may have {queue.records_max or 'any number'} "
+            f"({queue.bytes_max or 'any number of'} bytes): consume them, purge or delete that channel, or push later",
+            depth.records,
+            bound,
+        )
+
+    def depth(self, queue: QueueDefinition) -> Depth:
+        """Behind its slowest channel; without channels all that is unexpired."""
+        depths, label = self._watch.depths, queue.label
+        since_us = self.since_us(queue)
+        channels = self._registry().channels_of(label)
+        if channels:
+            found = [depths.of_channel(each.channel_id, label, each.topic, since_us) for each in channels]
+            depth = max(found, key=lambda each: (each.records, each.size))
+        else:
+            depth = depths.of_queue(label, since_us)
+        return summed([depth, Depth(max(0, depths.unseen[label]))])
+
+    def since_us(self, queue: QueueDefinition) -> int:
+        """What came before is nobody's."""
+        return max(queue.created_us, self._ports.now_us() - queue.ttl_seconds * 1_000_000)
+
+
+class _Part:
+    """Messages that go out together. numbers: of the caller's; topics: of the queue's"""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.topics: list[str] = []
+        self.frames: list[Frame] = []
+        self._builder = FrameBuilder()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def add(self, number: int, topic: str, message: Outgoing) -> None:
+        self.numbers.append(number)
+        self.topics.append(topic)
+        self.frames.append(self._builder.frame(message))
