@@ -211,7 +211,9 @@ WINGS = {
         "node", "admin agent", "edge orders", "connections replication/standby", "replication", "control links",
     ),
     "rumq/flight": ("serving", "."),
-    "rumq/gateway": (".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records"),
+    "rumq/gateway": (
+        ".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records",
+    ),
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/mqtt": (".", "kernels"),
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),

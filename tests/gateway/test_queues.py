@@ -263,6 +263,44 @@ def test_dead_letters_are_told_and_sent_back(gateway: Gateway) -> None:
     assert (again["payload"], again["topic"]) == ("bad", "t") and again["id"] != bad["id"]
 
 
+def test_a_push_answers_the_ids_by_which_consumers_get_the_messages(gateway: Gateway) -> None:
+    done(gateway, "POST", "queues/ids")
+    done(gateway, "POST", "queues/ids/channels", {"id": "ids"})
+    batch = [{"topic": "a", "payload": "1"}, {"payload": "2"}, {"topic": "A", "payload": "3"}]
+    pushed = done(gateway, "POST", "queues/ids/messages", batch)
+    assert pushed == {"accepted": 3, "ids": ["1@a", "1@__none__", "2@a"]}
+    got = taken(gateway, "ids", 3)
+    assert {each["id"]: each["payload"] for each in got} == dict(zip(pushed["ids"], "123", strict=True))
+
+
+def test_a_full_queue_refuses_with_429_and_takes_more_once_it_is_consumed(gateway: Gateway) -> None:
+    done(gateway, "POST", "queues/full", {"records_max": 5})
+    done(gateway, "POST", "queues/full/channels", {"id": "full"})
+    answer = refused(gateway, 429, "POST", "queues/full/messages", [{"payload": str(n)} for n in range(8)])
+    problem = expect_problem(answer, "queue-full")
+    assert problem["accepted"] == 5 and [each["number"] for each in problem["refused"]] == [5, 6, 7]
+    assert all(problem["ids"][:5]) and answer.headers["retry-after"]
+    got = taken(gateway, "full", 5)
+    given = {"consumer": "me", "acknowledge": [each["id"] for each in got]}
+    assert done(gateway, "POST", "channels/full/acknowledgements", given)["done"] == 5
+    for _ in range(500):  # what is not consumed is counted some hundred ms later
+        if gateway.ask("POST", "/api/v1/queues/full/messages", {"payload": "more"}).status == 200:
+            break
+    else:
+        raise AssertionError("it stays full")
+    assert [each["payload"] for each in taken(gateway, "full", 1)] == ["more"]
+
+
+def test_a_delayed_message_comes_when_it_is_due(gateway: Gateway) -> None:
+    done(gateway, "POST", "queues/due")
+    done(gateway, "POST", "queues/due/channels", {"id": "due"})
+    batch = [{"payload": "later", "delay_seconds": 1.5}, {"payload": "now"}]
+    assert done(gateway, "POST", "queues/due/messages", batch)["accepted"] == 2
+    now, later = taken(gateway, "due", 2)
+    assert (now["payload"], later["payload"]) == ("now", "later")
+    assert later["pushed_us"] - now["pushed_us"] > 1_000_000
+
+
 def test_what_waits_is_purged_and_what_comes_later_is_not(gateway: Gateway) -> None:
     done(gateway, "POST", "queues/purged")
     done(gateway, "POST", "queues/purged/channels", {"id": "purged"})
@@ -274,6 +312,7 @@ def test_what_waits_is_purged_and_what_comes_later_is_not(gateway: Gateway) -> N
 
 def test_they_are_asked_and_repaired_by_the_command_line(gateway: Gateway, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(gateway.secrets["ops"])
+    (tmp_path / "token").chmod(0o600)
     where = ("--url", f"http://127.0.0.1:{gateway.port}", "--token-file", str(tmp_path / "token"))
 
     def ask(*words: str) -> Any:
@@ -290,7 +329,7 @@ def test_they_are_asked_and_repaired_by_the_command_line(gateway: Gateway, tmp_p
     while not seen:
         seen = ask("peek", "--label", label)["messages"]
     assert (seen[0]["id"], seen[0]["payload"], seen[0]["key"]) == ("1@a/b", '{"a": 1}', "k")
-    assert ask("queue_topics", "--label", label) == {"topics": []}
+    assert ask("queue_topics", "--label", label) == {"topics": ["a/b"]}
     assert [each["id"] for each in ask("channels", "--queue", label)["channels"]] == ["typed"]
     assert label in [each["label"] for each in ask("queues")["queues"]]
     assert ask("purge_channel", "--id", "typed", "--yes") == {"done": 1}

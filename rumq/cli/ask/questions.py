@@ -29,7 +29,7 @@ OF_THE_GATEWAY = {
     "me": "what the token of the request may do",
     "queues": "queues with their depth, oldest message, consumers and dead letters",
     "queue": "one queue",
-    "queue_topics": "topics of a queue that channels name",
+    "queue_topics": "topics of a queue",
     "channels": "channels with their depth and consumers",
     "channel": "one channel",
     "peek": "messages of a queue, oldest first; nothing is consumed",

@@ -247,7 +247,7 @@ class QueueList(Answer, kw_only=True):
 
 
 class QueueTopics(Answer, kw_only=True):
-    """Topics of the queue that channels name."""
+    """Those that messages have, or channels name."""
 
     topics: list[str]
 

@@ -25,7 +25,7 @@ QUEUE_ENDPOINTS = (
         m.RemovedName, OF_QUEUES, m.OneQueue,
     ),
     Endpoint(
-        "get", f"{QUEUE}/topics", "queue_topics", "topics of a queue that channels name", "read",
+        "get", f"{QUEUE}/topics", "queue_topics", "topics of a queue", "read",
         m.QueueTopics, OF_QUEUES, m.OneQueue,
     ),
     Endpoint(
