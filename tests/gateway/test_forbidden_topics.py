@@ -62,7 +62,19 @@ BARE = {"subscribers", "client", "waiting", "records", "value", "rules"}  # need
 QUERIES = sorted(
     {each.name for each in TABLE if not each.is_action} | {each.name for each in ENDPOINTS if each.method == "get"}
 )
-IN_PATH = {"topic_records": ["topics/vault/records", "topics/open/9f3ae1/note/records", "topics/%23/records"]}
+IN_PATH: dict[str, list[str]] = {
+    "topic_records": ["topics/vault/records", "topics/open/9f3ae1/note/records", "topics/%23/records"]
+}
+QUEUES = ("queue", "queue_topics", "peek", "dead_letters", "channel", "take")
+IN_PATH |= {
+    "queue": ["queues/vault"],
+    "queue_topics": ["queues/vault/topics"],
+    "peek": ["queues/vault/messages"],
+    "dead_letters": ["queues/vault/dead-letters"],
+    "channel": ["channels/vault"],
+    "take": ["channels/vault/messages"],
+}
+MORE |= {name: ["nope=1"] for name in QUEUES}
 OPEN_TO_ALL = {"healthz", "readyz", "startupz"}
 
 
