@@ -190,7 +190,10 @@ class QueueRow(Answer, kw_only=True):
     when_full: Annotated[str, field("refuse, or drop-oldest")]
     depth: Annotated[int, field("behind the slowest channel", "messages")]
     depth_bytes: Annotated[int, field("likewise", "bytes")]
-    oldest_us: Annotated[int | None, field("when the oldest of them was pushed; null: there is none", "µs since 1970")]
+    oldest_us: Annotated[
+        int | None,
+        field("when the oldest of them was pushed, about; null: there is none, or it is not known", "µs since 1970"),
+    ]
     pushed: Annotated[int, field("through this gateway since its start", "messages")]
     refused: Annotated[int, field("likewise, above the bound", "messages")]
     dropped: Annotated[int, field("likewise, to make room", "messages")]

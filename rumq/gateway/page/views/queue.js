@@ -45,7 +45,7 @@ function QueueFigures({ queue }) {
   const old = waited(queue);
   return html`<${Figures} list=${[
     ["Depth", count(queue.depth), queue.bytes_max ? `${bytes(queue.depth_bytes)} of at most ${bytes(queue.bytes_max)}` : bound, queue.records_max && queue.depth >= queue.records_max ? "bad" : ""],
-    ["Oldest", duration(old), old === null ? "nothing waits" : time(queue.oldest_us)],
+    ["Oldest", duration(old), old === null ? (queue.depth ? "not known" : "nothing waits") : time(queue.oldest_us)],
     ["Consumers", count(queue.consumers), plural(queue.channels.length, "channel"), queue.depth && !queue.consumers ? "warn" : ""],
     ["Dead letters", count(queue.dead), "failed too often", queue.dead ? "warn" : ""],
     ["Time to live", duration(queue.ttl_seconds), queue.when_full === "refuse" ? "when full: refuses" : "when full: drops the oldest"],

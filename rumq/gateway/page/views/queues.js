@@ -12,7 +12,7 @@ import { Fault, Heading } from "../parts/view_place.js";
 export const title = "Queues";
 const WHEN_FULL = [["refuse", "Refuse more messages"], ["drop-oldest", "Drop the oldest, counted as losses"]];
 
-// Seconds since the oldest message that waits was pushed; null: none waits.
+// Seconds since the oldest message that waits was pushed; null: none waits, or it is not known.
 export const waited = (row) => (row.oldest_us ? Math.max(0, Date.now() / 1000 - row.oldest_us / 1e6) : null);
 
 // How deep it is, of its bound.
