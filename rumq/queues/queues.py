@@ -98,7 +98,7 @@ class Queues:
 
     async def delete_queue(self, user: str, label: str) -> None:
         """Its messages and channels with it, and nobody else's."""
-        queue = self._told(user, label)
+        queue = await self._told(user, label)
         self._permit(user).check_define(queue.label)
         await self._definer.delete_queue(queue)
 
@@ -110,13 +110,13 @@ class Queues:
         return [self._queue_info(known[label]) for label in sorted(known) if permit.is_told(label)]
 
     async def queue(self, user: str, label: str) -> QueueInfo:
-        queue = self._told(user, label)
+        queue = await self._told(user, label)
         await self._watch.wait_fresh(TOLD_SECONDS)
         return self._queue_info(queue)
 
     async def topics(self, user: str, label: str) -> list[str]:
         """Topics of the queue that channels name, or that lately had messages."""
-        queue = self._told(user, label)
+        queue = await self._told(user, label)
         await self._watch.wait_fresh(TOLD_SECONDS)
         named = {each.topic for each in self._registry().channels_of(queue.label) if each.topic is not None}
         return sorted(named | set(self._watch.depths.topics(queue.label)))
@@ -128,7 +128,7 @@ class Queues:
         """A channel sees what is pushed from now on. topic: None: all of the queue; channel_id: None: a new one
 
         raises: QueueExists where the id is taken; with the same label, topic and settings it is told as it is"""
-        queue = self._told(user, label)
+        queue = await self._told(user, label)
         seen = None if topic is None else check_topic(topic)
         self._permit(user).check_define(queue.label)
         self._permit(user).check_consume(queue.label, seen)
@@ -137,7 +137,7 @@ class Queues:
         return self._channel_info(made)
 
     async def delete_channel(self, user: str, channel_id: str) -> None:
-        channel = self._told_channel(user, channel_id)
+        channel = await self._told_channel(user, channel_id)
         self._permit(user).check_define(channel.label)
         await self._definer.delete_channels([channel])
 
@@ -146,7 +146,7 @@ class Queues:
         await self._watch.wait_fresh(TOLD_SECONDS)
         registry = self._follower.registry
         if label is not None:
-            found = registry.channels_of(self._told(user, label).label)
+            found = registry.channels_of((await self._told(user, label)).label)
         else:
             permit = self._permit(user)
             told = {each for each in registry.ids_of if permit.is_told(each)}
@@ -154,7 +154,7 @@ class Queues:
         return [self._channel_info(each) for each in sorted(found, key=lambda each: each.channel_id)]
 
     async def channel(self, user: str, channel_id: str) -> ChannelInfo:
-        channel = self._told_channel(user, channel_id)
+        channel = await self._told_channel(user, channel_id)
         await self._watch.wait_fresh(TOLD_SECONDS)
         return self._channel_info(channel)
 
@@ -164,7 +164,7 @@ class Queues:
         """Push in order; returns, for each, once it is as safe as its stream promises, or why it was refused.
 
         with_ids: False: nobody looks for the ids, which is cheaper. raises: what holds for all of them"""
-        queue = self._told(user, label)
+        queue = await self._told(user, label)
         if len(messages) > PUSH_MAX:
             raise BadQueueRequest(f"{len(messages)} messages: expected at most {PUSH_MAX} at a time")
         return await self._pusher.push(user, queue, self._permit(user), messages, with_ids=with_ids)
@@ -174,7 +174,7 @@ class Queues:
         """A consumer that holds at most `credit` messages. What it has not answered at the end is given to others."""
         if not 1 <= credit <= CREDIT_MAX:
             raise BadQueueRequest(f"credit {credit}: expected 1 to {CREDIT_MAX} messages")
-        channel = self._told_channel(user, channel_id)
+        channel = await self._told_channel(user, channel_id)
         self._permit(user).check_consume(channel.label, channel.topic)
 
         def check() -> None:
@@ -191,17 +191,19 @@ class Queues:
     def _permit(self, user: str) -> QueuePermit:
         return QueuePermit(user, self._ports.permit_of(user))
 
-    def _told(self, user: str, label: str) -> QueueDefinition:
+    async def _told(self, user: str, label: str) -> QueueDefinition:
         """raises: NoSuchQueue, also where the user may not know that there is one"""
         label = check_label(label)
+        await self._follower.wait_shortly(lambda registry: label in registry.queues)
         found = self._follower.registry.queues.get(label)
         if found is None or not self._permit(user).is_told(label):
             raise NoSuchQueue(f"there is no queue {shown(label)}: create it, or ask for the list of queues")
         return found
 
-    def _told_channel(self, user: str, channel_id: str) -> ChannelDefinition:
+    async def _told_channel(self, user: str, channel_id: str) -> ChannelDefinition:
         """raises: as `_told`"""
         channel_id = check_channel_id(channel_id)
+        await self._follower.wait_shortly(lambda registry: channel_id in registry.channels)
         found = self._follower.registry.channels.get(channel_id)
         if found is None or not self._permit(user).is_told(found.label):
             raise NoSuchQueue(f"there is no channel {shown(channel_id)}: create it, or ask for the list of channels")
@@ -237,7 +239,7 @@ class Queues:
         self, user: str, label: str, topic: str | None = None, *, after_us: int = 0, messages_max: int = 20
     ) -> list[Delivered]:
         """Unexpired messages, oldest first, whoever consumes them. after_us: pushed later than that, µs since 1970"""
-        queue = self._told(user, label)
+        queue = await self._told(user, label)
         seen = None if topic is None else check_topic(topic)
         self._permit(user).check_peek(queue.label, seen)
         if not 1 <= messages_max <= PEEK_MAX:
@@ -256,7 +258,7 @@ class Queues:
 
     async def purge(self, user: str, channel_id: str) -> int:
         """Drop what the channel has, but what consumers hold. returns: how many messages"""
-        channel = self._told_channel(user, channel_id)
+        channel = await self._told_channel(user, channel_id)
         self._permit(user).check_define(channel.label)
         self._permit(user).check_consume(channel.label, channel.topic)
         return await self._sweep(channel, 1 << 62, None)
@@ -270,7 +272,7 @@ class Queues:
 
     async def redrive(self, user: str, label: str, messages_max: int = 10_000) -> int:
         """Push the dead letters of a queue to where they came from. returns: how many messages"""
-        queue = self._told(user, label.removesuffix(".dead"))
+        queue = await self._told(user, label.removesuffix(".dead"))
         self._permit(user).check_define(queue.label)
         channel = self._follower.registry.channels.get(dead_label(queue.label))
         if channel is None:

@@ -72,9 +72,8 @@ class Pusher:
             except QueueError as fault:
                 self.refused[queue.label] += isinstance(fault, QueueFull)
                 results.append(fault)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._publish, user, queue, later, results, False)
-            await self._publish(user, queue, now, results, with_ids)
+        await self._publish(user, queue, now, results, with_ids)
+        await self._publish(user, queue, later, results, False)
         return results
 
     async def _publish(

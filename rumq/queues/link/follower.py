@@ -20,6 +20,7 @@ from rumq.queues.rules.tries import Tries
 
 MARK = f"{CONFIG}$mark"
 SEEN_SECONDS_MAX = 5.0
+MISSING_SECONDS = 0.25
 BACK_OFF_SECONDS, BACK_OFF_SECONDS_MAX = 0.1, 2.0
 
 
@@ -104,6 +105,12 @@ class Follower:
                 await self._changed.park()
             return
         raise QueuesUnavailable("the definitions do not come back from the broker: try again")
+
+    async def wait_shortly(self, is_so: Callable[[Registry], bool]) -> None:
+        """Until the registry is so, or for a moment: what another process has just defined is on its way here."""
+        with trio.move_on_after(MISSING_SECONDS):
+            while not is_so(self.registry):
+                await self._changed.park()
 
     def check_current(self) -> None:
         """raises: QueuesUnavailable while what is known may be out of date"""

@@ -392,7 +392,7 @@ class AgreesWithAList(RuleBasedStateMachine):
             self.tokens.update(self.state.drain().tokens)
         assert len(self.state) == 0, "a message is lost"
         self.tokens.update(self.state.drain().tokens)
-        assert self.tokens == {number: 1 for number in range(1, self.next)}, "each is acknowledged once"
+        assert self.tokens == dict.fromkeys(range(1, self.next), 1), "each is acknowledged once"
 
 
 TestAgreesWithAList = AgreesWithAList.TestCase

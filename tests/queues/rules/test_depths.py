@@ -1,0 +1,53 @@
+"""Depths from marks in the log and from places of groups."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rumq.queues.rules.depths import MARKS_MAX, Depth, Depths, Place, Seen, TopicMarks
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=40), st.integers(0, 900))
+def test_the_estimate_errs_upwards_by_less_than_a_chunk(counts: list[int], at: int) -> None:
+    """counts: records of each chunk, all of one topic, so that an lsn is a number"""
+    marks, base = TopicMarks("p"), 0
+    for count in counts:
+        marks.add(Seen("$queues/q/t", "p", base, base, base, base + count, 10 * count))
+        base += count
+    lsn = min(at, base - 1)
+    left = base - lsn
+    estimate = marks.since(lsn, 0).records
+    assert left <= estimate < left + max(counts)
+    assert marks.since(lsn, 0).size == 10 * estimate
+
+
+def test_marks_are_bounded_and_the_last_is_kept() -> None:
+    marks = TopicMarks("p")
+    for number in range(10_000):
+        marks.add(Seen("$queues/q/t", "p", number, number, number, number + 1, 1))
+    assert len(marks) <= MARKS_MAX
+    assert marks.since(9_999, 0).records == 1
+    assert marks.since(0, 0).records == 10_000
+
+
+def test_a_queue_is_as_deep_as_where_the_group_of_a_channel_stands() -> None:
+    depths = Depths()
+    depths.see(
+        [
+            Seen("$queues/q/a", "p0", 0, 1000, 0, 10, 100), Seen("$queues/q/b", "p1", 0, 1000, 0, 5, 50),
+            Seen("$queues/q/a", "p0", 10, 2000, 10, 14, 40), Seen("$queues/other/a", "p0", 14, 2000, 0, 99, 1),
+        ]
+    )  # fmt: skip
+    assert depths.of_channel("c", "q", None, 0) == Depth()  # it has handed out everything
+    depths.put_places({"c": Place({"p0": 10}), "d": Place({"p0": 0, "p1": 0}, 3)})
+    assert depths.of_channel("c", "q", None, 0) == Depth(4, 40, 2000)
+    assert depths.of_channel("c", "q", "b", 0) == Depth()
+    assert depths.of_channel("d", "q", None, 0).records == 10 + 4 + 5 + 3
+    assert depths.of_channel("d", "q", "b", 0).records == 5 + 3
+    assert depths.of_channel("d", "q", None, 1500).records == 14 + 3  # by a chunk too many
+    assert depths.of_queue("q", 0) == Depth(19, 190, 1000)
+    assert depths.of_queue("q", 2001) == Depth()
+    assert depths.topics("q") == {"a": 14, "b": 5}
+    depths.forget("q")
+    assert depths.of_queue("q", 0) == Depth()
