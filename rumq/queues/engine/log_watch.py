@@ -4,6 +4,7 @@ Nothing runs while nobody pushes or asks. Looks are on a thread; where groups st
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import trio
@@ -25,7 +26,7 @@ ID_SECONDS = 2.0  # an idle broker marks what is committed within 50 ms; a copy 
 
 
 class LogWatch:
-    """depths, ids: as of the last look; fresh_at: when the last whole look began, seconds; -inf: there was none"""
+    """depths, ids: as of the last look; fresh_at: when what it went by was asked, seconds; -inf: there was none"""
 
     def __init__(self, ports: Ports, prefix: str, located: str, ttl_us: Callable[[], int]) -> None:
         """prefix, located: as of `LogTail`; ttl_us: of messages, at most"""
@@ -33,10 +34,11 @@ class LogWatch:
         self._tail = LogTail(ports.views, prefix, located)
         self.depths, self.ids = Depths(), PushIds()
         self.fresh_at = float("-inf")
-        self._asked_at = self._places_at = float("-inf")
+        self._asked_at = self._places_at = self._wanted_at = float("-inf")
         self._wake = trio.Event()
         self._looked = trio.lowlevel.ParkingLot()
         self._reported = ""
+        self._own = Counter[str]()  # messages pushed here that were seen since the groups were asked
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -45,6 +47,7 @@ class LogWatch:
                 self._wake = trio.Event()
                 await self._wake.wait()
                 self.depths.unseen.clear()  # of connections that were lost it may be wrong
+                self._own.clear()
             await self._look()
             await trio.sleep(LOOK_SECONDS if self.ids.waiting else CALM_SECONDS)
 
@@ -56,6 +59,7 @@ class LogWatch:
     async def wait_fresh(self, age_seconds: float) -> None:
         """Until there is a look no older than that. Returns also where the log cannot be read"""
         until = trio.current_time() - age_seconds
+        self._wanted_at = max(self._wanted_at, until)
         with trio.move_on_after(ID_SECONDS):
             while self.fresh_at < until:
                 self.ask()
@@ -65,18 +69,19 @@ class LogWatch:
         began = trio.current_time()
         since_us = self._ports.now_us() - self._ttl_us()
         try:
-            if began - self._places_at >= PLACES_SECONDS:
-                await self._ask_places()
-                self._places_at = began
             look = await trio.to_thread.run_sync(self._tail.look, since_us)
+            self.depths.see(look.seen, look.ends)
+            self.ids.see(look.numbers)
+            self._own.update(look.own)
+            if began - self._places_at >= PLACES_SECONDS or self._places_at < self._wanted_at:
+                await self._ask_places()
+                # Groups were asked after these were seen: what they have of them is known.
+                self.depths.unseen.subtract(self._own)
+                self._own.clear()
+                self._places_at = self.fresh_at = began
+            self._report("")
         except (OSError, RumqError, ValueError) as fault:
             self._report(str(fault))
-        else:
-            self._report("")
-            self.depths.see(look.seen)
-            self.depths.unseen.subtract(look.own)
-            self.ids.see(look.numbers)
-            self.fresh_at = began
         self.ids.give_up(trio.current_time())
         self._looked.unpark_all()
 

@@ -26,9 +26,10 @@ OFFSET_WORD, TIME_WORD = 2, 4
 class Look(NamedTuple):
     """seen: what came since the last look; own: messages of our publishers, by label
 
-    numbers: of those that are looked for, from 0, by publisher and topic, in their order"""
+    numbers: of those that are looked for, from 0, by publisher and topic, in their order; ends: of partitions"""
 
     seen: list[Seen]
+    ends: dict[str, int]
     own: Counter[str]
     numbers: defaultdict[tuple[str, str], list[int]]
 
@@ -45,7 +46,7 @@ class LogTail:
 
     def look(self, since_us: int) -> Look:
         """since_us: at the first look, what came before counts for nothing. raises: OSError"""
-        look = Look([], Counter(), defaultdict(list))
+        look = Look([], {}, Counter(), defaultdict(list))
         for view in self._views():
             begin = self._at.get(view.name)
             if begin is None:
@@ -56,7 +57,7 @@ class LogTail:
                 for chunk in view.chunks(begin, view.end_lsn):
                     if not isinstance(chunk, Gap):
                         self._take(view.name, chunk, own, look)
-            self._at[view.name] = view.end_lsn
+            self._at[view.name] = look.ends[view.name] = view.end_lsn
         return look
 
     def _take(self, partition: str, chunk: Chunk, own: dict[int, str], look: Look) -> None:

@@ -86,9 +86,12 @@ class Depths:
     def __init__(self) -> None:
         self._topics: defaultdict[str, dict[str, TopicMarks]] = defaultdict(dict)  # label -> topic -> marks
         self._places: Mapping[str, Place] = {}
+        self._ends: dict[str, int] = {}
         self.unseen: Counter[str] = Counter()
 
-    def see(self, seen: Iterable[Seen]) -> None:
+    def see(self, seen: Iterable[Seen], ends: Mapping[str, int]) -> None:
+        """ends: the lsn behind the last record of each partition that was looked at"""
+        self._ends.update(ends)
         for each in seen:
             label, topic = split_topic(each.topic)
             known = self._topics[label].get(topic)
@@ -111,9 +114,13 @@ class Depths:
             return Depth()
         marks = self._topics.get(label, {})
         chosen = marks.values() if topic is None else [marks[topic]] if topic in marks else []
-        found = [each.since(place.lsns[each.partition], since_us) for each in chosen if each.partition in place.lsns]
+        found = [each.since(place.lsns[each.partition], since_us) for each in chosen if self._is_behind(place, each)]
         depth = summed(found)
         return depth._replace(records=depth.records + place.returned)
+
+    def _is_behind(self, place: Place, marks: TopicMarks) -> bool:
+        lsn = place.lsns.get(marks.partition)
+        return lsn is not None and lsn < self._ends.get(marks.partition, 0)
 
     def of_queue(self, label: str, since_us: int) -> Depth:
         """All messages that came since then, whoever has had them."""

@@ -37,12 +37,15 @@ def test_a_queue_is_as_deep_as_where_the_group_of_a_channel_stands() -> None:
         [
             Seen("$queues/q/a", "p0", 0, 1000, 0, 10, 100), Seen("$queues/q/b", "p1", 0, 1000, 0, 5, 50),
             Seen("$queues/q/a", "p0", 10, 2000, 10, 14, 40), Seen("$queues/other/a", "p0", 14, 2000, 0, 99, 1),
-        ]
+        ],
+        {"p0": 113, "p1": 5},
     )  # fmt: skip
     assert depths.of_channel("c", "q", None, 0) == Depth()  # it has handed out everything
     depths.put_places({"c": Place({"p0": 10}), "d": Place({"p0": 0, "p1": 0}, 3)})
     assert depths.of_channel("c", "q", None, 0) == Depth(4, 40, 2000)
     assert depths.of_channel("c", "q", "b", 0) == Depth()
+    depths.put_places({"c": Place({"p0": 113}), "d": Place({"p0": 0, "p1": 0}, 3)})
+    assert depths.of_channel("c", "q", None, 0) == Depth()  # it is further than the log was seen
     assert depths.of_channel("d", "q", None, 0).records == 10 + 4 + 5 + 3
     assert depths.of_channel("d", "q", "b", 0).records == 5 + 3
     assert depths.of_channel("d", "q", None, 1500).records == 14 + 3  # by a chunk too many
