@@ -26,7 +26,7 @@ from rumq.settings.keys import (
     as_toml,
     maybe_toml,
 )
-from rumq.settings.queue_streams import queue_streams
+from rumq.settings.queue_streams import place_of, queue_streams
 from rumq.settings.rules import broken_rules
 from rumq.settings.table import Listener, Settings, Shards, Stream
 
@@ -221,9 +221,12 @@ class Draft:
             self.streams.append({})
         if sections["queues"].enabled:
             names = {stream.name for stream, _ in streams}
-            own = [each for each in queue_streams(sections["queues"], inherited) if each.name not in names]
-            streams[:0] = [(each, "[queues]") for each in own]
-            self.streams[:0] = [{} for _ in own]
+            for own in queue_streams(sections["queues"], inherited):
+                if own.name not in names:
+                    # First match wins: behind those that the settings have for a part of their topics.
+                    at = place_of(own, [stream for stream, _ in streams])
+                    streams.insert(at, (own, "[queues]"))
+                    self.streams.insert(at, {})
         for (stream, source), values in zip(streams, self.streams, strict=True):
             for name in STREAM_KEYS:
                 origin = source if name in values else "[log]" if name in INHERITED else "default"

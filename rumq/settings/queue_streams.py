@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rumq.settings.table import Queues, Stream
 
 NAME, LASTING = "queues", "queues-lasting"
+ROOT = "$queues/"
 ROLLS = 4  # segments of one time to live, at least: one is removed whole
 SEGMENT_SECONDS_MIN = 60
 
@@ -21,6 +22,13 @@ def queue_streams(queues: Queues, inherited: Mapping[str, Any]) -> list[Stream]:
         stream(LASTING, lasting, queues.lasting_seconds_max, inherited),
         stream(NAME, ("$queues/#",), queues.ttl_seconds_max, inherited),
     ]
+
+
+def place_of(own: Stream, streams: Sequence[Stream]) -> int:
+    """Where one of them goes among the others: `queues` behind all that have a part of its topics, `lasting` first."""
+    if own.name == LASTING:
+        return 0
+    return max((n + 1 for n, each in enumerate(streams) if any(f.startswith(ROOT) for f in each.filters)), default=0)
 
 
 def stream(name: str, filters: tuple[str, ...], seconds: int, inherited: Mapping[str, Any]) -> Stream:

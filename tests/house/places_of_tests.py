@@ -6,6 +6,9 @@ from __future__ import annotations
 
 # Module: the test file that imports it, itself or by a package or a module of the tests.
 IMPORTED: dict[str, str] = {
+    "rumq/queues/engine/consumer.py": "tests/queues/test_hostile.py",
+    "rumq/queues/link/ports.py": "tests/queues/test_hostile.py",
+    "rumq/process/wiring/queue_ports.py": "tests/queues/test_cluster.py",
     "rumq/cli/page_access.py": "tests/cli/test_web_page.py",
     "rumq/process/wiring/page_address.py": "tests/cli/test_web_page.py",
     "rumq/cluster/node/link_handshake.py": "tests/cli/test_certificate_watch.py",
@@ -185,6 +188,25 @@ IMPORTED: dict[str, str] = {
 # Module: the test file that reaches it, and by what: a module that imports it and is imported there, or, of what runs
 # only in a process, the words of that file that start it or state what it does.
 REACHED: dict[str, tuple[str, str]] = {
+    "rumq/queues/engine/channel_engine.py": ("tests/queues/test_kills.py", "under_load"),
+    "rumq/queues/engine/dead_letters.py": ("tests/queues/test_hostile.py", "a_dead_letter"),
+    "rumq/queues/engine/delays.py": ("tests/queues/test_queues.py", "delayed_message_comes"),
+    "rumq/queues/engine/dropper.py": ("tests/queues/test_queues.py", "drops_its_oldest"),
+    "rumq/queues/engine/engines.py": ("tests/queues/test_hostile.py", "rules_that_change_end_a_consumer"),
+    "rumq/queues/engine/failures.py": ("tests/queues/test_hostile.py", "a_poison_message"),
+    "rumq/queues/engine/log_watch.py": ("tests/queues/test_queues.py", "depth_records"),
+    "rumq/queues/engine/pusher.py": ("tests/queues/test_queues.py", "refuses_and_says_so"),
+    "rumq/queues/engine/pushes.py": ("tests/queues/test_hostile.py", "cannot_be_pushed"),
+    "rumq/queues/engine/sweep.py": ("tests/queues/test_queues.py", "purge_drops"),
+    "rumq/queues/link/anchors.py": ("tests/queues/test_kills.py", "Its group has an anchor"),
+    "rumq/queues/link/connections.py": ("tests/queues/test_kills.py", "kill_of_the_broker"),
+    "rumq/queues/link/definer.py": ("tests/queues/test_hostile.py", "deleting_a_queue"),
+    "rumq/queues/link/follower.py": ("tests/queues/test_cluster.py", "same_at_every_node"),
+    "rumq/queues/link/member_link.py": ("tests/queues/test_kills.py", "comes_back_has_its_messages"),
+    "rumq/queues/link/push_link.py": ("tests/queues/test_kills.py", "loses_nothing"),
+    "rumq/queues/reading/log_tail.py": ("tests/queues/test_queues.py", "door.topics"),
+    "rumq/queues/reading/peek.py": ("tests/queues/test_queues.py", "peek_takes_nothing"),
+    "rumq/queues/reading/stored.py": ("tests/queues/test_queues.py", "shows_no_expired_message"),
     "rumq/settings/table/setting_types.py": ("tests/test_config.py", "rumq.settings.keys"),
     "rumq/shards/replication/feeding/feeding.py": ("tests/shards/replication/test_replication.py", "goes_live"),
     "rumq/shards/replication/majority_waits.py": (

@@ -1,4 +1,4 @@
-"""Anchors: what keeps the group of a channel alive while nobody consumes. docs/reference/queues.md, "Channels"
+"""Anchors: what keeps the group of a channel alive while nobody consumes. docs/reference/queues.md, "On the disk"
 
 A group lives as long as a durable session takes part in it. An anchor is a session of the broker's own that never ends,
 whose client is never there: it connects to join groups or leave them. While it does, the broker gives it no message

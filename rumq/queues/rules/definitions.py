@@ -1,6 +1,6 @@
 """Definitions of queues and channels, as they are retained: JSON, versioned, fields of later versions are skipped.
 
-docs/reference/queues.md, "Settings of a queue" and "of a channel"."""
+docs/reference/queues.md, "Definitions"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message of a queue as a PUBLISH, and back. docs/reference/queues.md, "As MQTT sees it"
+"""A message of a queue as a PUBLISH, and back. docs/reference/queues.md, "Over MQTT"
 
 User properties of ours begin with `rumq-`; who pushes cannot set such: they are left out. The last one of a name
 counts, for the broker appends its own."""
