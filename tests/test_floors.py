@@ -246,7 +246,9 @@ WINGS = {
     ),
     "rumq/client": (".", "outbox patterns", "session", "login transport"),
     "rumq/flight": ("serving", "."),
-    "rumq/gateway": (".", "handlers", "relay", "broker contract", "access history http metrics records"),
+    "rumq/gateway": (
+        ".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records",
+    ),
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/mqtt": (".", "kernels"),
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),

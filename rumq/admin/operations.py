@@ -14,7 +14,7 @@ from rumq.admin import requests as q
 from rumq.admin.topic_names import ANY_TOPIC, NO_TOPICS, Tells, TopicField
 from rumq.errors import RumqError
 
-Role = Literal["read", "publish", "administer"]
+Role = Literal["read", "publish", "consume", "administer"]
 Raw = dict[str, Any]
 
 

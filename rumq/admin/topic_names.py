@@ -28,13 +28,15 @@ class Tells(NamedTuple):
     asked: the field of the request that names a topic, filter or level; "": none
     payloads: an answer has payloads, which the role administer alone does not give
     anywhere: topics are in places that cannot be told apart, in sentences: for those who may read everything
-    in_shards: the shards leave rows out, because pages and sums are made there"""
+    in_shards: the shards leave rows out, because pages and sums are made there
+    of_queues: topics and payloads are of queues: `rumq.queues` tells a user what the rules let it consume"""
 
     places: tuple[TopicField, ...] = ()
     asked: TopicField | None = None
     payloads: bool = False
     anywhere: bool = False
     in_shards: bool = False
+    of_queues: bool = False
 
 
 NO_TOPICS = Tells()

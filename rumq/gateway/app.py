@@ -38,6 +38,8 @@ from rumq.gateway.http.request_body import TooLarge
 from rumq.gateway.http.requests import address_of, as_json
 from rumq.gateway.metrics.exposition import CONTENT_TYPE
 from rumq.gateway.page_files import PageFiles
+from rumq.gateway.queues.consumer_endpoints import ConsumerEndpoints
+from rumq.gateway.queues.queue_endpoints import QueueEndpoints
 from rumq.version import VERSION
 
 Answer = Callable[[Request, Token], Awaitable[Response]]
@@ -62,6 +64,8 @@ class App:
             RecordEndpoints(log, context.rights, settings.request_seconds_max),
             PublishEndpoint(log.records, broker.publishers, settings.body_bytes_max),
             CredentialEndpoints(context.rights, broker.shards, settings, context.event),
+            QueueEndpoints(context.queues, settings, context.event),
+            ConsumerEndpoints(context.queues, log.followed, context.rights.admission, settings),
         )
         self._page = PageFiles()
 
@@ -112,13 +116,15 @@ class App:
             routes.append(self._open("/metrics", metrics))
         else:
             routes.append(self._route("/metrics", metrics, "read", "GET"))
-        return Starlette(
+        made = Starlette(
             routes=routes, exception_handlers={HTTPException: self._http_fault},
             middleware=[
                 Middleware(self._of_known_hosts),
                 Middleware(CrossOrigin, origins=self._settings.cors_origins),
             ],
         )  # fmt: skip
+        made.router.redirect_slashes = False  # a name in a path may end with a slash, and no answer is a 307
+        return made
 
     def _of_known_hosts(self, app: ASGIApp) -> ASGIApp:
         """Answer only requests for a host name that is served here."""

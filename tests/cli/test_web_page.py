@@ -85,7 +85,7 @@ def test_the_token_that_is_printed_is_one_of_the_page_until_the_next_start(tmp_p
         assert second.status_of("/api/v1/tokens", second.token) == 200, "it may administer"
         assert second.status_of("/api/v1/me", first.token) == 401
     listed = rumqd("token", "list", "--data", str(data)).out.split()
-    assert listed[:2] == ["page", "administer,publish,read"] and listed[3] == "until", "one, which expires"
+    assert listed[:2] == ["page", "administer,consume,publish,read"] and listed[3] == "until", "one, which expires"
 
 
 def test_a_token_is_not_made_for_a_data_directory_of_another_broker(tmp_path: Path, broker: Broker) -> None:

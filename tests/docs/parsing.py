@@ -29,6 +29,10 @@ REST = {
     "/readyz",
     "/startupz",
 }
+# Of paths with parameters; a topic may have slashes, and a label may be a variable of the shell.
+REST_TEMPLATES = [
+    re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(path))) for path in description("")["paths"] if "{" in path
+]
 # Programs of others: what they take is theirs to know.
 OTHERS = {
     "apt", "apt-get", "awk", "cat", "cd", "chmod", "cp", "curl", "date", "cut", "diff", "do", "docker", "done", "echo",
@@ -126,7 +130,8 @@ def rest_faults(text: str) -> Iterator[str]:
     """Paths of the gateway that it does not have."""
     text = re.sub(r"localhost:9090\S*", "", text)  # Prometheus, which has paths of its own
     for path in re.findall(r"(/api/v1/[\w./-]*|(?<=\d)/(?:metrics|healthz|readyz|startupz)\b)", text):
-        if path.rstrip("/.") not in REST and path != "/api/v1/":
+        written = path.rstrip("/.")
+        if written not in REST and path != "/api/v1/" and not any(each.fullmatch(written) for each in REST_TEMPLATES):
             yield f"{path}: no such path of REST"
 
 

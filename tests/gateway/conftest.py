@@ -13,7 +13,7 @@ import pytest
 from tests.broker_process import Rumqd
 from tests.cli.conftest import rumqd
 
-ROLES = {"ops": ("read", "publish", "administer"), "reader": ("read",), "sender": ("publish",)}
+ROLES = {"ops": ("read", "publish", "consume", "administer"), "reader": ("read",), "sender": ("publish",)}
 RULES = """\
 [[rule]]
 users = ["anna"]
@@ -87,7 +87,7 @@ def started(path: Path, *settings: str, shards: int = 1) -> Gateway:
     data = path / "data"
     data.mkdir(mode=0o700)
     secrets = {}
-    for name, roles in {**ROLES, "anna": ("read", "publish")}.items():
+    for name, roles in {**ROLES, "anna": ("read", "publish", "consume")}.items():
         words = [word for role in roles for word in ("--role", role)]
         user = ("--user", "anna") if name == "anna" else ()
         made = rumqd("token", "add", name, *words, *user, "--data", str(data))

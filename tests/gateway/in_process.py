@@ -24,6 +24,7 @@ from rumq.gateway.handlers.context import (
     GatewayFigures,
     GatewayRights,
     LogAccess,
+    QueueAccess,
 )
 from rumq.gateway.records.log_watch import LogWatch
 from rumq.settings.table.gateway import Gateway
@@ -58,15 +59,16 @@ class InProcess:
         anything: Any = None
         clock = GatewayClock(trio.current_time, lambda: self.now_us)
         relays, followed = self._relays(), LogWatch(dict, 4)
+        queues = QueueAccess(settings.consumers_max, self._event)
         rights = GatewayRights(
             RequestAdmission(known, 0.0, lambda: self.now_us), HostNames(settings, is_loopback=True),
             parse_rules(rules, "rules") if rules else None, [],
             CredentialFiles(str(self.tokens_file), password_file, lambda token: None), clock,
-            (relays.recheck, lambda _: followed.wake()),
+            (relays.recheck, lambda _: followed.wake(), queues.recheck),
         )  # fmt: skip
         self.context = Context(
             settings, rights, BrokerAccess(self._shards(), anything, relays, anything), LogAccess(anything, followed),
-            GatewayFigures(anything, anything), clock, self._event,
+            queues, GatewayFigures(anything, anything), clock, self._event,
         )  # fmt: skip
         self.context.rights.users = self.context.rights.read_users()
         self.app = App(self.context).build()

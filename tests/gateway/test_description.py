@@ -1,15 +1,23 @@
 """The OpenAPI description is checked against the gateway by schemathesis: no server error, no undocumented answer."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
-from tests.gateway.conftest import Gateway
+from tests.gateway.conftest import Gateway, started
 
 schemathesis = pytest.importorskip("schemathesis")
 # Actions that would end the broker that is asked, or have it refuse the next request.
 NOT_TRIED = {"shutdown", "drain", "ban"}
 EXAMPLES = int(os.environ.get("RUMQ_SCHEMA_EXAMPLES", "3"))  # of each operation; 50 take minutes
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    made = started(tmp_path_factory.mktemp("description"), "queues.enabled=true")
+    yield made
+    made.broker.end()
 
 
 def test_every_answer_is_as_described(gateway: Gateway) -> None:

@@ -26,10 +26,10 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 class Stream:
     """Server-sent events as a client reads them. status: of the answer; last: id of the last event"""
 
-    def __init__(self, gateway: Gateway, query: str, token: str = "ops", **headers: str) -> None:
+    def __init__(self, gateway: Gateway, query: str, token: str = "ops", path: str = "records", **headers: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30)
         given = {"accept": "text/event-stream", "authorization": f"Bearer {gateway.secrets[token]}"}
-        self._connection.request("GET", f"/api/v1/records?{query}", headers=given | headers)
+        self._connection.request("GET", f"/api/v1/{path}?{query}", headers=given | headers)
         self._response = self._connection.getresponse()
         self.status, self.last = self._response.status, headers.get("last-event-id", "")
 

@@ -52,6 +52,7 @@ MORE = {
     "spans": ["limit=200"],
     "records": ["topic=#", "topic=+/+/plan", "topic=vault/#", "topic=#&start=-1h", "topic=open/#"],
     "value": ["topic=vault", "topic=open/9f3ae1/note"],
+    "topic_records": ["from=0", "from=-1h", "from=latest"],
     "rules": ["action=replay&topic=vault"],
     "history": ["seconds=60"],
     "segments": ["stream=main"],
@@ -61,6 +62,19 @@ BARE = {"subscribers", "client", "waiting", "records", "value", "rules"}  # need
 QUERIES = sorted(
     {each.name for each in TABLE if not each.is_action} | {each.name for each in ENDPOINTS if each.method == "get"}
 )
+IN_PATH: dict[str, list[str]] = {
+    "topic_records": ["topics/vault/records", "topics/open/9f3ae1/note/records", "topics/%23/records"]
+}
+QUEUES = ("queue", "queue_topics", "peek", "dead_letters", "channel", "take")
+IN_PATH |= {
+    "queue": ["queues/vault"],
+    "queue_topics": ["queues/vault/topics"],
+    "peek": ["queues/vault/messages"],
+    "dead_letters": ["queues/vault/dead-letters"],
+    "channel": ["channels/vault"],
+    "take": ["channels/vault/messages"],
+}
+MORE |= {name: ["nope=1"] for name in QUEUES}
 OPEN_TO_ALL = {"healthz", "readyz", "startupz"}
 
 
@@ -109,6 +123,10 @@ def tell_of_the_topic(gateway: Gateway) -> None:
 
 
 def questions(name: str) -> list[str]:
+    if name in IN_PATH:
+        return [
+            f"/api/v1/{path}{more}" for path in IN_PATH[name] for more in ["", *(f"?{each}" for each in MORE[name])]
+        ]
     asked = [f"{name}?{each}" for each in MORE.get(name, [])]
     if name not in BARE:
         asked.append(name)
@@ -131,7 +149,7 @@ def expect_nothing_of_it(answer: Answered, where: str) -> None:
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_forbidden_topic_is_in_no_answer_of_any_operation(gateway: Gateway, name: str, token: str) -> None:
     for path in questions(name):
-        for kind in KINDS if name in ("records", "value") else KINDS[:1]:
+        for kind in KINDS if name in ("records", "value", *IN_PATH) else KINDS[:1]:
             expect_nothing_of_it(asked(gateway, path, token, kind), f"{path} as {kind}")
 
 
@@ -182,6 +200,8 @@ def test_metrics_and_files_tell_of_no_topic(gateway: Gateway, path: str) -> None
     [
         ("records?topic=vault/%23", "vault/#"),
         ("value?topic=vault/1", "vault/1"),
+        ("topics/vault/1/records", "vault/1"),
+        ("topics/vault%2Fgone/records?from=latest&wait=9", "vault/gone"),
         ("retained?topic=vault/%23", "vault/#"),
         ("topics?topic=vault/%23", "vault/#"),
         ("tree?prefix=vault", "vault/#"),

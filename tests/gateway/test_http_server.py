@@ -25,6 +25,7 @@ from rumq.gateway.handlers.context import (
     GatewayFigures,
     GatewayRights,
     LogAccess,
+    QueueAccess,
 )
 from rumq.gateway.http.http_connection import HttpPeer
 from rumq.gateway.http.misuse_reports import MisuseReports
@@ -97,7 +98,7 @@ class Place:
         context = Context(
             self.settings, GatewayRights(self.admission, hosts, None, [], nothing, clock, []),
             BrokerAccess(shards, nothing, self.relays, nothing), LogAccess(nothing, nothing),
-            GatewayFigures(nothing, nothing), clock, told,
+            QueueAccess(9, told), GatewayFigures(nothing, nothing), clock, told,
         )  # fmt: skip
         self.server = HttpServer(
             App(context).build(), self.settings, None, self.relays, MisuseReports(told), room=10_000

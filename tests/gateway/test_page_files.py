@@ -99,7 +99,7 @@ def test_a_token_learns_what_it_may(gateway: Gateway) -> None:
     }
     assert gateway.get("me", token="anna") == {
         "name": "anna",
-        "roles": ["publish", "read"],
+        "roles": ["consume", "publish", "read"],
         "user": "anna",
         "reads": "all",
     }

@@ -408,6 +408,7 @@ REACHED: dict[str, tuple[str, str]] = {
     ),
     "rumq/net/tls/tls_client.py": ("tests/cluster/edge/test_node_tls.py", "rumq.cluster.connections.node_tls"),
     "rumq/process/broker/resharding.py": ("tests/cli/test_shards.py", "shards.count"),
+    "rumq/process/gateway/gateway_queues.py": ("tests/gateway/test_queues.py", "queues.enabled"),
     "rumq/process/gateway/gateway_server.py": ("tests/gateway/test_process.py", '"gateway"'),
     "rumq/process/listeners/client_connections.py": ("tests/process/node/test_edge.py", "rumq.process.node.edge"),
     "rumq/process/listeners/limits.py": (

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tests.gateway.conftest import Gateway, started
 from tests.interop.chromium import NAMES, found
-from tests.page import incident, scene
+from tests.page import incident, queue_scene, scene
 from tests.page.browser import Browser
 from tests.page.cluster_scene import cluster
 from tests.page.page import Page
@@ -73,6 +73,11 @@ def open_record(browser: Browser) -> None:
     browser.sees(".detail pre")
 
 
+def open_message(browser: Browser) -> None:
+    browser.click("table[aria-label='Dead letters'] tbody tr")
+    browser.sees(".detail pre")
+
+
 def trace(browser: Browser) -> None:
     browser.click(".actions button", "Trace")
     browser.click("dialog button.main")
@@ -116,6 +121,9 @@ PICTURES = {  # in this order: what is traced tells many events
     "topic": Picture(f"/topic?topic={PROCESS}", (".records td", "celsius"), open_record),
     "topic-narrow": Picture(f"/topic?topic={PROCESS}", (".records td", "celsius"), width=NARROW),
     "retained": Picture("/retained", ("tbody td", "press-1/state")),
+    "queues": Picture("/queues", ("table[aria-label=Queues] td", "news")),
+    "queue": Picture("/queue?label=orders", ("table[aria-label='Dead letters'] td", None), open_message),
+    "queue-narrow": Picture("/queue?label=news", ("table[aria-label=Messages] td", None), theme="dark", width=NARROW),
     "streams": Picture("/streams", (".plot canvas", None), theme="dark"),
     "stream": Picture("/stream?stream=main", ("table[aria-label=Segments] td", "sealed")),
     "trim": Picture("/stream?stream=main", ("table[aria-label=Segments] td", "sealed"), trim),
@@ -133,8 +141,9 @@ PICTURES = {  # in this order: what is traced tells many events
 def plant(folder: Path) -> Iterator[Gateway]:
     """A broker in the middle of its work."""
     (folder / "lake").mkdir()
-    gateway = started(folder, f"log.export_to={folder / 'lake'}", shards=2)
+    gateway = started(folder, f"log.export_to={folder / 'lake'}", "queues.enabled=true", shards=2)
     try:
+        queue_scene.fill(gateway)
         scene.publish(gateway, scene.readings(60))
         for row in gateway.get("partitions")["partitions"]:
             gateway.act("seal", stream="main", partition=row["partition"])

@@ -15,6 +15,7 @@ from rumq.cli.ask.questions import Question
 from rumq.cli.ask.source import AskFailed
 
 ROWS_MAX = 200  # of one answer
+DONE = (200, 201)
 SECONDS_MAX = 35.0  # a gateway gives up after 30
 
 
@@ -74,16 +75,18 @@ class RestSource:
 
     async def _ask(self, question: Question, request: q.Request) -> Any:
         given = {name: value for name, value in msgspec.to_builtins(request).items() if value is not None}
-        path = f"/api/v1/{question.path}"
+        path, rest = question.located(given)
+        body: dict[str, Any] | None = None
+        if question.method == "post":
+            names = question.in_body if question.in_path else frozenset(rest)
+            body = {name: rest.pop(name) for name in names if name in rest}
         try:
-            if question.method == "post":
-                response = await self._client.post(path, json=given)
-            else:
-                parameters = as_parameters(given)
-                response = await self._client.request(question.method.upper(), path, params=parameters)
+            response = await self._client.request(
+                question.method.upper(), f"/api/v1/{path}", params=as_parameters(rest), json=body
+            )
         except httpx.HTTPError as fault:
             raise AskFailed(self._unreachable(fault)) from None
-        if response.status_code != 200:
+        if response.status_code not in DONE:
             raise AskFailed(self._refused(response, question))
         try:
             found: msgspec.Struct = msgspec.json.decode(response.content, type=question.answer)

@@ -32,7 +32,7 @@ examples:
 exit status: 0 done; 2 invalid arguments or file; 1 any other error
 """
 SECONDS_MAX = 10 * 366 * 86_400
-ROLES = ("read", "publish", "administer")
+ROLES = ("read", "publish", "consume", "administer")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

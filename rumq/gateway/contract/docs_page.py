@@ -100,7 +100,7 @@ def operation_of(method: str, path: str, operation: Schema) -> str:
 
 def example(method: str, path: str, operation: Schema) -> str:
     """A line of curl with what the request needs."""
-    needed = [each["name"] for each in operation.get("parameters", ()) if each["required"]]
+    needed = [each["name"] for each in operation.get("parameters", ()) if each["required"] and each["in"] == "query"]
     query = "?" + "&".join(f"{name}=..." for name in needed) if needed else ""
     words = ["curl"]
     if operation.get("security"):

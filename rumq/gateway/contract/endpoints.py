@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -23,7 +23,9 @@ from rumq.gateway.contract.credential_messages import (
     Tokens,
     Users,
 )
+from rumq.gateway.contract.endpoint import Endpoint
 from rumq.gateway.contract.messages import Published
+from rumq.gateway.contract.queue_table import QUEUE_ENDPOINTS
 from rumq.gateway.records.record_rows import Record
 from rumq.gateway.records.records import Records
 
@@ -42,6 +44,24 @@ class Fetch(q.Request, kw_only=True):
         field("only records whose payload has this text, in UTF-8; 200,000 records are looked at: go on with `cursor`"),
     ] = None
     wait: Annotated[float, number("how long to wait for a record if there is none", "seconds", 0, 25)] = 0.0
+
+
+class TopicFetch(q.Request, kw_only=True):
+    topic: Topic
+    start: Annotated[
+        str,
+        text(
+            "earliest, latest, -1h, an RFC 3339 time, or a number: so many records of the topic are left out, "
+            "so that the id of the last one seen gives what follows it",
+            64, 1,
+        ),
+    ] = msgspec.field(default="earliest", name="from")  # fmt: skip
+    cursor: Annotated[str | None, field("of the answer before; then `from` does not count")] = None
+    limit: Annotated[int, number("records at most", "records", 1, 1_000)] = 100
+    contains: Annotated[str | None, field("only records whose payload has this text, in UTF-8")] = None
+    wait: Annotated[
+        float, number("how long to wait for a record if there is none, and for the topic", "seconds", 0, 25)
+    ] = 0.0
 
 
 class Publish(q.Request, kw_only=True):
@@ -172,21 +192,6 @@ VALUE = Tells((TopicField("record.topic"),), TopicField("topic"), payloads=True)
 CLEARED = Tells((TopicField("first_refused.topic"),), TopicField("topic", "filter"), payloads=True)
 
 
-class Endpoint(NamedTuple):
-    """role: "any": every token may ask; None: everybody may, without a token
-
-    tells: which topics its answer names, as of an operation"""
-
-    method: str
-    path: str
-    name: str
-    summary: str
-    role: Role | Literal["any"] | None
-    answer: type[msgspec.Struct]
-    tells: Tells
-    request: type[q.Request] = q.Nothing
-
-
 ENDPOINTS = (
     Endpoint(
         "post",
@@ -217,6 +222,16 @@ ENDPOINTS = (
         Records,
         RECORDS,
         Fetch,
+    ),
+    Endpoint(
+        "get",
+        "/api/v1/topics/{topic:path}/records",
+        "topic_records",
+        "the log of one topic, from a number, a time or a cursor on, which it can wait for",
+        "read",
+        Records,
+        RECORDS,
+        TopicFetch,
     ),
     Endpoint("get", "/api/v1/value", "value", "the newest record of a topic", "read", Value, VALUE, LastValue),
     Endpoint("get", "/api/v1/streams", "streams", "streams, their partitions added up", "read", Streams, NO_TOPICS),
@@ -310,6 +325,7 @@ ENDPOINTS = (
         NO_TOPICS,
         Explain,
     ),
+    *QUEUE_ENDPOINTS,
     Endpoint("get", "/healthz", "healthz", "the gateway's process answers", None, Health, NO_TOPICS),
     Endpoint("get", "/readyz", "readyz", "every shard answers and accepts messages", None, Health, NO_TOPICS),
     Endpoint("get", "/startupz", "startupz", "every shard has answered once", None, Health, NO_TOPICS),

@@ -7,12 +7,15 @@ from typing import Any, Literal
 import msgspec
 
 from rumq.admin.operations import TABLE, Operation
-from rumq.gateway.contract.endpoints import ENDPOINTS, Endpoint
+from rumq.gateway.contract.endpoint import Endpoint
+from rumq.gateway.contract.endpoints import ENDPOINTS
 from rumq.gateway.contract.messages import Message, RefusedMessages
-from rumq.gateway.contract.problems import Problem
+from rumq.gateway.contract.problems import Problem, QueueFullProblem
+from rumq.gateway.contract.queue_messages import PushMessage, RefusedPushes
 from rumq.gateway.http.media_types import EVENTS, JSON, LINES, MSGPACK, PROBLEM_JSON
 
 ROWS_MAX = 200  # of an answer over HTTP
+OF_RECORDS = ("Fetch", "TopicFetch")  # requests for records, which are more than rows of a page
 REFS = "#/components/schemas/{name}"
 PROBLEM = {"$ref": REFS.format(name="Problem")}
 COMMON = {
@@ -36,9 +39,14 @@ def path_of(operation: Operation) -> str:
 
 def description(version: str) -> Schema:
     """The document, as plain data."""
-    types: list[Any] = [Problem, Message, RefusedMessages]
+    types: list[Any] = [Problem, Message, RefusedMessages, RefusedPushes, QueueFullProblem]
     types += [each for operation in TABLE for each in (operation.request, operation.answer)]
-    types += [each for endpoint in ENDPOINTS for each in (endpoint.request, endpoint.answer)]
+    types += [
+        each
+        for endpoint in ENDPOINTS
+        for each in (endpoint.request, endpoint.answer, endpoint.body)
+        if each is not None
+    ]
     unique = list(dict.fromkeys(types))
     schemas, components = msgspec.json.schema_components(unique, ref_template=REFS)
     known = dict(zip(unique, schemas, strict=True))
@@ -54,7 +62,7 @@ def description(version: str) -> Schema:
             )
         }  # fmt: skip
     for endpoint in ENDPOINTS:
-        paths.setdefault(endpoint.path, {})[endpoint.method] = of_endpoint(endpoint, known, components)
+        paths.setdefault(endpoint.described_path, {})[endpoint.method] = of_endpoint(endpoint, known, components)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -70,9 +78,11 @@ def description(version: str) -> Schema:
 
 
 def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema) -> Schema:
-    is_post = endpoint.method == "post" and endpoint.name != "publish"
-    given = () if is_post else parameters(known[endpoint.request], components)
-    taken = body({JSON: known[endpoint.request]}) if is_post else None
+    is_in_body = endpoint.method == "post" and endpoint.name != "publish" and endpoint.body is None
+    given = () if is_in_body else parameters(known[endpoint.request], components, endpoint.in_path)
+    taken = body({JSON: known[endpoint.request]}) if is_in_body else None
+    if endpoint.body is not None:
+        taken = body({JSON: known[endpoint.body]}, is_required=bool(required_of(known[endpoint.body], components)))
     made = describe_operation(endpoint.name, endpoint.summary, endpoint.role, known[endpoint.answer], given, taken)
     if endpoint.name in ("make_token", "make_user"):
         made["responses"]["201"] = answer("it was made", known[endpoint.answer])
@@ -81,19 +91,26 @@ def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema
         )
     if endpoint.name == "revoke_user":
         made["responses"]["409"] = answer("the settings name no password file", PROBLEM, PROBLEM_JSON)
+    if endpoint.created:
+        made["responses"]["201"] = answer(endpoint.created, known[endpoint.answer])
+        made["responses"]["409"] = answer("it is there already, with other settings", PROBLEM, PROBLEM_JSON)
+    if endpoint.name == "push":
+        made["requestBody"] = body({JSON: batch_of(known[PushMessage]), MSGPACK: {}})
+        made["responses"]["422"] = answer("some messages were refused", known[RefusedPushes], PROBLEM_JSON)
+        full = {"oneOf": [known[RefusedPushes], known[QueueFullProblem], PROBLEM]}
+        made["responses"]["429"] = answer("the queue is full; `refused` says of which messages", full, PROBLEM_JSON)
+        made["responses"]["415"] = answer("the body is neither JSON nor MessagePack", PROBLEM, PROBLEM_JSON)
+    if endpoint.name in ("take", "peek", "dead_letters"):
+        made["responses"]["200"]["content"] |= {MSGPACK: {}}
+    if endpoint.name == "take":
+        made["responses"]["200"]["content"] |= {EVENTS: {}}
     if endpoint.name == "publish":
-        some = {
-            "oneOf": [
-                known[Message],
-                {"type": "array", "items": known[Message], "minItems": 1, "maxItems": 1000},
-            ]
-        }
-        made["requestBody"] = body({JSON: some, MSGPACK: {}})
+        made["requestBody"] = body({JSON: batch_of(known[Message]), MSGPACK: {}})
         made["responses"]["422"] = answer("some messages were refused", known[RefusedMessages], PROBLEM_JSON)
         made["responses"]["415"] = answer("the body is neither JSON nor MessagePack", PROBLEM, PROBLEM_JSON)
-    if endpoint.name in ("records", "value"):
+    if endpoint.name in ("records", "topic_records", "value"):
         made["responses"]["200"]["content"] |= {MSGPACK: {}}
-    if endpoint.name == "records":
+    if endpoint.name in ("records", "topic_records"):
         made["responses"]["200"]["content"] |= {LINES: {}, EVENTS: {}}
         made["parameters"].append(LAST_EVENT_ID)
     if endpoint.role is None:
@@ -133,12 +150,23 @@ def answer(text: str, schema: Schema, kind: str = JSON) -> Schema:
     return {"description": text, "content": {kind: {"schema": schema}}}
 
 
-def body(content: dict[str, Schema]) -> Schema:
-    return {"required": True, "content": {kind: {"schema": schema} for kind, schema in content.items()}}
+def batch_of(one: Schema) -> Schema:
+    """One, or a list of them."""
+    return {"oneOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": 1000}]}
 
 
-def parameters(reference: Schema, components: Schema) -> list[Schema]:
-    """The fields of a request as query parameters; an absent one is null."""
+def required_of(reference: Schema, components: Schema) -> list[str]:
+    """The fields of an object that have to be there."""
+    found: list[str] = components[reference["$ref"].rpartition("/")[2]].get("required", [])
+    return found
+
+
+def body(content: dict[str, Schema], *, is_required: bool = True) -> Schema:
+    return {"required": is_required, "content": {kind: {"schema": schema} for kind, schema in content.items()}}
+
+
+def parameters(reference: Schema, components: Schema, in_path: frozenset[str] = frozenset()) -> list[Schema]:
+    """The fields of a request as parameters of the query, or of the path; an absent one is null."""
     name = reference["$ref"].rpartition("/")[2]
     struct = components[name]
     found = []
@@ -150,10 +178,11 @@ def parameters(reference: Schema, components: Schema) -> list[Schema]:
         if "enum" in plain:
             plain["enum"] = [value for value in plain["enum"] if value is not None]
         if key == "limit":
-            plain["maximum"] = min(plain["maximum"], 1_000 if name == "Fetch" else ROWS_MAX)
+            plain["maximum"] = min(plain["maximum"], 1_000 if name in OF_RECORDS else ROWS_MAX)
         found.append(
             {
-                "name": key, "in": "query", "required": key in struct.get("required", ()), "schema": plain,
+                "name": key, "in": "path" if key in in_path else "query",
+                "required": key in struct.get("required", ()), "schema": plain,
                 "description": schema.get("description", ""),
             }
         )  # fmt: skip

@@ -13,9 +13,11 @@ from rumq.admin.answers import Answer
 from rumq.admin.operations import NotFound
 from rumq.admin.units import field
 from rumq.gateway.access.admission import Forbidden, Unauthorized
+from rumq.gateway.consumers.channel_consumers import Superseded, TooManyConsumers
 from rumq.gateway.http.media_types import PROBLEM_JSON
 from rumq.gateway.http.request_body import TooLarge
 from rumq.gateway.records.log_watch import TooManyWatch
+from rumq.queues import QueueError, QueueFull
 
 DOCS = "/api/v1/docs"
 RETRY_SECONDS = {429: "1", 503: "1"}
@@ -28,6 +30,13 @@ class Problem(Answer, kw_only=True):
     title: Annotated[str, field("the type in words; the same each time")]
     status: Annotated[int, field("the status of the answer")]
     detail: Annotated[str, field("what was wrong with this request, and the way out")]
+
+
+class QueueFullProblem(Problem, kw_only=True):
+    """A queue is at its bound. Ask again once its consumers have gone on."""
+
+    depth: Annotated[int, field("what is not consumed: messages, or bytes, of the bound that was met")]
+    depth_max: Annotated[int, field("that bound")]
 
 
 class Kind(NamedTuple):
@@ -68,7 +77,7 @@ KINDS = {
         ),
         Kind(
             "not-found", 404, "Not found",
-            "There is no such client, stream, partition, token, user or address.",
+            "There is no such client, stream, partition, token, user, queue, channel, consumer or address.",
         ),
         Kind(
             "method-not-allowed", 405, "Method not allowed",
@@ -76,7 +85,7 @@ KINDS = {
         ),
         Kind(
             "conflict", 409, "Already there",
-            "What is to be made is there already, or the settings name no file to keep it in.",
+            "What is to be made is there already, with other settings, or the settings name no file to keep it in.",
         ),
         Kind(
             "too-large", 413, "Body too large",
@@ -99,6 +108,14 @@ KINDS = {
             "Too many requests of this network with wrong tokens wait for their answer.",
         ),
         Kind(
+            "refused-pushes", 422, "Some messages were refused",
+            "Some messages were not taken into the queue; `refused` says which and why, the others are pushed.",
+        ),
+        Kind(
+            "queue-full", 429, "The queue is full",
+            "The queue has as many messages or bytes that are not consumed as its bound; `detail` has both.",
+        ),
+        Kind(
             "failed", 500, "The gateway failed",
             "A fault of the gateway; its event gateway.failed has the reason.",
         ),
@@ -108,16 +125,25 @@ KINDS = {
         ),
         Kind(
             "too-many-watchers", 503, "Too many watchers",
-            "As many requests follow the log as gateway.watchers_max permits.",
+            "As many requests follow the log, or wait for messages, as gateway.watchers_max permits.",
+        ),
+        Kind(
+            "too-many-consumers", 503, "Too many consumers",
+            "As many consumers of channels are there as gateway.consumers_max permits.",
         ),
     )
 }  # fmt: skip
 OF_FAULTS: tuple[tuple[type[Exception], str], ...] = (
     (NotFound, "not-found"), (ValueError, "bad-request"), (Unauthorized, "unauthorized"), (Forbidden, "forbidden"),
     (TooLarge, "too-large"), (WrongKind, "unsupported-media-type"), (TooManyWatch, "too-many-watchers"),
-    (Conflict, "conflict"), (Unavailable, "unavailable"),
+    (Conflict, "conflict"), (Superseded, "conflict"), (Unavailable, "unavailable"),
+    (TooManyConsumers, "too-many-consumers"),
 )  # fmt: skip
-EXPECTED = tuple(kind for kind, _ in OF_FAULTS)
+OF_QUEUES: dict[str, str] = {  # kinds of `rumq.queues.rules.errors`
+    "not_found": "not-found", "exists": "conflict", "invalid": "bad-request", "not_allowed": "forbidden",
+    "full": "queue-full", "unavailable": "unavailable",
+}  # fmt: skip
+EXPECTED: tuple[type[Exception], ...] = (*(kind for kind, _ in OF_FAULTS), QueueError)
 
 
 def address_of(kind: Kind) -> str:
@@ -144,6 +170,11 @@ def problem(name: str, detail: str) -> Response:
 
 def problem_of(fault: Exception) -> Response:
     """The answer to a fault of `EXPECTED`; of any other one "failed", without its words."""
+    if isinstance(fault, QueueFull):
+        fields = fields_of("queue-full", fault.why)
+        return response_of(QueueFullProblem(**fields, depth=fault.depth, depth_max=fault.depth_max))
+    if isinstance(fault, QueueError):
+        return problem(OF_QUEUES[fault.kind], fault.why)
     for kind, name in OF_FAULTS:
         if isinstance(fault, kind):
             return problem(name, str(fault))

@@ -24,6 +24,7 @@ from rumq.gateway.broker.event_feed import EventFeed
 from rumq.gateway.broker.publishers import PublishConnections
 from rumq.gateway.broker.shard_client import ShardQueries
 from rumq.gateway.broker.span_export import SpanCounts
+from rumq.gateway.consumers.channel_consumers import ChannelConsumers
 from rumq.gateway.contract.endpoints import EffectiveSetting
 from rumq.gateway.history.sampler import HistorySampler
 from rumq.gateway.metrics.certificate_expiry import CertificateExpiry
@@ -32,6 +33,7 @@ from rumq.gateway.metrics.scraped_figures import ScrapedFigures
 from rumq.gateway.records.log_watch import LogWatch
 from rumq.gateway.records.records import ServedRecords
 from rumq.gateway.relay.relays import Relays
+from rumq.queues import Queues
 from rumq.session.state.histogram import Histogram
 from rumq.settings.table.gateway import Gateway
 
@@ -131,6 +133,27 @@ class GatewayRights:
 
 
 @dataclass(slots=True)
+class QueueAccess:
+    """Queues, and who consumes from them over HTTP. queues: None: this broker has none; event: reports events"""
+
+    consumers_max: int
+    event: Callable[..., None]
+    queues: Queues | None = None
+    consumers: ChannelConsumers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.use(self.queues)
+
+    def use(self, queues: Queues | None) -> None:
+        self.queues = queues
+        self.consumers = ChannelConsumers(queues, self.consumers_max, self.event)
+
+    def recheck(self, live: Mapping[str, Token]) -> None:
+        """live: the tokens that are valid"""
+        self.consumers.recheck(lambda token: token in live.values())
+
+
+@dataclass(slots=True)
 class Context:
     """event: reports events; effective_settings: those in force, each with its source"""
 
@@ -138,6 +161,7 @@ class Context:
     rights: GatewayRights
     broker: BrokerAccess
     log: LogAccess
+    queues: QueueAccess
     figures: GatewayFigures
     clock: GatewayClock
     event: Callable[..., None]

@@ -7,27 +7,38 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 from math import inf
+from typing import Protocol, TypeVar
 
 import trio
 
+from rumq.admin.operations import NotFound
 from rumq.gateway.access.tokens import Token
 from rumq.gateway.contract import endpoints as e
 from rumq.gateway.handlers.context import GatewayRights, LogAccess
 from rumq.gateway.records.record_rows import RecordSelection
 from rumq.gateway.records.records import RecordSlice, cursor_of, text_of
+from rumq.session.protocol.replay_syntax import shown
 
-Read = Callable[[Callable[[], RecordSlice]], Awaitable[RecordSlice]]
+Found = TypeVar("Found")
+
+
+class Read(Protocol):
+    """Calls what reads files on a thread."""
+
+    def __call__(self, read: Callable[[], Found], /) -> Awaitable[Found]: ...
 
 
 class LogWatcher:
-    """asked: `cursor`, or else `start`, is where it begins, ValueError for one that is none; read: calls on a thread"""
+    """asked: `cursor`, or else `start`, is where it begins, ValueError for one that is none; read: calls on a thread
+
+    is_one_topic: what is asked for is the log of one topic, which has to be there"""
 
     def __init__(
         self, log: LogAccess, rights: GatewayRights, token: Token, asked: e.Fetch, read: Read, *,
-        is_binary: bool = False,
+        is_binary: bool = False, is_one_topic: bool = False,
     ) -> None:  # fmt: skip
         self._log, self._rights, self._token, self._asked = log, rights, token, asked
-        self._read, self._is_binary = read, is_binary
+        self._read, self._is_binary, self._is_one_topic = read, is_binary, is_one_topic
         self.cursor = asked.cursor
         if asked.cursor:
             cursor_of(asked.cursor)  # a bad one is the client's fault, whether the broker answers or not
@@ -35,7 +46,8 @@ class LogWatcher:
     async def next_piece(self, limit: int, bytes_max: int, seconds: float) -> RecordSlice:
         """The next piece with a record or a loss, or after that time one without, which may have moved the cursor.
 
-        raises: Unauthorized, Forbidden once rights are gone; ValueError for a cursor; Unavailable"""
+        raises: Unauthorized, Forbidden once rights are gone; ValueError for a cursor; NotFound: after that time there
+        is still no such topic; Unavailable"""
         until = trio.current_time() + seconds
         lost = 0
         while True:
@@ -45,10 +57,18 @@ class LogWatcher:
             lost += piece.lost
             left = min(until - trio.current_time(), self._seconds_valid())
             if piece.records or lost or left <= 0:
+                if self._is_one_topic and not piece.records:
+                    await self._check_topic()
                 return piece._replace(lost=lost)
             if not piece.is_more:
                 with trio.move_on_after(left):
                     await moved.wait()
+
+    async def _check_topic(self) -> None:
+        """raises: NotFound"""
+        topic = self._asked.topic
+        if not await self._read(partial(self._log.records.knows, topic)):
+            raise NotFound(f"nothing was published to {shown(topic)} so far: wait=20 waits for it")
 
     def _seconds_valid(self) -> float:
         """Until the token expires."""

@@ -21,6 +21,8 @@ from rumq.gateway.handlers.log_watcher import LogWatcher
 from rumq.gateway.http.media_types import EVENTS, JSON, LINES, MSGPACK
 from rumq.gateway.http.requests import address_of, as_json, parameters_of, while_heard
 from rumq.gateway.records.records import BYTES_MAX, Records, RecordSlice, text_of
+from rumq.mqtt.errors import TopicNameInvalid
+from rumq.mqtt.topics import check_topic_name
 
 READS_MAX = 4  # requests that read the log at once
 Read = TypeVar("Read")
@@ -32,12 +34,29 @@ class RecordEndpoints:
         self._reads = trio.CapacityLimiter(READS_MAX)
 
     async def records(self, request: Request, token: Token) -> Response:
+        return await self._pages(request, token, parameters_of(request, e.Fetch))
+
+    async def topic_records(self, request: Request, token: Token) -> Response:
+        """raises: NotFound for a topic to which nothing was ever published"""
+        asked = parameters_of(request, e.TopicFetch)
+        try:
+            check_topic_name(asked.topic)
+        except TopicNameInvalid as fault:
+            raise ValueError(f"{fault}; for a topic filter ask /api/v1/records?topic=...") from None
+        fetch = e.Fetch(
+            topic=asked.topic, start=asked.start, cursor=asked.cursor, limit=asked.limit, contains=asked.contains,
+            wait=asked.wait,
+        )  # fmt: skip
+        return await self._pages(request, token, fetch, is_one_topic=True)
+
+    async def _pages(self, request: Request, token: Token, asked: e.Fetch, *, is_one_topic: bool = False) -> Response:
         kind = wanted_kind(request)
-        asked = parameters_of(request, e.Fetch)
         self._rights.topics_of(token).check(e.RECORDS, asked)
         if kind == EVENTS:
-            return await self._stream(request, token, asked)
-        watcher = LogWatcher(self._log, self._rights, token, asked, self._read, is_binary=kind == MSGPACK)
+            return await self._stream(request, token, asked, is_one_topic=is_one_topic)
+        watcher = LogWatcher(
+            self._log, self._rights, token, asked, self._read, is_binary=kind == MSGPACK, is_one_topic=is_one_topic
+        )
         wait = min(asked.wait, 0.8 * self._request_seconds_max)
         look = partial(watcher.next_piece, asked.limit, BYTES_MAX, wait)
         if not wait:
@@ -47,12 +66,12 @@ class RecordEndpoints:
                 piece = await while_heard(request, look)
         return as_records(piece, kind)
 
-    async def _stream(self, request: Request, token: Token, asked: e.Fetch) -> Response:
-        """raises: TooManyWatch, ValueError, Unavailable, for which it is too late once the stream has begun"""
+    async def _stream(self, request: Request, token: Token, asked: e.Fetch, *, is_one_topic: bool) -> Response:
+        """raises: TooManyWatch, ValueError, NotFound, Unavailable: it is too late for them once the stream has begun"""
         if seen := request.headers.get("last-event-id"):
             asked = msgspec.structs.replace(asked, cursor=seen)
         place = partial(self._log.followed.place, holder_of(address_of(request)), token.name)
-        watcher = LogWatcher(self._log, self._rights, token, asked, self._read)
+        watcher = LogWatcher(self._log, self._rights, token, asked, self._read, is_one_topic=is_one_topic)
         with place():
             first = await watcher.next_piece(PIECE_RECORDS_MAX, PIECE_BYTES_MAX, 0.0)
         return EventStream(watcher, first, place, problem_of)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 import trio
@@ -16,6 +17,7 @@ from rumq.gateway.http.media_types import JSON
 from rumq.gateway.http.request_body import body_of
 
 T = TypeVar("T", bound=q.Request)
+Body = TypeVar("Body", bound=msgspec.Struct)
 Answered = TypeVar("Answered")
 
 
@@ -42,15 +44,25 @@ async def while_heard(request: Request, answer: Callable[[], Awaitable[Answered]
 
 
 def parameters_of(request: Request, kind: type[T]) -> T:
-    """The query parameters of a request. raises: ValueError"""
+    """The query parameters of a request, and those in its path. raises: ValueError"""
     given: Raw = dict(request.query_params)
-    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    known = {field.encode_name for field in msgspec.structs.fields(kind)} - request.path_params.keys()
     if unknown := sorted(given.keys() - known):
         raise ValueError(f"unknown parameter {unknown[0]!r}; known are {', '.join(sorted(known)) or 'none'}")
-    return msgspec.convert(given, kind, strict=False)
+    if request.path_params:
+        check_path(request)
+    return msgspec.convert(given | request.path_params, kind, strict=False)
 
 
-async def fields_of(request: Request, kind: type[T], bytes_max: int) -> T:
+def check_path(request: Request) -> None:
+    """raises: ValueError: two names that are no UTF-8 must not be the same one"""
+    try:
+        unquote_to_bytes(request.scope["raw_path"]).decode()
+    except UnicodeDecodeError:
+        raise ValueError("the path is no UTF-8: escape each byte of a name's UTF-8 form as %XX") from None
+
+
+async def fields_of(request: Request, kind: type[Body], bytes_max: int) -> Body:
     """The JSON object in the body of a request. raises: ValueError, TooLarge"""
     raw = msgspec.json.decode(await body_of(request, bytes_max) or b"{}")
     if not isinstance(raw, dict):

@@ -28,6 +28,7 @@ class Record(msgspec.Struct, kw_only=True):
     """A message as it was published."""
 
     topic: str
+    id: Annotated[int, field("its number in its topic, from 1, without gaps; the same through every door and node")]
     offset: Annotated[int, field("in its topic, from 0")]
     partition: Annotated[str, field("such as main/g1/p0")]
     lsn: Annotated[int, field("in its partition, from 0", "lsn")]
@@ -56,6 +57,13 @@ class TopicNames:
 
     def __init__(self) -> None:
         self._names: dict[int, bytes] = {}
+        self._asked: set[bytes] = set()  # topics that were asked for and are there
+
+    def has(self, topic: bytes, view: PartitionView) -> bool:
+        """Whether the partition has, or had, records of a topic. cost: the first time as of a new name"""
+        if topic not in self._asked and topic in view.names()[0].values():
+            self._asked.add(topic)
+        return topic in self._asked
 
     def topic_name(self, topic_id: int, view: PartitionView) -> bytes:
         """b"" for a topic without a name. cost: of a new one a pass over the newest segment, once a view"""
@@ -132,7 +140,7 @@ def record_of(chunk: Chunk, number: int, topic: str, partition: str, wanted: Rec
         return None
     payload, encoding = shown(packet.payload, is_binary=wanted.is_binary)
     return Record(
-        topic=topic, offset=offset, partition=partition, lsn=chunk.base_lsn + number, time_us=time_us,
+        topic=topic, id=offset + 1, offset=offset, partition=partition, lsn=chunk.base_lsn + number, time_us=time_us,
         qos=flags & ROW_QOS, retain=bool(flags & ROW_RETAIN), payload=payload, encoding=encoding,
         user_properties=list(properties.get("user_properties", ())), content_type=properties.get("content_type"),
     )  # fmt: skip

@@ -125,6 +125,11 @@ class ServedRecords:
         is_more = any(end[view.name] < view.end_lsn for view, _ in turns)
         return RecordSlice(records, begin, end, is_more, lost)
 
+    def knows(self, topic: str) -> bool:
+        """Whether anything was published to a topic so far, also where retention has removed it. raises: OSError"""
+        name = topic.encode(errors="surrogatepass")
+        return any(self._names[view.name].has(name, view) for view in self.views.current())
+
     def last(self, topic: str, may_read: MayRead, now_us: int, *, is_binary: bool = False) -> Record | None:
         """The newest record of a topic that has not expired.
 
@@ -153,6 +158,8 @@ def begin_of(views: list[PartitionView], wanted: RecordSelection, start: str, cu
         place = parse_start(start, wanted.topic_filter, wanted.now_us)
     except BadStart as fault:
         raise ValueError(str(fault)) from None
+    if isinstance(place, tuple) and place[0] == "retained":
+        raise ValueError("retained@ is for subscriptions: ask /api/v1/retained, and records from that time on")
     if not cursor:
         return {view.name: first_lsn(view, wanted.topic_filter, place) for view in views}, 0
     begin, lost = cursor_of(cursor), 0

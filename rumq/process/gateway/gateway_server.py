@@ -40,6 +40,7 @@ from rumq.gateway.handlers.context import (
     GatewayFigures,
     GatewayRights,
     LogAccess,
+    QueueAccess,
 )
 from rumq.gateway.history.sampler import HistorySampler
 from rumq.gateway.http.misuse_reports import MisuseReports
@@ -52,6 +53,7 @@ from rumq.gateway.relay.relays import WAITING_MAX, RelayLimits, Relays
 from rumq.net.listening.listener import open_sockets
 from rumq.net.sockets.fd_limit import raise_limit, room_for_connections
 from rumq.process.gateway.effective_settings import EffectiveSettings
+from rumq.process.gateway.gateway_queues import run_queues
 from rumq.process.listeners.certificate_watch import CertificateWatch
 from rumq.process.listeners.gateway_listener import gateway_socket, with_gateway
 from rumq.process.listeners.listener_policies import ListenerPolicies
@@ -138,6 +140,7 @@ async def run(load: Load, effective: EffectiveSettings, context: Context, parent
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
             await nursery.start(context.broker.publishers.run)
+            await nursery.start(run_queues, settings, context)
             nursery.start_soon(server.serve, listeners)
             nursery.start_soon(context.figures.history.run)
             nursery.start_soon(context.log.followed.run)
@@ -223,14 +226,15 @@ def context_of(settings: Settings) -> Context:
     clock = GatewayClock(time.monotonic, lambda: time.time_ns() // 1000)
     relays = Relays(path, limits, admission, hosts, tell, time.monotonic)
     followed = LogWatch(records.views.ends, settings.gateway.watchers_max)
+    queues = QueueAccess(settings.gateway.consumers_max, tell)
     rights = GatewayRights(
         admission, hosts, policy.rules, users_of(settings), credentials, clock,
-        (relays.recheck, lambda _: followed.wake()),
+        (relays.recheck, lambda _: followed.wake(), queues.recheck),
     )  # fmt: skip
     broker = BrokerAccess(shards, PublishConnections(path, node), relays, EventFeed(shards.ask, RING))
     measured = GatewayFigures(figures, HistorySampler(whole.figures, data, tell, time.time))
     measured.services = partial(maybe_services, os.path.abspath(data))
-    return Context(settings.gateway, rights, broker, LogAccess(records, followed), measured, clock, tell)
+    return Context(settings.gateway, rights, broker, LogAccess(records, followed), queues, measured, clock, tell)
 
 
 def users_of(settings: Settings) -> list[str]:

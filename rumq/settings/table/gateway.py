@@ -77,6 +77,12 @@ class Gateway(Struct, frozen=True, kw_only=True):
             "token; more are refused", RESTART, "requests", 1, 100_000
         )
     ] = 200
+    consumers_max: Annotated[
+        int, number(
+            "consumers of channels over HTTP; half of them of a network, half of a token; more are refused",
+            RESTART, "consumers", 1, 100_000
+        )
+    ] = 500
     connections_per_second_max: Annotated[
         int, number(
             "new connections; more wait a moment, each address (IPv6: /64) in turn, or are refused; 0: any",

@@ -18,8 +18,8 @@ from rumq.gateway.records.records import Cursor, RecordSlice, cursor_of
 
 def record(lsn: int, partition: str = "main/g1/p0", payload: str = "x") -> Record:
     return Record(
-        topic="a", offset=lsn, partition=partition, lsn=lsn, time_us=0, qos=1, retain=False, payload=payload,
-        encoding="utf-8",
+        topic="a", id=lsn + 1, offset=lsn, partition=partition, lsn=lsn, time_us=0, qos=1, retain=False,
+        payload=payload, encoding="utf-8",
     )  # fmt: skip
 
 

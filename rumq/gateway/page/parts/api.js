@@ -39,6 +39,10 @@ export const unlessMissing = (answer, nothing) => answer.catch((fault) => {
 export const act = (name, body = {}) => ask("POST", address(`actions/${name}`), body);
 // POST /api/v1/NAME
 export const post = (name, body) => ask("POST", address(name), body);
+// DELETE /api/v1/NAME
+export const remove = (name) => ask("DELETE", address(name));
+// A name in such a path: labels and ids may have any sign
+export const part = (text) => encodeURIComponent(text);
 
 // given: a token to try instead of the one that is signed in
 export async function ask(method, url, body, signal, given = null) {

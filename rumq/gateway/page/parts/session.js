@@ -42,7 +42,7 @@ export function mayFollow() {
   return !known || !known.reads || known.reads === "all" || may("administer");
 }
 
-// role: "read", "publish" or "administer"; unknown roles (an older gateway) hide nothing, the gateway refuses
+// role: "read", "publish", "consume" or "administer"; unknown roles (an older gateway) hide nothing, the gateway refuses
 export function may(role) {
   const known = me.get();
   return !known || !known.roles || known.roles.includes(role);

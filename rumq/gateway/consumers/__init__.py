@@ -1,0 +1,1 @@
+"""Consumers of channels that outlast the requests of which they are made."""

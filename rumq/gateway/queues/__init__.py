@@ -1,0 +1,1 @@
+"""Queues and channels over REST, on the interface of `rumq.queues`."""
