@@ -1,4 +1,6 @@
-"""The page of gRPC, made from the comments of the proto files: `python docs/site/grpc_page.py > docs/reference/grpc.md`.
+"""The page of gRPC, made from the comments of the proto files.
+
+Made by: python docs/site/grpc_page.py > docs/reference/grpc.md
 
 Needs grpcio-tools, of the extra dev. tests/services/test_reference_page.py compares them."""
 
@@ -17,26 +19,37 @@ sys.path[:0] = [str(ROOT)]
 HEAD = """\
 # gRPC: `rumq.v1`
 
-`grpc.port = 8820` in the [settings](settings.md) turns it on, `pip install "rumq[grpc]"` brings what it needs. The server is a process beside the broker
-(`rumqd grpc` is the same by hand); [the guide](../guides/services.md) begins with it. Proto files are in the package, `rumq/services/proto`; reflection and the
-health service (`grpc.health.v1`, `NOT_SERVING` while the broker does not answer, and during a stop) are on. This page is made from their comments.
+`grpc.port = 8820` in the [settings](settings.md) turns it on, `pip install "rumq[grpc]"` brings what it needs. The
+server is a process beside the broker (`rumqd grpc` is the same by hand); [the guide](../guides/services.md) begins
+with it. Proto files are in the package, `rumq/services/proto`; reflection and the health service (`grpc.health.v1`,
+`NOT_SERVING` while the broker does not answer, and during a stop) are on. This page is made from their comments.
 
 ## What holds for all calls
 
-- **Logins** are those of `[auth]`, tokens and rules those of the gateway (`gateway.tokens_file`, `gateway.rules_file`, else `auth.rules_file`), on topics with their mount
-  points. A token has its roles (`publish`; `read` to subscribe, fetch and describe; `administer` to broadcast); a user (password, JSON Web Token, client certificate, or nobody
-  where `grpc.anonymous` admits it) publishes, subscribes, fetches and lists topics. Messages are published over MQTT as that user, so quotas are MQTT's; the broker knows the user's name, not the groups of a token or the names of a
-  certificate: a rule that *allows* by these holds for reading alone, one that *denies* holds for both. Wrong logins wait longer each time, by network.
-- **A reload** (SIGHUP) takes users, tokens, rules and certificates into force, also for calls that run: they end with `LOGIN_ENDED`, or see less.
-- **Durability** is the stream's: an id is answered when the broker has acknowledged the message. An answer takes 20 to 100 ms longer than the acknowledgement, as the id is read back from the log
-  ([decision 60](../decisions/0060-grpc.md)); streams hide that, as many messages are on their way at once.
-- **Subscribe and Fetch read files**, and cost the broker nothing; a record comes 50 to 150 ms after its acknowledgement. Who needs it sooner subscribes over MQTT.
-- **In a cluster** any node publishes, whoever leads. A node reads its own copies: `NO_COPY_HERE` says that it has none of a partition, or one that is more than 3 s behind its leader,
-  or that it reaches not all leaders for 15 s; a running Subscribe ends so, and goes on at another node with its `cursor`.
-- **Bounds**: `grpc.calls_max` open calls, half of them of a network (an IPv4 address or an IPv6 /64), half of a user, 100 of a connection; `grpc.request_bytes_max`, `grpc.request_messages_max`, 64 entries
-  of `Subscribe`; `grpc.waiting_bytes_max` of messages that wait for the broker, 8 MiB and 50,000 messages of a stream, beyond which it is not read. A Subscribe holds one answer of 256 KiB, or one larger
-  record. A record may be larger than the 4 MiB that gRPC's clients take by default: set the largest message to receive there.
-- **Figures** are at the gateway's `/metrics`: calls by method and status, durations, open calls, messages ([metrics.md](metrics.md#the-grpc-server-while-there-is-one-told-by-the-gateway-of-its-node)).
+- **Logins** are those of `[auth]`, tokens and rules those of the gateway (`gateway.tokens_file`,
+  `gateway.rules_file`, else `auth.rules_file`), on topics with their mount points. A token has its roles (`publish`;
+  `read` to subscribe, fetch and describe; `administer` to broadcast); a user (password, JSON Web Token, client
+  certificate, or nobody where `grpc.anonymous` admits it) publishes, subscribes, fetches and lists topics. Messages
+  are published over MQTT as that user, so quotas are MQTT's; the broker knows the user's name, not the groups of a
+  token or the names of a certificate: a rule that *allows* by these holds for reading alone, one that *denies* holds
+  for both. Wrong logins wait longer each time, by network.
+- **A reload** (SIGHUP) takes users, tokens, rules and certificates into force, also for calls that run: they end with
+  `LOGIN_ENDED`, or see less.
+- **Durability** is the stream's: an id is answered when the broker has acknowledged the message. An answer takes 20
+  to 100 ms longer than the acknowledgement, as the id is read back from the log ([decision
+  60](../decisions/0060-grpc.md)); streams hide that, as many messages are on their way at once.
+- **Subscribe and Fetch read files**, and cost the broker nothing; a record comes 50 to 150 ms after its
+  acknowledgement. Who needs it sooner subscribes over MQTT.
+- **In a cluster** any node publishes, whoever leads. A node reads its own copies: `NO_COPY_HERE` says that it has
+  none of a partition, or one that is more than 3 s behind its leader, or that it reaches not all leaders for 15 s; a
+  running Subscribe ends so, and goes on at another node with its `cursor`.
+- **Bounds**: `grpc.calls_max` open calls, half of them of a network (an IPv4 address or an IPv6 /64), half of a user,
+  100 of a connection; `grpc.request_bytes_max`, `grpc.request_messages_max`, 64 entries of `Subscribe`;
+  `grpc.waiting_bytes_max` of messages that wait for the broker, 8 MiB and 50,000 messages of a stream, beyond which
+  it is not read. A Subscribe holds one answer of 256 KiB, or one larger record. A record may be larger than the 4 MiB
+  that gRPC's clients take by default: set the largest message to receive there.
+- **Figures** are at the gateway's `/metrics`: calls by method and status, durations, open calls, messages
+  ([metrics.md](metrics.md#the-grpc-server-while-there-is-one-told-by-the-gateway-of-its-node)).
 - **Deadlines** end the work of a call; what a publisher has not sent to the broker by then is not sent.
 """
 KINDS = {
@@ -103,13 +116,15 @@ def reasons() -> Iterator[str]:
 
     yield (
         "\n## Reasons\n\nOf the ErrorInfo in the details of a status (`grpc-status-details-bin`), with its code. "
-        "`UNAVAILABLE` and `RESOURCE_EXHAUSTED` have a RetryInfo too.\n\n| reason | code | what it says |\n|---|---|---|\n"
+        "`UNAVAILABLE` and `RESOURCE_EXHAUSTED` have a RetryInfo too.\n\n"
+        "| reason | code | what it says |\n|---|---|---|\n"
     )
     for name, (code, text) in REASONS.items():
         yield f"| `{name}` | {code.name} | {text} |\n"
     yield (
-        "\nWithout details, by gRPC itself: a request larger than `grpc.request_bytes_max`, and more than 1,000 calls beyond `grpc.calls_max` "
-        "(`RESOURCE_EXHAUSTED`), a call that is not in the service (`UNIMPLEMENTED`), a deadline that has passed (`DEADLINE_EXCEEDED`).\n"
+        "\nWithout details, by gRPC itself: a request larger than `grpc.request_bytes_max`, and more than 1,000 calls "
+        "beyond `grpc.calls_max` (`RESOURCE_EXHAUSTED`), a call that is not in the service (`UNIMPLEMENTED`), a "
+        "deadline that has passed (`DEADLINE_EXCEEDED`).\n"
     )
 
 
