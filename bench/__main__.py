@@ -23,6 +23,7 @@ from bench.isolation import command as isolation
 from bench.peers import DEFAULT, PEERS
 from bench.peers.peer import version
 from bench.profile import command as profile
+from bench.queue import command as queue
 from bench.secure import CAFILE
 from bench.suite import report, targets
 from bench.suite.scenario import Scenario
@@ -47,6 +48,7 @@ examples:
   python -m bench profile pairs-500                       where the broker's time goes: a flame graph. --help
   python -m bench isolation                               is anybody slowed by a neighbour? --help
   python -m bench cluster                                 what three copies cost. Needs etcd. --help
+  python -m bench queue                                   push and acknowledged consume, beside RabbitMQ. --help
   python -m bench gateway                                 the page, REST, scrapes and abuse beside a load. --help
   python -m bench grpc                                    publish and subscribe by gRPC, and beside MQTT. --help
 
@@ -69,6 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return gateway.main(arguments[1:])
     if arguments[:1] == ["grpc"]:
         return grpc.main(arguments[1:])
+    if arguments[:1] == ["queue"]:
+        return queue.main(arguments[1:])
     if arguments[:1] == ["isolation"]:
         return isolation.main(arguments[1:])
     if arguments[:1] == ["spark"]:

@@ -168,6 +168,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {"commitlog.chunk", "commitlog.row_layout", "msgspec", "rumq.auth.permit", "rumq.errors", "rumq.mqtt"},
         WORLD | {"os"},
     ),
+    "rumq/queues/kernels": ({"cython", "rumq.queues.rules"}, WORLD | {"os"}),
     "rumq/queues": (
         {
             "commitlog", "msgspec", "trio", "rumq.admin", "rumq.auth.credentials.vouched", "rumq.auth.permit",
@@ -265,7 +266,7 @@ WINGS = {
         "delivery peers retention", "bus write_path",
     ),
     "rumq/spark": ("jobs", "job_kit runtime", "source"),
-    "rumq/queues": (".", "engine", "link reading", "rules"),
+    "rumq/queues": (".", "engine", "link reading", "kernels", "rules"),
     "rumq/settings": (".", "table"),
     "rumq/table": (".", "arrow"),
 }  # fmt: skip

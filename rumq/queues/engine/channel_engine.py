@@ -123,7 +123,7 @@ class ChannelEngine:
         self._window = self._wanted_window()
         try:
             with self._connection:
-                link = await MemberLink.open(self._ports.open_broker, self._login, self._window)
+                link = await MemberLink.open(self._ports.open_broker, self._login, self._window, takes_messages=True)
                 if not link.is_resumed:
                     self.state.forget()
                 await link.subscribe([self._share], tells_place=True)
@@ -161,9 +161,11 @@ class ChannelEngine:
 
     async def _read(self, link: MemberLink) -> None:
         while True:
-            packets = await link.receive()
+            messages, others = await link.receive()
             now = trio.current_time()
-            for each in packets:
+            for message, packet_id, expiry_seconds in messages:
+                self.state.arrived(message, packet_id, now, expiry_seconds)
+            for each in others:
                 self._arrived(each, now)
             self.wake()
 

@@ -86,7 +86,7 @@ class Delays:
                 nursery.start_soon(link.keep_alive)
                 nursery.start_soon(self._publish_due, link)
                 while True:
-                    for packet in await link.receive():
+                    for packet in (await link.receive())[1]:
                         self._take(packet)
                     self._changed.set()
         finally:

@@ -86,11 +86,6 @@ class Pusher:
         link = await self._connections.link(user, is_located=with_ids)
 
         def acknowledged(batch: PushBatch, at: int) -> None:
-            self.pushed[queue.label] += 1
-            self._watch.depths.unseen[queue.label] += 1
-            if not with_ids:
-                return
-
             def found(number: int | None) -> None:
                 nonlocal left
                 left -= 1
@@ -102,8 +97,12 @@ class Pusher:
             deadline = trio.current_time() + ID_SECONDS
             self._watch.ids.expect(link.client_id, batch.frames[at].topic, found, deadline)
 
-        batch = PushBatch(part.frames, acknowledged)
+        batch = PushBatch(part.frames, acknowledged if with_ids else None)
+        # From now on they may be in the log. Where the connection breaks the count is too high for a while.
+        self._watch.depths.unseen[queue.label] += len(part)
         await self._connections.put(user, batch, is_located=with_ids)
+        self.pushed[queue.label] += len(part) - len(batch.refused)
+        self._watch.depths.unseen[queue.label] -= len(batch.refused)
         for at, (reason, why) in batch.refused.items():
             results[part.numbers[at]] = refusal_of(reason, why)
         left -= len(batch.refused)

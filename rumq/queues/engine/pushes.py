@@ -2,6 +2,7 @@
 
 What MQTT cannot express, or the broker would end the connection for, is refused here: one message's fault is no
 other's."""
+# compiled: warm
 
 from __future__ import annotations
 

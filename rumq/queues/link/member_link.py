@@ -14,7 +14,7 @@ from rumq.client import ConnectionLost, Refused
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
-from rumq.mqtt.frames import FrameReader
+from rumq.mqtt.frames import frame_at
 from rumq.mqtt.packets import (
     Connack,
     Connect,
@@ -30,13 +30,16 @@ from rumq.mqtt.packets import (
 )
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
+from rumq.queues.kernels.deliveries import cut
 from rumq.queues.link.ports import OpenStream
+from rumq.queues.rules.messages import Delivered
 
 VERSION = 5
 RECEIVE_BYTES_MAX = 1 << 18
 CONNECT_SECONDS_MAX = 5.0
 SEND_SECONDS_MAX = 2.0
 SERVER_KEEP_ALIVE_PART = 2  # a PINGREQ each half of what the broker asks for
+Arrived = tuple[Delivered, int, float]  # message, packet id, seconds until it expires
 Answer = TypeVar("Answer", Suback, Unsuback)
 
 
@@ -54,21 +57,27 @@ class MemberLink:
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self._stream = stream
-        self._frames = FrameReader(version=VERSION)
+        self._buffer = bytearray()
         self._packets: list[Packet] = []
+        self._messages: list[Arrived] = []
+        self._topics: dict[bytes, str] = {}
         self._sending = trio.Lock()
         self._keep_alive = 0
+        self._takes_messages = False
         self.is_resumed = False
 
     @classmethod
-    async def open(cls, open_stream: OpenStream, login: Login, receive_maximum: int) -> MemberLink:
-        """raises: Refused, ConnectionLost"""
+    async def open(
+        cls, open_stream: OpenStream, login: Login, receive_maximum: int, *, takes_messages: bool = False
+    ) -> MemberLink:
+        """raises: Refused, ConnectionLost. takes_messages: `receive` gives those of queues as `Delivered`"""
         with trio.move_on_after(CONNECT_SECONDS_MAX):
             try:
                 stream = await open_stream()
             except (OSError, trio.BrokenResourceError) as fault:
                 raise ConnectionLost(str(fault)) from fault
             link = cls(stream)
+            link._takes_messages = takes_messages
             try:
                 await link._connect(login, receive_maximum)
             except BaseException:
@@ -125,17 +134,21 @@ class MemberLink:
             await self._fill()
         return self._packets.pop(0)
 
-    async def receive(self) -> list[Publish]:
-        """Messages, at least one. raises: ConnectionLost, Refused where the broker says why it ends"""
+    async def receive(self) -> tuple[list[Arrived], list[Publish]]:
+        """Messages with their places, and other PUBLISH packets, at least one of both.
+
+        raises: ConnectionLost, Refused where the broker says why it ends"""
         while True:
-            if not self._packets:
+            if not self._packets and not self._messages:
                 await self._fill()
             packets, self._packets = self._packets, []
+            messages, self._messages = self._messages, []
             for each in packets:
                 if isinstance(each, Disconnect):
                     raise said_by(each)
-            if found := [each for each in packets if isinstance(each, Publish)]:
-                return found
+            others = [each for each in packets if isinstance(each, Publish)]
+            if messages or others:
+                return messages, others
 
     async def _fill(self) -> None:
         try:
@@ -144,11 +157,25 @@ class MemberLink:
             raise ConnectionLost(str(fault)) from fault
         if not data:
             raise ConnectionLost("the broker closed it")
-        self._frames.receive(bytes(data))
+        self._buffer += data
         try:
-            self._packets += [decode(first, body, VERSION) for first, body in self._frames.frames()]
+            taken = self._cut(bytes(self._buffer))
         except MqttFault as fault:
             raise ConnectionLost(f"the broker broke the protocol: {fault}") from fault
+        del self._buffer[:taken]
+
+    def _cut(self, data: bytes) -> int:
+        """Whole packets; returns how many bytes they have. raises: MqttFault"""
+        at = 0
+        while True:
+            if self._takes_messages:
+                at = cut(data, at, self._topics, self._messages)
+            found = frame_at(data, at, len(data), version=VERSION)
+            if found is None or at + found[0] + found[1] > len(data):
+                return at
+            stop = at + found[0] + found[1]
+            self._packets.append(decode(data[at], data[at + found[0] : stop], VERSION))
+            at = stop
 
     async def acknowledge(self, packet_ids: Iterable[int]) -> None:
         """PUBACK of these. raises: ConnectionLost"""

@@ -25,7 +25,7 @@ from rumq.queues.link.ports import OpenStream
 
 VERSION = 5
 QOS_1, RETAIN = 0x32, 0x01
-PUBACK_FIRST_BYTE = 0x40
+PUBACK_FIRST_BYTE, SHORT_BYTES = 0x40, 4
 IDS = 65_535
 RECEIVE_BYTES_MAX = 1 << 18
 WRITE_BYTES = 1 << 16
@@ -57,10 +57,17 @@ class PushBatch:
             self.done.set()
 
     def answered(self, number: int, reason: Reason, why: str) -> None:
+        if not reason.is_error:
+            self.accepted(number)
+            return
+        self.refused[number] = reason, why
         self.left -= 1
-        if reason.is_error:
-            self.refused[number] = reason, why
-        elif self.acknowledged is not None:
+        if not self.left:
+            self.done.set()
+
+    def accepted(self, number: int) -> None:
+        self.left -= 1
+        if self.acknowledged is not None:
             self.acknowledged(self, number)
         if not self.left:
             self.done.set()
@@ -123,7 +130,7 @@ class PushLink:
         await stream.send_all(encode(self._connect, VERSION))
         packets: list[Packet] = []
         while not packets:
-            packets = await received(stream, frames)
+            packets = cut(await received_bytes(stream), frames)
         answer = packets[0]
         if not isinstance(answer, Connack):
             raise ConnectionLost(f"the broker began with {type(answer).__name__}")
@@ -163,7 +170,24 @@ class PushLink:
 
     async def _read(self, stream: trio.abc.Stream, frames: FrameReader) -> None:
         while True:
-            self._take(await received(stream, frames))
+            data = await received_bytes(stream)
+            if not frames.buffered_bytes:
+                data = data[self._take_short(data) :]
+            if data:
+                self._take(cut(data, frames))
+            self._wake.set()
+
+    def _take_short(self, data: bytes) -> int:
+        """PUBACKs without a reason, which nearly all are; returns how many bytes they have. raises: ClientError"""
+        at, end, sent = 0, len(data) - SHORT_BYTES, self._sent
+        while at <= end and data[at] == PUBACK_FIRST_BYTE and data[at + 1] == 2:
+            packet_id = data[at + 2] << 8 | data[at + 3]
+            if not sent or sent[0][0] != packet_id:
+                raise ConnectionLost(f"PUBACK {packet_id} is not the next one")
+            _, batch, number = sent.popleft()
+            batch.accepted(number)
+            at += SHORT_BYTES
+        return at
 
     def _take(self, packets: list[Packet]) -> None:
         """raises: ClientError"""
@@ -176,7 +200,6 @@ class PushLink:
             elif isinstance(packet, Disconnect):
                 said = packet.properties.get("reason_string") or packet.reason.text
                 raise Refused("to go on", packet.reason, said)
-        self._wake.set()
 
     def _fail(self) -> None:
         self.failure = self.failure or ConnectionLost("the connection was closed")
@@ -187,22 +210,21 @@ class PushLink:
             batch.failed(self.failure)
 
 
-async def received(stream: trio.abc.Stream, frames: FrameReader) -> list[Packet]:
-    """raises: ConnectionLost, OSError and trio's"""
+async def received_bytes(stream: trio.abc.Stream) -> bytes:
+    """raises: ConnectionLost, and trio's"""
     data = await stream.receive_some(RECEIVE_BYTES_MAX)
     if not data:
         raise ConnectionLost("the broker closed it")
-    frames.receive(bytes(data))
+    return bytes(data)
+
+
+def cut(data: bytes, frames: FrameReader) -> list[Packet]:
+    """Whole packets. raises: ConnectionLost"""
+    frames.receive(data)
     try:
-        return [decoded(first, body) for first, body in frames.frames()]
+        return [decode(first, body, VERSION) for first, body in frames.frames()]
     except MqttFault as fault:
         raise ConnectionLost(f"the broker broke the protocol: {fault}") from fault
-
-
-def decoded(first_byte: int, body: bytes) -> Packet:
-    if first_byte == PUBACK_FIRST_BYTE and len(body) == 2:  # nearly all
-        return Puback(body[0] << 8 | body[1])
-    return decode(first_byte, body, VERSION)
 
 
 class FrameBuilder:

@@ -7,6 +7,7 @@ gone. Memory: the window of the engine's session bounds the messages, `RECENT_MA
 Source: docs/reference/queues.md, "Delivery".
 
 Refuses to know MQTT: `token` is what the engine acknowledges a message by."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 User properties of ours begin with `rumq-`; who pushes cannot set such: they are left out. The last one of a name
 counts, for the broker appends its own."""
+# compiled: warm
 
 from __future__ import annotations
 

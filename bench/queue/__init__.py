@@ -1,0 +1,1 @@
+"""Queues side by side: push and acknowledged consume, ten producers and ten consumers."""

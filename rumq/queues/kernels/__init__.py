@@ -1,0 +1,1 @@
+"""Work on each message of a queue: C speed where it is compiled."""
