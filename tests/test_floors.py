@@ -31,7 +31,8 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {"msgspec", "rumq.auth", "rumq.mqtt", "rumq.errors", "rumq.settings.table", *ROUTER_DATA},
         WORLD | {"os"},
     ),
-    "rumq/settings/table": ({"msgspec"}, WORLD | {"os"}),
+    "rumq/settings/types": ({"msgspec"}, WORLD | {"os"}),
+    "rumq/settings/table": ({"msgspec", "rumq.settings.types"}, WORLD | {"os"}),
     "rumq/admin/socket": ({"msgspec", "trio", "rumq.unix_address"}, {"ssl", "asyncio", "threading"}),
     "rumq/admin": ({"msgspec", "rumq.errors", "rumq.tracing.spans"}, WORLD | {"os"}),
     "rumq/mosquitto": ({"rumq.auth", "rumq.settings.table", "rumq.errors"}, WORLD),
@@ -267,7 +268,7 @@ WINGS = {
     ),
     "rumq/spark": ("jobs", "job_kit runtime", "source"),
     "rumq/queues": (".", "engine", "link reading", "kernels", "rules"),
-    "rumq/settings": (".", "table"),
+    "rumq/settings": (".", "table", "types"),
     "rumq/table": (".", "arrow"),
 }  # fmt: skip
 

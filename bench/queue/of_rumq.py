@@ -22,7 +22,7 @@ from rumq.gateway.broker.shard_client import ShardClient
 from rumq.process.wiring.queue_ports import queue_ports
 from rumq.queues import ChannelSettings, Push, Pushed, Queues, QueueSettings
 from rumq.settings.table import Data, Settings
-from rumq.settings.table.queues import Queues as QueueSection
+from rumq.settings.table import queues as queues_table
 
 START_SECONDS = 30.0
 
@@ -57,7 +57,7 @@ def measure(folder: Path, messages: int, depth: int) -> QueueRun:
 
 
 async def run(data: Path, messages: int, depth: int) -> QueueRun:
-    settings = Settings(data=Data(dir=str(data)), queues=QueueSection(enabled=True))
+    settings = Settings(data=Data(dir=str(data)), queues=queues_table.Queues(enabled=True))
     door = Queues(queue_ports(settings, "bench", lambda: None, ShardClient(str(data), 1).ask, lambda *_, **__: None))
     async with trio.open_nursery() as nursery:
         await nursery.start(door.run)

@@ -18,11 +18,11 @@ from grpc_health.v1.health import aio as health  # type: ignore[attr-defined]
 from grpc_reflection.v1alpha import reflection
 
 from rumq.auth.quota_holder import holder_of
-from rumq.services.access.callers import Callers, Login
+from rumq.services.access.callers import CallerLogin, Callers
 from rumq.services.access.peers import address_of, maybe_certificate
 from rumq.services.access.shares import Holder, Shares
 from rumq.services.call_figures import CallFigures
-from rumq.services.calls.call import Call, Method, Service
+from rumq.services.calls.call import Call, CallMethod, Service
 from rumq.services.contract.faults import CallFault, shutting_down
 
 HEADER = "authorization"
@@ -87,7 +87,7 @@ class Server:
         wake()
         await self._server.stop(drain_seconds)
 
-    def _handler(self, service: Service, method: Method) -> grpc.RpcMethodHandler[bytes, bytes]:
+    def _handler(self, service: Service, method: CallMethod) -> grpc.RpcMethodHandler[bytes, bytes]:
         name = f"{service.name}/{method.name}"
         if method.takes_stream and method.gives_stream:
             return grpc.stream_stream_rpc_method_handler(partial(self._streamed, name, method))
@@ -95,13 +95,15 @@ class Server:
             return grpc.unary_stream_rpc_method_handler(partial(self._streamed, name, method))
         return grpc.unary_unary_rpc_method_handler(partial(self._answered, name, method))
 
-    async def _answered(self, name: str, method: Method, request: bytes, context: Any) -> bytes | None:
+    async def _answered(self, name: str, method: CallMethod, request: bytes, context: Any) -> bytes | None:
         return await self._framed(name, method, once(request), context)
 
-    async def _streamed(self, name: str, method: Method, requests: Any, context: Any) -> None:
+    async def _streamed(self, name: str, method: CallMethod, requests: Any, context: Any) -> None:
         await self._framed(name, method, requests if method.takes_stream else once(requests), context)
 
-    async def _framed(self, name: str, method: Method, requests: AsyncIterator[bytes], context: Any) -> bytes | None:
+    async def _framed(
+        self, name: str, method: CallMethod, requests: AsyncIterator[bytes], context: Any
+    ) -> bytes | None:
         """The answer of a call, or its fault."""
         with self._figures.counted(name) as code:
             try:
@@ -123,7 +125,7 @@ class Server:
             await context.abort(failed.code, failed.detail, failed.trailing())
         return None
 
-    async def _in_shares(self, method: Method, requests: AsyncIterator[bytes], context: Any) -> bytes | None:
+    async def _in_shares(self, method: CallMethod, requests: AsyncIterator[bytes], context: Any) -> bytes | None:
         if self.stopping.is_set():
             raise shutting_down()
         peer = context.peer()
@@ -137,7 +139,7 @@ class Server:
             call = Call(login, holders, requests, context.write, begin, self.stopping)
             return await method.answer(call)
 
-    async def _login(self, address: str, context: Any) -> Login:
+    async def _login(self, address: str, context: Any) -> CallerLogin:
         """raises: CallFault"""
         header = next((value for key, value in context.invocation_metadata() or () if key == HEADER), None)
         try:

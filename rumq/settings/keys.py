@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_ori
 import msgspec
 
 from rumq.settings.table import Function, Settings, Stream
-from rumq.settings.table.setting_types import Applies
+from rumq.settings.types.setting_types import Applies
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...]
 SUFFIXES: Final = {

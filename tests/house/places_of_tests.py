@@ -228,7 +228,7 @@ REACHED: dict[str, tuple[str, str]] = {
     "rumq/queues/reading/log_tail.py": ("tests/queues/test_queues.py", "door.topics"),
     "rumq/queues/reading/peek.py": ("tests/queues/test_queues.py", "peek_takes_nothing"),
     "rumq/queues/reading/stored.py": ("tests/queues/test_queues.py", "shows_no_expired_message"),
-    "rumq/settings/table/setting_types.py": ("tests/test_config.py", "rumq.settings.keys"),
+    "rumq/settings/types/setting_types.py": ("tests/test_config.py", "rumq.settings.keys"),
     "rumq/shards/replication/feeding/feeding.py": ("tests/shards/replication/test_replication.py", "goes_live"),
     "rumq/shards/replication/majority_waits.py": (
         "tests/shards/replication/test_replication.py",

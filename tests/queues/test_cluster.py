@@ -19,8 +19,8 @@ from rumq.gateway.broker.cluster_client import ClusterClient
 from rumq.process.wiring.queue_ports import queue_ports
 from rumq.queues import ChannelSettings, Push, QueueError, Queues, QueueSettings
 from rumq.settings.table import Data, Settings
+from rumq.settings.table import queues as queues_table
 from rumq.settings.table.cluster import Cluster
-from rumq.settings.table.queues import Queues as QueueSection
 from tests.cluster.live.cluster import LiveCluster
 from tests.queues.traffic import Traffic
 from tests.queues.world import until
@@ -46,7 +46,9 @@ def live(tmp_path: Path) -> Iterator[LiveCluster]:
 def door_at(live: LiveCluster, number: int) -> Queues:
     node = live.nodes[number]
     settings = Settings(
-        data=Data(dir=str(node.data)), cluster=Cluster(name="demo", node=node.name), queues=QueueSection(enabled=True)
+        data=Data(dir=str(node.data)),
+        cluster=Cluster(name="demo", node=node.name),
+        queues=queues_table.Queues(enabled=True),
     )
     ask = ClusterClient(str(node.data)).ask
     return Queues(queue_ports(settings, "door", lambda: None, ask, lambda *_, **__: None))

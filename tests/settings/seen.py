@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from rumq.settings.keys import INHERITED, SECTIONS
-from rumq.settings.table.setting_types import RESTART
+from rumq.settings.types.setting_types import RESTART
 
 
 class Broker(NamedTuple):

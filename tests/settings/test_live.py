@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rumq.settings.keys import KEYS, STREAM_KEYS, Key
-from rumq.settings.table.setting_types import ANOTHER_LISTENER, RESTART
+from rumq.settings.types.setting_types import ANOTHER_LISTENER, RESTART
 from tests.settings.other_values import other_value
 from tests.settings.seen import ALSO, IN_BROKER, IN_FLIGHT, IN_GATEWAY, IN_GRPC
 from tests.settings.site import HASH, REPLACED, TLS, Site, rules

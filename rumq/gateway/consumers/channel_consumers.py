@@ -49,7 +49,7 @@ class Channels(Protocol):
     def consume(self, user: str, channel_id: str, credit: int = 100) -> AbstractAsyncContextManager[Taker]: ...
 
 
-class Holder(NamedTuple):
+class ConsumerHolder(NamedTuple):
     """Who consumes: nobody else can name its consumers. token: as the door knows it"""
 
     token_name: str
@@ -61,7 +61,7 @@ class Holder(NamedTuple):
 class HeldConsumer:
     """One consumer. scope: ends it; its deadline is set while no request of it is under way"""
 
-    def __init__(self, holder: Holder, channel_id: str, name: str) -> None:
+    def __init__(self, holder: ConsumerHolder, channel_id: str, name: str) -> None:
         self.holder, self.channel_id, self.name = holder, channel_id, name
         self.scope = trio.CancelScope()
         self.ready = trio.Event()
@@ -154,7 +154,7 @@ class ChannelConsumers:
             task_status.started()
             await trio.sleep_forever()
 
-    def consumer(self, holder: Holder, channel_id: str, name: str | None, credit: int) -> HeldConsumer:
+    def consumer(self, holder: ConsumerHolder, channel_id: str, name: str | None, credit: int) -> HeldConsumer:
         """The one of that name, or a new one. credit: of a new one. raises: TooManyConsumers, QueueError"""
         channel_id = check_channel_id(channel_id)
         name = name or secrets.token_urlsafe(12)
@@ -172,7 +172,7 @@ class ChannelConsumers:
         self._nursery.start_soon(self._hold, held, credit)
         return held
 
-    def known(self, holder: Holder, channel_id: str, name: str) -> HeldConsumer:
+    def known(self, holder: ConsumerHolder, channel_id: str, name: str) -> HeldConsumer:
         """raises: NoSuchQueue, BadQueueRequest"""
         held = self._held.get((holder.token_name, check_channel_id(channel_id), name))
         if held is None:
@@ -197,7 +197,7 @@ class ChannelConsumers:
             if not is_live(held.holder.token):
                 self.end(held)
 
-    def _check_room(self, holder: Holder) -> None:
+    def _check_room(self, holder: ConsumerHolder) -> None:
         if len(self._held) >= self._count_max:
             raise TooManyConsumers(f"{len(self._held)} consumers are there already (gateway.consumers_max)")
         for share in shares_of(holder):
@@ -229,5 +229,5 @@ class ChannelConsumers:
             self.end(held)
 
 
-def shares_of(holder: Holder) -> tuple[tuple[str, str], ...]:
+def shares_of(holder: ConsumerHolder) -> tuple[tuple[str, str], ...]:
     return ("network", holder.network), ("token", holder.token_name)

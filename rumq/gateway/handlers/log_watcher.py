@@ -22,7 +22,7 @@ from rumq.session.protocol.replay_syntax import shown
 Found = TypeVar("Found")
 
 
-class Read(Protocol):
+class ReadOnThread(Protocol):
     """Calls what reads files on a thread."""
 
     def __call__(self, read: Callable[[], Found], /) -> Awaitable[Found]: ...
@@ -34,7 +34,7 @@ class LogWatcher:
     is_one_topic: what is asked for is the log of one topic, which has to be there"""
 
     def __init__(
-        self, log: LogAccess, rights: GatewayRights, token: Token, asked: e.Fetch, read: Read, *,
+        self, log: LogAccess, rights: GatewayRights, token: Token, asked: e.Fetch, read: ReadOnThread, *,
         is_binary: bool = False, is_one_topic: bool = False,
     ) -> None:  # fmt: skip
         self._log, self._rights, self._token, self._asked = log, rights, token, asked

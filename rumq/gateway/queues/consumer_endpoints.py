@@ -10,7 +10,7 @@ from starlette.responses import Response
 from rumq.auth.quota_holder import holder_of
 from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.access.tokens import Token
-from rumq.gateway.consumers.channel_consumers import HeldConsumer, Holder
+from rumq.gateway.consumers.channel_consumers import ConsumerHolder, HeldConsumer
 from rumq.gateway.contract import queue_messages as m
 from rumq.gateway.contract.problems import problem_of
 from rumq.gateway.handlers.context import QueueAccess
@@ -88,8 +88,8 @@ class ConsumerEndpoints:
         return self._access.consumers.known(holder_for(request, token), channel_id, name)
 
 
-def holder_for(request: Request, token: Token) -> Holder:
-    return Holder(token.name, token, token.user, holder_of(address_of(request)))
+def holder_for(request: Request, token: Token) -> ConsumerHolder:
+    return ConsumerHolder(token.name, token, token.user, holder_of(address_of(request)))
 
 
 def ids_of(written: list[str]) -> list[MessageId]:

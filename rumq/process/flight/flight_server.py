@@ -22,7 +22,7 @@ from rumq.process.listeners.listener_policies import ListenerPolicies, as_listen
 from rumq.process.listeners.listening_sockets import warn_if_exposed
 from rumq.process.wiring.sidecars import check_flight
 from rumq.settings.table import Flight, Settings
-from rumq.settings.table.setting_types import FLIGHT_PORT
+from rumq.settings.types.setting_types import FLIGHT_PORT
 
 if TYPE_CHECKING:
     from rumq.flight.serving.call_authorization import CallAuthorization

@@ -71,7 +71,7 @@ from rumq.settings.load import Loaded
 from rumq.settings.loopback import is_loopback
 from rumq.settings.table import Settings
 from rumq.settings.table.gateway import Gateway
-from rumq.settings.table.setting_types import GATEWAY_PORT
+from rumq.settings.types.setting_types import GATEWAY_PORT
 
 NICE = 10  # the broker has priority
 BIND_SECONDS = 2.0  # a killed predecessor may still hold the port

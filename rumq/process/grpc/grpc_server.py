@@ -28,12 +28,12 @@ from rumq.process.listeners.listener_policies import grpc_as_listener
 from rumq.process.listeners.listening_sockets import warn_if_exposed
 from rumq.process.wiring.sidecars import check_grpc
 from rumq.settings.table import Grpc, Settings
-from rumq.settings.table.setting_types import GRPC_PORT
+from rumq.settings.types.setting_types import GRPC_PORT
 
 if TYPE_CHECKING:
     import grpc
 
-    from rumq.process.grpc.parts import Parts
+    from rumq.process.grpc.parts import GrpcParts
 
 NICE = 10  # the broker has priority
 BIND_SECONDS = 2.0  # a killed predecessor may still hold the port
@@ -79,7 +79,7 @@ async def run(load: Load, settings: Settings, parent: int | None) -> None:
     from rumq.services.figures_socket import answer_figures
 
     parts = parts_of(settings)
-    certificates = Certificates(settings.grpc)
+    certificates = GrpcCertificates(settings.grpc)
     await bind(settings, parts, certificates)
     gc.freeze()
     stopping = asyncio.Event()
@@ -112,7 +112,9 @@ async def run(load: Load, settings: Settings, parent: int | None) -> None:
             raise fault
 
 
-async def attend(settings: Settings, certificates: Certificates, parent: int | None, stopping: asyncio.Event) -> None:
+async def attend(
+    settings: Settings, certificates: GrpcCertificates, parent: int | None, stopping: asyncio.Event
+) -> None:
     """Look at the parent, and at the files of certificates; send events to the gateway."""
     sender = EventSender(RING, settings.data.dir, "grpc")
     while parent is None or os.getppid() == parent:
@@ -123,7 +125,7 @@ async def attend(settings: Settings, certificates: Certificates, parent: int | N
     stopping.set()
 
 
-def reload(load: Load, parts: Parts, certificates: Certificates) -> None:
+def reload(load: Load, parts: GrpcParts, certificates: GrpcCertificates) -> None:
     """Users, tokens, rules and certificates; invalid ones change nothing."""
     try:
         settings = load()
@@ -138,7 +140,7 @@ def reload(load: Load, parts: Parts, certificates: Certificates) -> None:
         certificates.watch.read_again()
 
 
-class Certificates:
+class GrpcCertificates:
     """TLS of the server: the files as they were read last, for connections from then on."""
 
     def __init__(self, settings: Grpc) -> None:
@@ -178,7 +180,7 @@ class Certificates:
         self._current = grpc.ssl_server_certificate_configuration([(key, chain)], root_certificates=authority)
 
 
-async def bind(settings: Settings, parts: Parts, certificates: Certificates) -> None:
+async def bind(settings: Settings, parts: GrpcParts, certificates: GrpcCertificates) -> None:
     """Open the port and report it (listener.bound). raises: RumqError"""
     grpc = settings.grpc
     host, wanted = grpc.host, max(0, grpc.port)

@@ -26,7 +26,7 @@ from rumq.process.listeners.gateway_listener import gateway_socket
 from rumq.process.listeners.listener_policies import ListenerPolicies
 from rumq.process.wiring.gateway_settings import tokens_of
 from rumq.services.access.callers import Callers
-from rumq.services.access.shares import CONNECTION_CALLS_MAX, Bound, Shares
+from rumq.services.access.shares import CONNECTION_CALLS_MAX, ShareBound, Shares
 from rumq.services.call_figures import CallFigures
 from rumq.services.calls.broker_service import broker_service
 from rumq.services.calls.describe_calls import DescribeCalls
@@ -34,19 +34,19 @@ from rumq.services.calls.publish_calls import PublishCalls
 from rumq.services.calls.read_calls import ReadCalls
 from rumq.services.figures_socket import figures_of
 from rumq.services.health_watch import watch_health
-from rumq.services.publishing.publishers import Publishers
+from rumq.services.publishing.publishers import UserPublishers
 from rumq.services.reading.copy_watch import NOT_STORED, CopyWatch, Led, name_of, watch_copies
-from rumq.services.reading.log_tail import LogTail
+from rumq.services.reading.log_tail import FollowedLog
 from rumq.services.server import Server
 from rumq.settings.table import Settings
 
 
 @dataclass
-class Parts:
+class GrpcParts:
     server: Server
     callers: Callers
-    tail: LogTail
-    publishers: Publishers
+    tail: FollowedLog
+    publishers: UserPublishers
     describe: DescribeCalls
     figures: CallFigures
     authorization: CallAuthorization
@@ -121,7 +121,7 @@ class Parts:
         self.describe.close()
 
 
-def parts_of(settings: Settings) -> Parts:
+def parts_of(settings: Settings) -> GrpcParts:
     """raises: ConfigError"""
     grpc, data = settings.grpc, settings.data.dir
     node = settings.cluster.node if settings.cluster.name else ""
@@ -133,22 +133,22 @@ def parts_of(settings: Settings) -> Parts:
     )  # fmt: skip
     admission = RequestAdmission(tokens_of(settings), settings.auth.guess_seconds_max)
     callers = Callers(authorization, admission, policy.rules, now=time.monotonic, now_us=now_us)
-    tail = LogTail(PartitionViews(data))
-    publishers = Publishers(gateway_socket(settings), node, tail, settings.mqtt.packet_bytes_max)
+    tail = FollowedLog(PartitionViews(data))
+    publishers = UserPublishers(gateway_socket(settings), node, tail, settings.mqtt.packet_bytes_max)
     shards: ShardQueries = ClusterClient(data) if node else ShardClient(data, settings.shards.count)
-    waiting = Bound("grpc.waiting_bytes_max", "bytes", "TOO_MANY_BYTES", grpc.waiting_bytes_max)
+    waiting = ShareBound("grpc.waiting_bytes_max", "bytes", "TOO_MANY_BYTES", grpc.waiting_bytes_max)
     waiting_shares = Shares(waiting)
     publish = PublishCalls(publishers, waiting_shares, grpc.request_messages_max)
     copies = CopyWatch()
     read = ReadCalls(tail, copies.check, now_us, tells_publishers=settings.mqtt.publisher_available)
     describe = DescribeCalls(shards)
-    calls = Shares(Bound("grpc.calls_max", "calls", "TOO_MANY_CALLS", grpc.calls_max), CONNECTION_CALLS_MAX)
+    calls = Shares(ShareBound("grpc.calls_max", "calls", "TOO_MANY_CALLS", grpc.calls_max), CONNECTION_CALLS_MAX)
     figures = CallFigures(time.monotonic)
     server = Server(
         [broker_service(publish, read, describe)], callers, calls, figures, tell,
         calls_max=grpc.calls_max, request_bytes_max=grpc.request_bytes_max,
     )  # fmt: skip
-    return Parts(
+    return GrpcParts(
         server,
         callers,
         tail,

@@ -15,7 +15,7 @@ from rumq.process.listeners.listener_changes import Pair, are_fixed, identities,
 from rumq.process.listeners.listener_policies import FLIGHT, GRPC, key_of
 from rumq.settings.keys import LISTENER, maybe_key
 from rumq.settings.table import Listener, Settings
-from rumq.settings.table.setting_types import RESTART
+from rumq.settings.types.setting_types import RESTART
 
 FILES = (
     "password_file",

@@ -32,7 +32,7 @@ USER_ROLES: frozenset[Role] = frozenset(("publish", "read"))
 BEARER = f"bearer {PREFIX}"
 
 
-class Caller(NamedTuple):
+class GrpcCaller(NamedTuple):
     """user: as whom it publishes, None: anonymous; permit: None: everything is allowed
 
     token: of the gateway, if it is one; expires_us: µs since 1970, None: never"""
@@ -90,7 +90,7 @@ class Callers:
     ) -> None:  # fmt: skip
         self._authorization, self.admission, self._rules = authorization, admission, rules
         self._now, self._now_us, self._sleep = now, now_us, sleep
-        self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
+        self._known: OrderedDict[bytes, tuple[float, GrpcCaller]] = OrderedDict()
         self._threads = ThreadPoolExecutor(THREADS_MAX, "login")
         self.generation = 0  # raised by each reload
         self.refused = 0
@@ -104,17 +104,17 @@ class Callers:
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def login(self, header: str | None, peer: str, certificate: Certificate | None) -> Login:
+    async def login(self, header: str | None, peer: str, certificate: Certificate | None) -> CallerLogin:
         """raises: CallFault, after a delay for who guesses"""
         generation = self.generation
-        return Login(
+        return CallerLogin(
             self,
             partial(self.caller, header, peer, certificate),
             generation,
             await self.caller(header, peer, certificate),
         )
 
-    async def caller(self, header: str | None, peer: str, certificate: Certificate | None) -> Caller:
+    async def caller(self, header: str | None, peer: str, certificate: Certificate | None) -> GrpcCaller:
         """header: of the metadata `authorization`; peer: address without port. raises: CallFault, after a delay"""
         if header is not None and header[: len(BEARER)].lower() == BEARER:
             return await self._of_token(header, peer)
@@ -130,7 +130,7 @@ class Callers:
                 self._known.popitem(last=False)
         return found
 
-    def has_ended(self, caller: Caller) -> str:
+    def has_ended(self, caller: GrpcCaller) -> str:
         """Why a login is good no more, for calls that last; empty: it is."""
         if caller.token is not None:
             try:
@@ -141,13 +141,13 @@ class Callers:
             return "the token has expired: log in with another one"
         return ""
 
-    def _until(self, caller: Caller) -> float:
+    def _until(self, caller: GrpcCaller) -> float:
         seconds = REMEMBERED_SECONDS
         if caller.expires_us is not None:
             seconds = min(seconds, (caller.expires_us - self._now_us()) / 1e6)
         return self._now() + seconds
 
-    async def _of_token(self, header: str, peer: str) -> Caller:
+    async def _of_token(self, header: str, peer: str) -> GrpcCaller:
         try:
             token = self.admission.token_of(header, peer, self._now())
         except Unauthorized as fault:
@@ -159,9 +159,9 @@ class Callers:
                     await self._sleep(fault.seconds)
             raise CallFault("LOGIN_REQUIRED", fault.why) from None
         permit = None if self._rules is None else self._rules.permit(Identity(token.user or None), "")
-        return Caller(token.user or None, permit, token.roles, token, token.expires_us or None)
+        return GrpcCaller(token.user or None, permit, token.roles, token, token.expires_us or None)
 
-    async def _of_user(self, header: str | None, peer: str, certificate: Certificate | None) -> Caller:
+    async def _of_user(self, header: str | None, peer: str, certificate: Certificate | None) -> GrpcCaller:
         check = partial(self._authorization.authorize, header, peer, certificate)
         try:
             found = await asyncio.get_running_loop().run_in_executor(self._threads, check)
@@ -172,19 +172,19 @@ class Callers:
             why = self._authorization.refusal_text(denied)
             way_out = "give metadata authorization: Basic with user and password, or Bearer with a token"
             raise CallFault("LOGIN_REQUIRED", f"{why}: {way_out}") from None
-        return Caller(found.user, found.permit, USER_ROLES, expires_us=found.expires_us)
+        return GrpcCaller(found.user, found.permit, USER_ROLES, expires_us=found.expires_us)
 
 
-class Login:
+class CallerLogin:
     """Of one call that lasts. caller: as it was when it was looked at last"""
 
     def __init__(
-        self, callers: Callers, again: Callable[[], Awaitable[Caller]], generation: int, caller: Caller
+        self, callers: Callers, again: Callable[[], Awaitable[GrpcCaller]], generation: int, caller: GrpcCaller
     ) -> None:
         self._callers, self._again, self._generation = callers, again, generation
         self.caller = caller
 
-    async def look_again(self) -> Caller:
+    async def look_again(self) -> GrpcCaller:
         """Anew, if users, tokens or rules have changed. raises: CallFault when the login is good no more"""
         if why := self._callers.has_ended(self.caller):
             raise CallFault("LOGIN_ENDED", why)

@@ -15,7 +15,7 @@ from rumq.services.contract.faults import CallFault
 Holder = tuple[str, str]  # kind, such as "network", and name
 
 
-class Bound(NamedTuple):
+class ShareBound(NamedTuple):
     """What is counted. key: the setting that bounds it; unit: for people; reason: of the refusal"""
 
     key: str
@@ -30,7 +30,7 @@ CONNECTION_CALLS_MAX = 100
 class Shares:
     """Of one bound. held: in all"""
 
-    def __init__(self, bound: Bound, of_connection: int = 0) -> None:
+    def __init__(self, bound: ShareBound, of_connection: int = 0) -> None:
         """of_connection: bound of one connection; 0: none of its own"""
         self._bound, self._of_connection = bound, of_connection
         self._share = max(1, bound.total // 2)

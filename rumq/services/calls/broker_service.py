@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rumq.services.calls.call import Method, Service
+from rumq.services.calls.call import CallMethod, Service
 from rumq.services.calls.describe_calls import DescribeCalls
 from rumq.services.calls.publish_calls import PublishCalls
 from rumq.services.calls.read_calls import ReadCalls
@@ -14,13 +14,13 @@ def broker_service(publish: PublishCalls, read: ReadCalls, describe: DescribeCal
     return Service(
         NAME,
         (
-            Method("Publish", publish.publish),
-            Method("PublishStream", publish.publish_stream, takes_stream=True, gives_stream=True),
-            Method("Subscribe", read.subscribe, gives_stream=True),
-            Method("Fetch", read.fetch),
-            Method("Broadcast", describe.broadcast),
-            Method("DescribeTopics", describe.topics),
-            Method("DescribeStreams", describe.streams),
-            Method("DescribeClients", describe.clients),
+            CallMethod("Publish", publish.publish),
+            CallMethod("PublishStream", publish.publish_stream, takes_stream=True, gives_stream=True),
+            CallMethod("Subscribe", read.subscribe, gives_stream=True),
+            CallMethod("Fetch", read.fetch),
+            CallMethod("Broadcast", describe.broadcast),
+            CallMethod("DescribeTopics", describe.topics),
+            CallMethod("DescribeStreams", describe.streams),
+            CallMethod("DescribeClients", describe.clients),
         ),
     )

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple, Protocol
 
-from rumq.services.access.callers import Caller, Login
+from rumq.services.access.callers import CallerLogin, GrpcCaller
 from rumq.services.access.shares import Holder
 from rumq.services.contract.faults import shutting_down
 
 
-class Written(Protocol):
+class AnswerWriter(Protocol):
     """Sends an answer of a stream, and waits while its reader has no room."""
 
     def __call__(self, data: bytes) -> Awaitable[None]: ...
@@ -23,17 +23,17 @@ class Call:
     begin: sends the initial metadata; stopping: the server is"""
 
     def __init__(
-        self, login: Login, holders: tuple[Holder, ...], requests: AsyncIterator[bytes], write: Written,
+        self, login: CallerLogin, holders: tuple[Holder, ...], requests: AsyncIterator[bytes], write: AnswerWriter,
         begin: Callable[[], Awaitable[None]], stopping: asyncio.Event,
     ) -> None:  # fmt: skip
         self._login = login
         self.holders, self.requests, self.write, self.begin, self.stopping = holders, requests, write, begin, stopping
 
     @property
-    def caller(self) -> Caller:
+    def caller(self) -> GrpcCaller:
         return self._login.caller
 
-    async def look_again(self) -> Caller:
+    async def look_again(self) -> GrpcCaller:
         """The caller as it is now. raises: CallFault when its login is good no more, or the server stops"""
         if self.stopping.is_set():
             raise shutting_down()
@@ -47,7 +47,7 @@ class Call:
 Answer = Callable[[Call], Awaitable[bytes | None]]
 
 
-class Method(NamedTuple):
+class CallMethod(NamedTuple):
     """A call of a service. answer: takes the call, gives the answer; or None, and has written its answers
 
     takes_stream, gives_stream: as in the proto file"""
@@ -62,4 +62,4 @@ class Service(NamedTuple):
     """name: such as rumq.v1.BrokerService"""
 
     name: str
-    methods: tuple[Method, ...]
+    methods: tuple[CallMethod, ...]

@@ -21,7 +21,7 @@ from rumq.gateway.access.topic_access import TopicAccess
 from rumq.gateway.broker.shard_client import ShardAway, ShardQueries
 from rumq.mqtt.errors import TopicFilterInvalid
 from rumq.mqtt.topics import check_topic_filter
-from rumq.services.access.callers import Caller
+from rumq.services.access.callers import GrpcCaller
 from rumq.services.calls.call import Call
 from rumq.services.contract.faults import CallFault
 from rumq.services.contract.requests import next_page, page_of, parsed
@@ -116,7 +116,7 @@ class DescribeCalls:
         answer = pb.BroadcastResponse(named=found.named, sent=found.sent, dropped=found.dropped)
         return answer.SerializeToString()
 
-    async def ask(self, name: str, asked: q.Request, caller: Caller) -> a.Answer:
+    async def ask(self, name: str, asked: q.Request, caller: GrpcCaller) -> a.Answer:
         """Ask every shard, for this caller. raises: CallFault"""
         operation = OPERATIONS[name]
         access = TopicAccess(caller.token or as_token(caller), caller.permit)
@@ -136,6 +136,6 @@ class DescribeCalls:
         return answer
 
 
-def as_token(caller: Caller) -> Token:
+def as_token(caller: GrpcCaller) -> Token:
     """Of a user without one."""
     return Token(caller.name, caller.roles, caller.user or "")

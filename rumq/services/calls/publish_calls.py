@@ -6,15 +6,15 @@ import asyncio
 from collections import deque
 from contextlib import ExitStack
 
-from rumq.services.access.callers import Caller
+from rumq.services.access.callers import GrpcCaller
 from rumq.services.access.shares import Shares
 from rumq.services.calls.call import Call
 from rumq.services.contract.faults import CallFault, shutting_down
 from rumq.services.contract.requests import parsed
 from rumq.services.generated import broker_service_pb2 as pb
-from rumq.services.publishing.batch import Batch
-from rumq.services.publishing.frames import Outgoing, outgoing
-from rumq.services.publishing.publishers import Publisher, Publishers
+from rumq.services.publishing.batch import PublishBatch
+from rumq.services.publishing.frames import OutgoingPublish, outgoing
+from rumq.services.publishing.publishers import Publisher, UserPublishers
 
 STREAM_BYTES_MAX = 8 << 20  # of one stream that wait for their answers; then its requests are not read
 STREAM_MESSAGES_MAX = 50_000
@@ -26,7 +26,7 @@ CANCELLED = CallFault("BROKER_AWAY", "the call was ended")
 class PublishCalls:
     """bytes_waiting: shares of what waits for the broker; messages_max: of one request"""
 
-    def __init__(self, publishers: Publishers, bytes_waiting: Shares, messages_max: int) -> None:
+    def __init__(self, publishers: UserPublishers, bytes_waiting: Shares, messages_max: int) -> None:
         self._publishers, self._bytes, self._messages_max = publishers, bytes_waiting, messages_max
         self._freed = asyncio.Event()
 
@@ -86,7 +86,7 @@ class PublishCalls:
         self._freed.set()
         self._freed = asyncio.Event()
 
-    async def batch(self, call: Call, data: bytes, batched: Batched) -> tuple[Batch, Publisher]:
+    async def batch(self, call: Call, data: bytes, batched: Batched) -> tuple[PublishBatch, Publisher]:
         request = parsed(pb.PublishStreamRequest, data)
         if len(request.messages) > self._messages_max:
             raise CallFault(
@@ -98,7 +98,7 @@ class PublishCalls:
         publisher = await self._publishers.publisher(call.caller.user)
         return batched.made(request.messages, publisher), publisher
 
-    def count(self, batch: Batch) -> None:
+    def count(self, batch: PublishBatch) -> None:
         if batch.fault is None:
             self._publishers.published += len(batch.ids) - len(batch.refusals)
 
@@ -106,12 +106,12 @@ class PublishCalls:
 class Batched:
     """Messages of one call as batches: each is looked at, and refused or made a packet of."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: GrpcCaller) -> None:
         self._caller = caller
         self._allowed: dict[tuple[str, bool], bool] = {}
 
-    def made(self, messages: object, publisher: Publisher) -> Batch:
-        found: list[Outgoing | None] = []
+    def made(self, messages: object, publisher: Publisher) -> PublishBatch:
+        found: list[OutgoingPublish | None] = []
         refusals: dict[int, CallFault] = {}
         bytes_max, allowed = publisher.packet_bytes_max, self._allowed
         for message in messages:  # type: ignore[attr-defined]  # a repeated field has no type of its own
@@ -127,7 +127,7 @@ class Batched:
             except CallFault as fault:
                 refusals[len(found)] = fault
                 found.append(None)
-        return Batch(found, refusals)
+        return PublishBatch(found, refusals)
 
     def _learn(self, key: tuple[str, bool]) -> bool:
         if len(self._allowed) >= TOPICS_MAX:
@@ -141,7 +141,7 @@ class PublishStream:
 
     def __init__(self, calls: PublishCalls, call: Call) -> None:
         self._calls, self._call = calls, call
-        self._batches: deque[Batch] = deque()
+        self._batches: deque[PublishBatch] = deque()
         self._changed = asyncio.Event()
         self._is_over = False
         self._bytes = self._messages = 0
@@ -220,5 +220,5 @@ class PublishStream:
         self._batches.clear()
 
 
-def not_authorized(caller: Caller, topic: str) -> CallFault:
+def not_authorized(caller: GrpcCaller, topic: str) -> CallFault:
     return CallFault("NOT_AUTHORIZED", f"the rules do not let {caller.name} publish to {topic[:200]!r}", topic=topic)

@@ -9,15 +9,15 @@ from typing import TypeVar
 from commitlog.read.partition_view import PartitionView
 from rumq.mqtt.errors import TopicNameInvalid
 from rumq.mqtt.topics import check_topic_name
-from rumq.services.access.callers import Caller
+from rumq.services.access.callers import GrpcCaller
 from rumq.services.calls.call import Call
 from rumq.services.contract.faults import CallFault
 from rumq.services.contract.requests import parsed
 from rumq.services.generated import broker_service_pb2 as pb
 from rumq.services.reading.fetch import fetched
-from rumq.services.reading.log_tail import LogTail
-from rumq.services.reading.starts import Wanted, begins_of, places_of
-from rumq.services.reading.subscription import Subscription
+from rumq.services.reading.log_tail import FollowedLog
+from rumq.services.reading.starts import WantedRecords, begins_of, places_of
+from rumq.services.reading.subscription import LogSubscription
 
 Found = TypeVar("Found")
 
@@ -28,7 +28,7 @@ class ReadCalls:
     tells_publishers: as mqtt.publisher_available"""
 
     def __init__(
-        self, tail: LogTail, check_copies: Callable[[], None], now_us: Callable[[], int], *, tells_publishers: bool
+        self, tail: FollowedLog, check_copies: Callable[[], None], now_us: Callable[[], int], *, tells_publishers: bool
     ) -> None:
         self._tail, self._check_copies, self._now_us = tail, check_copies, now_us
         self._tells_publishers = tells_publishers
@@ -43,11 +43,11 @@ class ReadCalls:
         self._check_publishers(request.with_publishers)
         await self._look()
         if request.cursor:
-            wanted = Wanted.from_cursor(request.cursor, places)
+            wanted = WantedRecords.from_cursor(request.cursor, places)
         else:
             views = list(self._tail.views.values())
-            wanted = Wanted.from_begins(await self._on_log(partial(begins_of, places, views)))
-        subscription = Subscription(
+            wanted = WantedRecords.from_begins(await self._on_log(partial(begins_of, places, views)))
+        subscription = LogSubscription(
             wanted, self._tail, call, self._check_copies, self._now_us, with_publishers=request.with_publishers
         )
         self.subscriptions += 1
@@ -82,7 +82,7 @@ class ReadCalls:
         )  # fmt: skip
         return (await self._on_log(partial(search, views))).SerializeToString()
 
-    def _check_filters(self, caller: Caller, filters: Iterable[str]) -> None:
+    def _check_filters(self, caller: GrpcCaller, filters: Iterable[str]) -> None:
         for topic_filter in filters:
             if not caller.may_read_any(topic_filter):
                 raise not_readable(caller, topic_filter)
@@ -112,5 +112,5 @@ def unreadable(fault: OSError) -> CallFault:
     return CallFault("LOG_UNREADABLE", f"the log of this node cannot be read: {fault.strerror or fault}")
 
 
-def not_readable(caller: Caller, topic: str) -> CallFault:
+def not_readable(caller: GrpcCaller, topic: str) -> CallFault:
     return CallFault("NOT_AUTHORIZED", f"the rules do not let {caller.name} read {topic[:200]!r}", topic=topic)

@@ -1,4 +1,4 @@
-"""Requests as bytes to messages, and pages: what a caller sends wrong is said to it. Knows no call."""
+"""Requests as bytes to messages, and pages: what a caller sends wrong is said to it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Kernel: the records of a chunk as the field `records` of rumq.v1.SubscribeResponse, serialized.
 
 docs/reference/log-format.md, "Row" and "Frame"; the numbers of the fields are those of broker_service.proto, and
-https://protobuf.dev/programming-guides/encoding says how they are written. Knows no file, no call, no rules: which
+https://protobuf.dev/programming-guides/encoding says how they are written. Knows no file: which
 topics are wanted is a table that the caller fills."""
 
 import cython

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rumq.mqtt.reasons import Reason
 from rumq.services.contract.faults import CallFault
-from rumq.services.publishing.frames import OVERHEAD, Outgoing
+from rumq.services.publishing.frames import OVERHEAD, OutgoingPublish
 
 OF_REASON = {
     Reason.NOT_AUTHORIZED: "NOT_AUTHORIZED",
@@ -17,7 +17,7 @@ OF_REASON = {
 }
 
 
-class Batch:
+class PublishBatch:
     """messages: None for those that were refused before they were sent
 
     ids: 0 until it is known; refusals: by number of the message; fault: of all that is not answered
@@ -25,7 +25,7 @@ class Batch:
 
     __slots__ = ("_done", "fault", "ids", "is_done", "left_acks", "left_ids", "messages", "refusals", "size")
 
-    def __init__(self, messages: Sequence[Outgoing | None], refusals: dict[int, CallFault]) -> None:
+    def __init__(self, messages: Sequence[OutgoingPublish | None], refusals: dict[int, CallFault]) -> None:
         self.messages, self.refusals = messages, refusals
         self.ids = [0] * len(messages)
         self.left_acks = self.left_ids = len(messages) - len(refusals)

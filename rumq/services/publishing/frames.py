@@ -19,7 +19,7 @@ PACKET_ID_BYTES = 2
 OVERHEAD = 64  # of a message that waits, besides its bytes
 
 
-class Outgoing(NamedTuple):
+class OutgoingPublish(NamedTuple):
     """A PUBLISH: head, packet identifier, tail. topic: in UTF-8"""
 
     topic: bytes
@@ -31,7 +31,7 @@ class Outgoing(NamedTuple):
         return len(self.head) + PACKET_ID_BYTES + len(self.tail)
 
 
-def outgoing(message: Message, packet_bytes_max: int) -> Outgoing:
+def outgoing(message: Message, packet_bytes_max: int) -> OutgoingPublish:
     """raises: CallFault for what MQTT does not allow, or the broker does not take"""
     topic = topic_of(message.topic)
     tail = properties_of(message) + message.payload
@@ -44,7 +44,7 @@ def outgoing(message: Message, packet_bytes_max: int) -> Outgoing:
             f"the message takes {size} bytes, and the broker takes {packet_bytes_max} (mqtt.packet_bytes_max)",
             bytes=size, limit=packet_bytes_max,
         )  # fmt: skip
-    return Outgoing(topic, head, tail)
+    return OutgoingPublish(topic, head, tail)
 
 
 def topic_of(topic: str) -> bytes:

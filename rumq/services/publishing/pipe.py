@@ -15,8 +15,8 @@ from rumq.mqtt.packets import Connack, Connect, Disconnect, Packet, Puback
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.services.contract.faults import CallFault
-from rumq.services.publishing.batch import Batch
-from rumq.services.publishing.places import Acknowledged
+from rumq.services.publishing.batch import PublishBatch
+from rumq.services.publishing.places import AcknowledgedPublish
 
 VERSION = 5
 PACKET_IDS = 0xFFFF
@@ -44,15 +44,17 @@ class PublishPipe:
         self._receive_maximum = PACKET_IDS
         self._received = bytearray()
         self._packet_id = 0
-        self._sent: deque[tuple[int, Batch, int]] = deque()  # packet id, batch, number in it: in the order of sending
-        self._waiting: OrderedDict[object, deque[tuple[Batch, int]]] = OrderedDict()  # by caller: batch, next number
-        self.acknowledged: list[Acknowledged] = []  # since they were taken: of messages that are in the log
+        self._sent: deque[tuple[int, PublishBatch, int]] = deque()  # packet id, batch, number in it, as they were sent
+        self._waiting: OrderedDict[object, deque[tuple[PublishBatch, int]]] = (
+            OrderedDict()
+        )  # by caller: batch, next one
+        self.acknowledged: list[AcknowledgedPublish] = []  # since they were taken: of messages that are in the log
 
     def connect(self) -> bytes:
         properties = Properties(request_problem_information=True)
         return encode(Connect(self.client_id, VERSION, True, 0, self._user, OWN_PASSWORD, None, properties), VERSION)
 
-    def put(self, caller: object, batch: Batch) -> None:
+    def put(self, caller: object, batch: PublishBatch) -> None:
         """Let a batch wait for its turn among those of all callers; those of one caller stay in order."""
         self._waiting.setdefault(caller, deque()).append((batch, 0))
 
@@ -76,7 +78,7 @@ class PublishPipe:
                 del self._waiting[caller]
         return out
 
-    def _send(self, batch: Batch, number: int, room: int, out: list[bytes]) -> tuple[int, int]:
+    def _send(self, batch: PublishBatch, number: int, room: int, out: list[bytes]) -> tuple[int, int]:
         """Send some of a batch; returns the room left, and the next number."""
         packet_id, sent = self._packet_id, self._sent
         messages = batch.messages
@@ -137,7 +139,7 @@ class PublishPipe:
         batch.acknowledged()
         message = batch.messages[number]
         assert message is not None
-        self.acknowledged.append(Acknowledged(message.topic, batch, number))
+        self.acknowledged.append(AcknowledgedPublish(message.topic, batch, number))
 
     def fail(self, fault: CallFault) -> None:
         """Of every message that is not answered."""

@@ -13,17 +13,17 @@ from typing import NamedTuple
 
 from commitlog import Chunk
 from rumq.services.kernels.record_messages import places_of, topic_at
-from rumq.services.publishing.batch import Batch
+from rumq.services.publishing.batch import PublishBatch
 
 FRAME_WORD, ROW_WORDS = 1, 8
 TOPICS_MAX = 100_000  # whose names are remembered
 
 
-class Acknowledged(NamedTuple):
+class AcknowledgedPublish(NamedTuple):
     """A message that is in the log. number: in its batch"""
 
     topic: bytes
-    batch: Batch
+    batch: PublishBatch
     number: int
 
 
@@ -32,12 +32,12 @@ class PlaceSearch:
 
     def __init__(self) -> None:
         self.left = 0
-        self._wanted: defaultdict[bytes, deque[tuple[Acknowledged, float]]] = defaultdict(deque)
+        self._wanted: defaultdict[bytes, deque[tuple[AcknowledgedPublish, float]]] = defaultdict(deque)
         self._found: defaultdict[bytes, deque[int]] = defaultdict(deque)  # offsets, of messages not acknowledged yet
         self._given_up: Counter[bytes] = Counter()  # messages whose records may come yet, before those of later ones
         self._topics: dict[tuple[str, int], bytes] = {}  # by partition and topic id
 
-    def acknowledged(self, messages: Iterable[Acknowledged], now: float) -> None:
+    def acknowledged(self, messages: Iterable[AcknowledgedPublish], now: float) -> None:
         for each in messages:
             found = self._found.get(each.topic)
             if found:

@@ -16,10 +16,10 @@ from commitlog import Chunk
 from rumq.gateway.broker.broker_socket import OWN
 from rumq.mqtt.errors import MqttFault
 from rumq.services.contract.faults import CallFault
-from rumq.services.publishing.batch import Batch
+from rumq.services.publishing.batch import PublishBatch
 from rumq.services.publishing.pipe import PipeBroken, PublishPipe
 from rumq.services.publishing.places import PlaceSearch
-from rumq.services.reading.log_tail import LogTail, whole_piece
+from rumq.services.reading.log_tail import FollowedLog, whole_piece
 from rumq.unix_address import Address
 
 CONNECTIONS_MAX = 64
@@ -33,7 +33,7 @@ MAY_BE_PUBLISHED = "messages that were sent and not answered may be published or
 class Publisher:
     """One connection. failure: why it has ended"""
 
-    def __init__(self, path: str, pipe: PublishPipe, tail: LogTail, search_seconds: float) -> None:
+    def __init__(self, path: str, pipe: PublishPipe, tail: FollowedLog, search_seconds: float) -> None:
         self._path, self._pipe, self._tail = path, pipe, tail
         self._search_seconds = search_seconds
         self._search = PlaceSearch()
@@ -50,7 +50,7 @@ class Publisher:
     def packet_bytes_max(self) -> int:
         return self._pipe.packet_bytes_max
 
-    def put(self, caller: object, batch: Batch) -> None:
+    def put(self, caller: object, batch: PublishBatch) -> None:
         if self.failure is not None:
             batch.fail(self.failure)
             return
@@ -157,10 +157,10 @@ class Publisher:
             self._at[name] = end
 
 
-class Publishers:
+class UserPublishers:
     """path: of the broker's socket; node: of a cluster, "" for a broker alone; published: messages so far"""
 
-    def __init__(self, path: str, node: str, tail: LogTail, packet_bytes_max: int) -> None:
+    def __init__(self, path: str, node: str, tail: FollowedLog, packet_bytes_max: int) -> None:
         self._path, self._tail, self._packet_bytes_max = path, tail, packet_bytes_max
         self._is_cluster = bool(node)
         self._name = "-".join(filter(None, ("rumq-grpc", node, str(os.getpid()))))

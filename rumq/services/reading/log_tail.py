@@ -29,7 +29,7 @@ Piece = list[Chunk | Gap]
 Answered = TypeVar("Answered")
 
 
-class LogTail:
+class FollowedLog:
     """views: as of the last look, by name"""
 
     def __init__(self, partitions: PartitionViews) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from commitlog import Chunk, Gap
 from commitlog.read.partition_view import PartitionView
 from rumq.services.kernels.record_messages import put_records, topic_at
-from rumq.services.reading.log_tail import LogTail
+from rumq.services.reading.log_tail import FollowedLog
 
 Decide = Callable[[str, str], tuple[int, int] | None]  # topic and partition: as `starts.Wanted.from_where`
 TOPICS_MAX = 100_000  # decided topics that are remembered
@@ -30,7 +30,7 @@ class Filled(NamedTuple):
 class PartitionRead:
     """at: the next lsn; end: of what was there when it began to read"""
 
-    def __init__(self, name: str, at: int, decide: Decide, tail: LogTail, *, with_publishers: bool) -> None:
+    def __init__(self, name: str, at: int, decide: Decide, tail: FollowedLog, *, with_publishers: bool) -> None:
         self.name, self.at, self.end = name, at, at
         self.is_in_memory = False
         self._path = name.encode()

@@ -1,7 +1,7 @@
 """Where a subscription begins: of each topic filter of the map, in each partition, and the cursor behind what was sent.
 
 A record is wanted if it is at or behind the begin of any filter that matches its topic. A cursor is a place in each
-partition, and the begins that lie behind it: as base64 of JSON. Knows no call and no socket."""
+partition, and the begins that lie behind it: as base64 of JSON. Knows no socket."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Cursor(msgspec.Struct):
     offsets: dict[str, Lsn] = {}
 
 
-class Begin(NamedTuple):
+class FilterStart(NamedTuple):
     """Of one filter. lsns: by partition; offset: of its one topic, from which on records count whatever their lsn"""
 
     lsns: Mapping[str, int]
@@ -82,7 +82,7 @@ def place_of(topic_filter: str, start: pb.Start) -> Place:
     return "earliest" if start.position == pb.POSITION_EARLIEST else "latest"
 
 
-def begins_of(places: Mapping[str, Place], views: Iterable[PartitionView]) -> dict[str, Begin]:
+def begins_of(places: Mapping[str, Place], views: Iterable[PartitionView]) -> dict[str, FilterStart]:
     """Blocks: searches files. raises: OSError"""
     known = list(views)
     times: dict[tuple[str, int], int] = {}
@@ -101,20 +101,20 @@ def begins_of(places: Mapping[str, Place], views: Iterable[PartitionView]) -> di
                 lsns[view.name] = view.end_lsn if place == "latest" else view.first_lsn
         if isinstance(place, tuple) and place[0] == "offset":
             # Of its topic the offset counts, also of records that are yet to come; its lsn is where to read from.
-            found[topic_filter] = Begin(lsns, place[1])
+            found[topic_filter] = FilterStart(lsns, place[1])
         else:
-            found[topic_filter] = Begin(lsns)
+            found[topic_filter] = FilterStart(lsns)
     return found
 
 
-class Wanted:
+class WantedRecords:
     """Which records a subscription wants, and where it stands. at: the next lsn of each partition"""
 
-    def __init__(self, begins: Mapping[str, Begin], at: dict[str, int]) -> None:
+    def __init__(self, begins: Mapping[str, FilterStart], at: dict[str, int]) -> None:
         self._begins, self.at = begins, at
 
     @classmethod
-    def from_begins(cls, begins: Mapping[str, Begin]) -> Wanted:
+    def from_begins(cls, begins: Mapping[str, FilterStart]) -> WantedRecords:
         at: dict[str, int] = {}
         for begin in begins.values():
             for name, lsn in begin.lsns.items():
@@ -122,7 +122,7 @@ class Wanted:
         return cls(begins, at)
 
     @classmethod
-    def from_cursor(cls, text: str, filters: Iterable[str]) -> Wanted:
+    def from_cursor(cls, text: str, filters: Iterable[str]) -> WantedRecords:
         """raises: CallFault"""
         try:
             if len(text) > CURSOR_BYTES_MAX:
@@ -134,7 +134,7 @@ class Wanted:
         for topic_filter in filters:
             offset = cursor.offsets.get(topic_filter, NEVER)
             later = cursor.begins.get(topic_filter, {})
-            begins[topic_filter] = Begin({name: later.get(name, 0) for name in cursor.at}, offset)
+            begins[topic_filter] = FilterStart({name: later.get(name, 0) for name in cursor.at}, offset)
         return cls(begins, cursor.at)
 
     def text(self) -> str:

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from rumq.services.access.callers import Caller
+from rumq.services.access.callers import GrpcCaller
 from rumq.services.contract.faults import CallFault
 from rumq.services.generated.broker_service_pb2 import SubscribeResponse
-from rumq.services.reading.log_tail import LogTail
+from rumq.services.reading.log_tail import FollowedLog
 from rumq.services.reading.partition_read import PartitionRead
-from rumq.services.reading.starts import Wanted
+from rumq.services.reading.starts import WantedRecords
 
 ANSWER_BYTES_MAX = 1 << 18  # of an answer, but for a single larger record
 BUFFER_BYTES = ANSWER_BYTES_MAX + (1 << 16)
@@ -25,16 +25,16 @@ class OpenCall(Protocol):
     """`rumq.services.calls.call.Call`"""
 
     @property
-    def caller(self) -> Caller: ...
+    def caller(self) -> GrpcCaller: ...
 
-    async def look_again(self) -> Caller: ...
+    async def look_again(self) -> GrpcCaller: ...
 
 
-class Subscription:
+class LogSubscription:
     """now_us: µs since 1970; check_copies: raises CallFault where this node cannot go on; records: sent so far"""
 
     def __init__(
-        self, wanted: Wanted, tail: LogTail, call: OpenCall, check_copies: Callable[[], None],
+        self, wanted: WantedRecords, tail: FollowedLog, call: OpenCall, check_copies: Callable[[], None],
         now_us: Callable[[], int], *, with_publishers: bool,
     ) -> None:  # fmt: skip
         self._wanted, self._tail, self._now_us = wanted, tail, now_us

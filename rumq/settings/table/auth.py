@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from rumq.settings.table.setting_types import (
+from rumq.settings.types.setting_types import (
     LIVE,
     MIB,
     NEW_CONNECTIONS,

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from rumq.settings.table.setting_types import FLIGHT_PORT, LIVE, RESTART, choice, maybe_text, number, text
+from rumq.settings.types.setting_types import FLIGHT_PORT, LIVE, RESTART, choice, maybe_text, number, text
 
 # fmt: off
 # A table: a formatter would give each argument a line.

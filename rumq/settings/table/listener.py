@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from rumq.settings.table.auth import METHODS
-from rumq.settings.table.setting_types import (
+from rumq.settings.types.setting_types import (
     ANOTHER_LISTENER,
     LIVE,
     NEW_CONNECTIONS,

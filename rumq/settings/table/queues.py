@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from rumq.settings.table.setting_types import DAY_SECONDS, RESTART, choice, number
+from rumq.settings.types.setting_types import DAY_SECONDS, RESTART, choice, number
 
 
 # fmt: off

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from rumq.settings.table.setting_types import DAY_SECONDS, LIVE, RESTART, choice, number
+from rumq.settings.types.setting_types import DAY_SECONDS, LIVE, RESTART, choice, number
 
 # fmt: off
 # A table: a formatter would give each argument a line.

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from rumq.settings.table.setting_types import LIVE, maybe_text, number, text
+from rumq.settings.types.setting_types import LIVE, maybe_text, number, text
 
 
 # fmt: off

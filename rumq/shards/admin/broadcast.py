@@ -29,7 +29,7 @@ SESSIONS_A_TURN = 128
 SHARED = "shared"
 
 
-class Broadcast:
+class BroadcastAction:
     def __init__(self, registry: Registry, timers: Timers, events: EventSink) -> None:
         self._registry, self._timers, self._events = registry, timers, events
 

@@ -11,7 +11,7 @@ import msgspec
 from rumq.events.output import RING
 from rumq.session.state.histogram import Histogram
 from rumq.shards.admin.actions import BrokerActions, ClientActions, PartitionActions, SubscriptionReset
-from rumq.shards.admin.broadcast import Broadcast
+from rumq.shards.admin.broadcast import BroadcastAction
 from rumq.shards.admin.dismissal import Dismissal
 from rumq.shards.admin.listings.listings import ClientListing, Done, MayRead, TopicListing
 from rumq.shards.admin.listings.survey import Survey
@@ -86,7 +86,7 @@ def handlers_of(
         "trace": orders.order_handler("trace", tracing.begin),
         "untrace": orders.revocation_handler("trace", tracing.end),
         "ban": orders.order_handler("ban", access.ban),
-        "broadcast": Broadcast(registry, timers, loop.events).send,
+        "broadcast": BroadcastAction(registry, timers, loop.events).send,
         "unban": orders.revocation_handler("ban", access.unban),
         "reset": SubscriptionReset(registry, loop, parts.replays).reset,
         "seal": partitions.seal,

@@ -14,16 +14,16 @@ from rumq.gateway.consumers import channel_consumers as module
 from rumq.gateway.consumers.channel_consumers import (
     IDLE_SECONDS,
     ChannelConsumers,
+    ConsumerHolder,
     HeldConsumer,
-    Holder,
     Superseded,
     TooManyConsumers,
 )
 from rumq.queues import ChannelSettings, Delivered, NoSuchQueue, Push, QueueNotAllowed, QueuesUnavailable
 from tests.gateway.queues.fake_queues import FakeQueues
 
-ANNA = Holder("anna", "t1", "anna", "10.0.0.1")
-BERT = Holder("bert", "t2", "bert", "10.0.0.2")
+ANNA = ConsumerHolder("anna", "t1", "anna", "10.0.0.1")
+BERT = ConsumerHolder("bert", "t2", "bert", "10.0.0.2")
 VISIBLE_SECONDS = 300.0
 Body = Callable[["Scene"], Awaitable[None]]
 
@@ -151,7 +151,7 @@ def test_what_is_refused_is_told_and_leaves_nothing() -> None:
     async def body(scene: Scene) -> None:
         for holder, channel, fault in (
             (ANNA, "nothing", NoSuchQueue),
-            (Holder("eve", "t3", "eve", "x"), "c", QueueNotAllowed),
+            (ConsumerHolder("eve", "t3", "eve", "x"), "c", QueueNotAllowed),
         ):
             held = scene.consumers.consumer(holder, channel, "one", 100)
             with pytest.raises(fault):
@@ -174,7 +174,7 @@ def test_they_are_bounded_of_all_of_a_token_and_of_a_network() -> None:
         for name in ("1", "2"):
             consumers.consumer(BERT, "c", name, 100)
         with pytest.raises(TooManyConsumers, match="consumers_max"):
-            consumers.consumer(Holder("carl", "t", "", "10.0.0.9"), "c", "1", 100)
+            consumers.consumer(ConsumerHolder("carl", "t", "", "10.0.0.9"), "c", "1", 100)
         consumers.end(consumers.known(ANNA, "c", "1"))
         assert consumers.consumer(ANNA, "c", "3", 100)
 

@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from rumq.gateway.access.admission import Unauthorized
-from rumq.gateway.consumers.channel_consumers import ChannelConsumers, Holder
+from rumq.gateway.consumers.channel_consumers import ChannelConsumers, ConsumerHolder
 from rumq.gateway.contract.problems import problem_of
 from rumq.gateway.handlers.event_stream import KEEP_ALIVE_SECONDS
 from rumq.gateway.queues.message_stream import MessageStream
@@ -19,7 +19,7 @@ from rumq.queues import Push
 from tests.gateway.handlers.test_event_stream import parsed
 from tests.gateway.queues.fake_queues import FakeQueues
 
-HOLDER = Holder("anna", "t1", "anna", "10.0.0.1")
+HOLDER = ConsumerHolder("anna", "t1", "anna", "10.0.0.1")
 
 
 class Streamed:

@@ -2,14 +2,14 @@
 
 import pytest
 
-from rumq.services.access.shares import Bound, Shares
+from rumq.services.access.shares import ShareBound, Shares
 from rumq.services.contract.faults import CallFault
 
 A, B = (("connection", "1"), ("network", "10.0.0.1")), (("connection", "2"), ("network", "10.0.0.2"), ("user", "anna"))
 
 
 def shares(total: int = 10, of_connection: int = 0) -> Shares:
-    return Shares(Bound("grpc.calls_max", "calls", "TOO_MANY_CALLS", total), of_connection)
+    return Shares(ShareBound("grpc.calls_max", "calls", "TOO_MANY_CALLS", total), of_connection)
 
 
 def test_a_network_has_half_and_others_the_rest() -> None:

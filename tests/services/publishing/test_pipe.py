@@ -10,7 +10,7 @@ from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.services.contract.faults import CallFault
 from rumq.services.generated.broker_service_pb2 import Message
-from rumq.services.publishing.batch import Batch
+from rumq.services.publishing.batch import PublishBatch
 from rumq.services.publishing.frames import outgoing
 from rumq.services.publishing.pipe import TURN_MESSAGES, PipeBroken, PublishPipe
 
@@ -30,8 +30,8 @@ def packets(data: bytes) -> list[object]:
     return [decode(first, body, 5) for first, body in reader.frames()]
 
 
-def batch(topic: str, count: int) -> Batch:
-    return Batch([outgoing(Message(topic=topic, payload=b"%d" % n), 1 << 20) for n in range(count)], {})
+def batch(topic: str, count: int) -> PublishBatch:
+    return PublishBatch([outgoing(Message(topic=topic, payload=b"%d" % n), 1 << 20) for n in range(count)], {})
 
 
 def sent(pipe: PublishPipe) -> list[tuple[str, bytes, int]]:

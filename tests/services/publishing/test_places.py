@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from commitlog import Chunk
 from commitlog.row_layout import ROW
 from rumq.services.generated.broker_service_pb2 import Message
-from rumq.services.publishing.batch import Batch
+from rumq.services.publishing.batch import PublishBatch
 from rumq.services.publishing.frames import outgoing
-from rumq.services.publishing.places import Acknowledged, PlaceSearch
+from rumq.services.publishing.places import AcknowledgedPublish, PlaceSearch
 
 TOPICS = ["a", "b", "c"]
 OWN, STRANGER = 5, 6
@@ -31,14 +31,14 @@ def chunk_of(records: list[tuple[int, int, int]]) -> Chunk:
 def test_ids_are_those_of_the_log_whenever_acks_come(story: list[tuple[int, str]], data: st.DataObject) -> None:
     """Refused messages have no record, others publish too; acknowledgements come before or after the records."""
     search, offsets = PlaceSearch(), defaultdict(int)
-    batch = Batch([outgoing(Message(topic=TOPICS[topic]), 1_000) for topic, _ in story], {})
+    batch = PublishBatch([outgoing(Message(topic=TOPICS[topic]), 1_000) for topic, _ in story], {})
     records, acks, wanted = [], [], {}
     for number, (topic, what) in enumerate(story):
         if what == "refuse":
             continue
         records.append((topic, offsets[topic], OWN if what == "ack" else STRANGER))
         if what == "ack":
-            acks.append(Acknowledged(TOPICS[topic].encode(), batch, number))
+            acks.append(AcknowledgedPublish(TOPICS[topic].encode(), batch, number))
             wanted[number] = offsets[topic] + 1
         offsets[topic] += 1
     while records or acks:
@@ -56,11 +56,11 @@ def test_ids_are_those_of_the_log_whenever_acks_come(story: list[tuple[int, str]
 
 def test_a_copy_that_is_late_gives_no_later_message_the_id_of_an_earlier_one() -> None:
     search = PlaceSearch()
-    batch = Batch([outgoing(Message(topic="a"), 1_000)] * 3, {})
-    search.acknowledged([Acknowledged(b"a", batch, 0), Acknowledged(b"a", batch, 1)], now=1.0)
+    batch = PublishBatch([outgoing(Message(topic="a"), 1_000)] * 3, {})
+    search.acknowledged([AcknowledgedPublish(b"a", batch, 0), AcknowledgedPublish(b"a", batch, 1)], now=1.0)
     assert search.give_up(before=0.5) == 0
     assert search.give_up(before=2.0) == 2 and search.left == 0
-    search.acknowledged([Acknowledged(b"a", batch, 2)], now=3.0)
+    search.acknowledged([AcknowledgedPublish(b"a", batch, 2)], now=3.0)
     search.look("p", chunk_of([(0, 10, OWN), (0, 12, OWN)]), {OWN})  # of the two that were given up
     assert search.left == 1
     search.look("p", chunk_of([(0, 13, OWN)]), {OWN})

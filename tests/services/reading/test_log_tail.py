@@ -8,7 +8,7 @@ import pytest
 
 from commitlog import Chunk
 from rumq.gateway.records.partition_views import PartitionViews
-from rumq.services.reading.log_tail import LOOK_SECONDS, LOOK_SECONDS_MAX, LogTail
+from rumq.services.reading.log_tail import LOOK_SECONDS, LOOK_SECONDS_MAX, FollowedLog
 from tests.spark.logs import Publisher, message, store_at
 
 P0 = "main/g1/p0"
@@ -19,7 +19,7 @@ def test_what_several_looks_have_read_is_joined(tmp_path: Path) -> None:
     publisher = Publisher(store.own[0])
 
     async def story() -> None:
-        tail = LogTail(PartitionViews(str(tmp_path / "d"), now=iter(range(0, 1000, 2)).__next__))
+        tail = FollowedLog(PartitionViews(str(tmp_path / "d"), now=iter(range(0, 1000, 2)).__next__))
         assert await tail.look()
         for n in range(3):
             publisher.chunk([message("t", b"%d" % n)] * 2)
@@ -40,7 +40,7 @@ def test_what_several_looks_have_read_is_joined(tmp_path: Path) -> None:
 
 def test_many_followers_wait_longer(tmp_path: Path) -> None:
     async def story() -> None:
-        tail = LogTail(PartitionViews(str(tmp_path)))
+        tail = FollowedLog(PartitionViews(str(tmp_path)))
         assert tail.look_seconds == LOOK_SECONDS
         with ExitStack() as held:
             for _ in range(200):
@@ -60,7 +60,7 @@ def test_followers_are_woken_and_publishers_sooner(tmp_path: Path) -> None:
     publisher = Publisher(store.own[0])
 
     async def story() -> None:
-        tail = LogTail(PartitionViews(str(tmp_path / "d"), now=iter(range(0, 10_000, 2)).__next__))
+        tail = FollowedLog(PartitionViews(str(tmp_path / "d"), now=iter(range(0, 10_000, 2)).__next__))
         running = asyncio.create_task(tail.run())
         with tail.followed(), tail.urgent():
             publisher.chunk([message("t", b"")])

@@ -10,7 +10,7 @@ from commitlog.read.partition_view import PartitionView
 from rumq.services.contract.faults import CallFault
 from rumq.services.generated import broker_service_pb2 as pb
 from rumq.services.kernels.record_messages import NEVER
-from rumq.services.reading.starts import Wanted, begins_of, place_of, places_of
+from rumq.services.reading.starts import WantedRecords, begins_of, place_of, places_of
 from tests.commitlog.records import NOW
 from tests.spark.logs import Publisher, message, store_at
 
@@ -49,7 +49,7 @@ def test_begins_in_the_log(tmp_path: Path) -> None:
     assert {name: begin.lsns[P0] for name, begin in begins.items()} == {"#": 0, "a": 6, "b": 3, "c": 10, "d": 10} | {
         "b": 2
     }
-    wanted = Wanted.from_begins({name: begins[name] for name in ("a", "b", "c")})
+    wanted = WantedRecords.from_begins({name: begins[name] for name in ("a", "b", "c")})
     assert wanted.at == {P0: 2}
     assert wanted.from_where("a", P0, anything) == (NEVER, 3)
     assert wanted.from_where("b", P0, anything) == (2, NEVER)
@@ -60,18 +60,18 @@ def test_begins_in_the_log(tmp_path: Path) -> None:
 
 def test_the_earliest_of_several_counts(tmp_path: Path) -> None:
     begins = begins_of({"a": ("offset", 4), "+": ("time", NOW + 3_000_000), "#": "latest"}, views_of(tmp_path / "d"))
-    assert Wanted.from_begins(begins).from_where("a", P0, anything) == (6, 4)
+    assert WantedRecords.from_begins(begins).from_where("a", P0, anything) == (6, 4)
 
 
 def test_a_cursor_has_begins_that_are_behind_it_and_no_others(tmp_path: Path) -> None:
     begins = begins_of({"a": "latest", "b": "earliest", "c": ("offset", 7)}, views_of(tmp_path / "d"))
-    wanted = Wanted.from_begins(begins)
+    wanted = WantedRecords.from_begins(begins)
     wanted.at[P0] = 4
-    again = Wanted.from_cursor(wanted.text(), ["a", "b", "c"])
+    again = WantedRecords.from_cursor(wanted.text(), ["a", "b", "c"])
     assert again.at == {P0: 4}
     assert again.from_where("a", P0, anything) == (10, NEVER)
     assert again.from_where("b", P0, anything) == (0, NEVER)
     assert again.from_where("c", P0, anything) == (NEVER, 7)
     wanted.at[P0] = 12
     assert len(wanted.text()) < 120
-    assert Wanted.from_cursor(wanted.text(), ["a"]).from_where("a", P0, anything) == (0, NEVER)
+    assert WantedRecords.from_cursor(wanted.text(), ["a"]).from_where("a", P0, anything) == (0, NEVER)

@@ -1,0 +1,1 @@
+"""What a setting may be: text, a number, a choice."""
