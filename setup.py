@@ -3,8 +3,8 @@
 Kernels are ordinary Python files (`*/kernels/*.py`) that Cython turns into C, and so is a module with a line
 `# compiled: hot` or `# compiled: warm` below its docstring. Without a C compiler the same files run as they are,
 slower: the install succeeds, and as pip hides what is said here, rumqd says it at each start. `RUMQ_COMPILE=0` asks
-for that, `RUMQ_COMPILE=require` makes a failed compilation fail the install, and `RUMQ_COMPILE=product` leaves out what
-only tests and the bench use.
+for that, `RUMQ_COMPILE=require` makes a failed compilation fail the install. In a clone `RUMQ_COMPILE=product` leaves
+out what only tests and the bench use, and what runs once a connection or less: a first look at rumq waits for neither.
 """
 
 import hashlib
@@ -72,6 +72,8 @@ class OptionalBuild(build_ext):
         if not self.is_in_place or WISH == "product":
             # What only tests and the bench use is built where they are.
             self.extensions = [wanted for wanted in self.extensions if not is_of_the_tree(wanted)]
+        if self.is_in_place and WISH == "product":
+            self.extensions = [wanted for wanted in self.extensions if not can_wait(wanted.sources[0])]
         wanted, asked = list(self.extensions), (self.compiler, self.inplace)
         paths = {one.name: one.sources[0] for one in wanted}
         try:
@@ -203,6 +205,11 @@ def size_of(path: str) -> int:
 
 def is_of_the_tree(one: Extension) -> bool:
     return one.name.startswith(("tests.", "bench."))
+
+
+def can_wait(path: str) -> bool:
+    """Whether the product runs nearly as fast without it compiled. A hot module may be compiled against a .pxd."""
+    return kind_of(path) == "warm" and not Path(ROOT, path).with_suffix(".pxd").exists()
 
 
 def remove_unwanted(names: set[str]) -> None:

@@ -26,7 +26,7 @@ from bench.connections import Address, allow_files, read_exactly
 from bench.isolation.frames import connect, publish_packet, suback_bytes, subscribe_packet
 from bench.peers.rumq import rumqd
 from bench.process import cpu_s
-from router.matching.groups import Groups
+from router.matching.groups import GroupTable
 from router.readers.reader import GroupKey
 from router.readers.subscription import Subscription
 
@@ -50,7 +50,7 @@ def new_topic(name: str) -> str:
 
 def router_cost(sessions: int, topics: int = 50) -> tuple[float, float]:
     """(milliseconds of CPU, nodes visited) for one new topic, with filters of so many sessions: the median."""
-    groups = Groups(1)
+    groups = GroupTable(1)
     for number in range(sessions):
         group = groups.private(GroupKey(frozenset(), shape=number))
         for each in costly(number)[: 10_000 // LEVELS]:

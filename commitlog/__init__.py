@@ -17,6 +17,7 @@ from commitlog.errors import (
 )
 from commitlog.log.partition import Partition
 from commitlog.log.store import Store, open_store
+from commitlog.log.store_layout import OpenOptions, StoreLayout
 from commitlog.streams import StreamSpec
 
 __all__ = [
@@ -31,10 +32,12 @@ __all__ = [
     "NotInMemory",
     "NotWritable",
     "OffsetTrimmed",
+    "OpenOptions",
     "Partition",
     "RealFiles",
     "Store",
     "StoreError",
+    "StoreLayout",
     "StreamSpec",
     "open_store",
 ]

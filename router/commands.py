@@ -1,4 +1,4 @@
-"""Commands: the inputs of `router.shard.Shard.step`, in batches. Plain data."""
+"""Commands: the inputs of `router.shard.ShardRouter.step`, in batches. Plain data."""
 # compiled: warm
 
 from __future__ import annotations
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from commitlog import Chunk, Gap
-from router.matching.retained import Retained
+from router.matching.retained import RetainedRecord
 from router.readers.reader import DeliverySink, Reader
 from router.readers.subscriber import Subscriber
-from router.readers.subscription import Permit, Subscription
+from router.readers.subscription import Subscription, TopicPermit
 
 
 class Appended:
@@ -49,7 +49,7 @@ class RemoteWatermark:
 
 
 @dataclass(slots=True, eq=False)
-class Interest:
+class SubscribeShard:
     """Another shard subscribes to these filters, with one reader for all of its clients.
 
     own: the partitions that it reads here; cursors: where its reader starts, the first time"""
@@ -112,11 +112,11 @@ class RetainedFound:
 
     reader: Reader
     subscription: Subscription
-    messages: list[Retained]
+    messages: list[RetainedRecord]
 
 
 @dataclass(slots=True, eq=False)
-class Subscribe:
+class AddSubscription:
     """Add or replace one subscription. `retained`: send retained messages (the session knows retain handling)."""
 
     subscriber: Subscriber
@@ -149,17 +149,17 @@ class JoinShare:
 
 
 @dataclass(slots=True, eq=False)
-class Unsubscribe:
+class RemoveSubscription:
     subscriber: Subscriber
     asked: str
 
 
 @dataclass(slots=True, eq=False)
-class Permits:
+class ChangePermits:
     """The permissions of a session's subscriptions have changed. permits: by filter as written"""
 
     subscriber: Subscriber
-    permits: dict[str, Permit | None]
+    permits: dict[str, TopicPermit | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -202,7 +202,7 @@ class Ready:
 
 
 @dataclass(slots=True, eq=False)
-class ColdRead:
+class ColdChunks:
     """The answer to `ReadCold`: chunks and gaps from `lsn` on; empty when the read failed."""
 
     partition: int
@@ -216,7 +216,7 @@ class StartFound:
 
     reader: Reader
     lsns: dict[int, int]
-    retained: list[Retained] = field(default_factory=list)
+    retained: list[RetainedRecord] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -225,9 +225,9 @@ class GoOn:
 
 
 Command = (
-    Appended | Committed | Subscribe | Replay | JoinShare | Unsubscribe | Permits | Attach | Detach | End | Blocked
-    | Ready | ColdRead | StartFound | RemoteChunk | RemoteWatermark | Interest | NoInterest | RetainedFound
-    | ShareMembers | ShareAway | ShareNews | SharePart | GoOn
+    Appended | Committed | AddSubscription | Replay | JoinShare | RemoveSubscription | ChangePermits | Attach | Detach
+    | End | Blocked | Ready | ColdChunks | StartFound | RemoteChunk | RemoteWatermark | SubscribeShard | NoInterest
+    | RetainedFound | ShareMembers | ShareAway | ShareNews | SharePart | GoOn
 )  # fmt: skip
 
 

@@ -17,10 +17,10 @@ from router.effects import (
     Deliver,
     Effect,
     ReadCold,
+    ReportShareDone,
+    ReportShareReady,
+    ReturnShare,
     Scatter,
-    ShareBack,
-    ShareDone,
-    ShareReady,
     all_rows,
 )
 from router.kernels import routes as kernel
@@ -65,7 +65,7 @@ class Delivery:
                 done = [(index, first, stop) for index, first, stop in member.before if first < stop]
                 if done:
                     share.recent.extend(done)
-                    self.effects.append(ShareDone(share.key, done))
+                    self.effects.append(ReportShareDone(share.key, done))
         given, self._unconfirmed = self._unconfirmed, {}
         for member in given:
             if member.next_step():
@@ -360,7 +360,7 @@ class Delivery:
                     rows = kernel.rows_wanted(first, stop, places, wanted) if any(wanted) else []
                 self._assign(feed, share, chunk, first, stop, rows)
                 if not len(rows) and not share.is_here:
-                    self.effects.append(ShareDone(share.key, [(index, lsn, stop_lsn)]))
+                    self.effects.append(ReportShareDone(share.key, [(index, lsn, stop_lsn)]))
         if not share.is_here:
             self._report_to_home(share)
             return
@@ -388,8 +388,8 @@ class Delivery:
         if share.available():
             if share.is_parked:
                 share.is_parked = False
-                self.effects.append(ShareReady(share.key))
+                self.effects.append(ReportShareReady(share.key))
         elif share.returned or not share.is_parked:
             share.is_parked = True
-            self.effects.append(ShareBack(share.key, list(share.returned)))
+            self.effects.append(ReturnShare(share.key, list(share.returned)))
             share.returned.clear()

@@ -1,4 +1,4 @@
-"""Effects: the outputs of `router.shard.Shard.step`, to be carried out in the order given. Plain data.
+"""Effects: the outputs of `router.shard.ShardRouter.step`, to be carried out in the order given. Plain data.
 
 What a sink does not accept comes back as the command `Blocked`."""
 # compiled: warm
@@ -122,7 +122,7 @@ class FindRetained:
 
 
 @dataclass(slots=True, eq=False)
-class ShareWeight:
+class ReportShareWeight:
     """Tell the home of a shared group how many members are here."""
 
     key: str
@@ -131,7 +131,7 @@ class ShareWeight:
 
 
 @dataclass(slots=True, eq=False)
-class ShareLeft:
+class ConfirmShareLeft:
     """Confirm to a shard without members that its outstanding assignments are revoked; later ones are new."""
 
     shard: Subscriber
@@ -147,7 +147,7 @@ class ShareBegun:
 
 
 @dataclass(slots=True, eq=False)
-class ShareBack:
+class ReturnShare:
     """Return ranges to the home of a shared group: no member here has capacity. early: there is no member here (yet)"""
 
     key: str
@@ -156,14 +156,14 @@ class ShareBack:
 
 
 @dataclass(slots=True, eq=False)
-class ShareReady:
+class ReportShareReady:
     """Tell the home of a shared group that members here have capacity again."""
 
     key: str
 
 
 @dataclass(slots=True, eq=False)
-class ShareDone:
+class ReportShareDone:
     """Tell the home of a shared group that these ranges are delivered, once the journal says so."""
 
     key: str
@@ -210,8 +210,15 @@ class ReplayStarted:
     reader: Reader
 
 
+@dataclass(slots=True, eq=False)
+class ReplayEnded:
+    """A replay that asked for it has reached where the log ended when it began."""
+
+    reader: Reader
+
+
 Effect = (
     Deliver | Scatter | DeliverRetained | FindRetained | ReadCold | FindStart | RecordsLost | CatchUpPaused | Merged
-    | ReplayStarted | ShareWeight
-    | ShareBegun | ShareLeft | ShareBack | ShareReady | ShareDone
+    | ReplayStarted | ReplayEnded | ReportShareWeight
+    | ShareBegun | ConfirmShareLeft | ReturnShare | ReportShareReady | ReportShareDone
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from router.matching.feed import Feed
-from router.matching.groups import Groups
+from router.matching.groups import GroupTable
 from router.readers.reader import Group, GroupKey, Reader
 from router.readers.subscriber import Subscriber
 from router.readers.subscription import Subscription
@@ -20,7 +20,7 @@ SHARED_MAX = 16  # with more subscriptions a reader has a group of its own
 class GroupMembership:
     """Changes groups, and invalidates the routes of every feed."""
 
-    def __init__(self, feeds: list[Feed], groups: Groups) -> None:
+    def __init__(self, feeds: list[Feed], groups: GroupTable) -> None:
         self.feeds = feeds
         self.groups = groups
         self.shared_max = SHARED_MAX

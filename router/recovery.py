@@ -25,6 +25,8 @@ class Recovery:
         reader.cursors = list(cursors)
         reader.redelivered_below = redelivered_below
         subscriber.last_number = max(subscriber.last_number, number)
+        if any(subscription.tells_end for subscription in subscriptions):
+            self._subscribing.ends.expect(reader)  # anew, where the log ends now
         return reader
 
     def main(

@@ -4,14 +4,14 @@ from commitlog.chunk cimport Chunk
 from router.commands cimport Appended, Committed
 from router.delivery cimport Delivery
 from router.matching.feed cimport Feed
-from router.matching.groups cimport Groups
+from router.matching.groups cimport GroupTable
 
 
-cdef class Shard:
+cdef class ShardRouter:
     cdef public dict _remote, _steps
     cdef public list feeds
     cdef public Delivery delivery
-    cdef public Groups groups
+    cdef public GroupTable groups
     cdef public object retained, sharing, status, subscribing
 
     cpdef bint begin_turn(self) except -1

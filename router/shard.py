@@ -15,14 +15,14 @@ from router.commands import Appended, Committed
 from router.delivery import Delivery
 from router.effects import Effect
 from router.matching.feed import Feed
-from router.matching.groups import Groups
+from router.matching.groups import GroupTable
 from router.matching.remote_feed import RemoteFeed
 from router.matching.retained import RetainedView
 from router.matching.topic_matching import VISITS_A_TURN
 from router.subscription_changes import SubscriptionChanges
 
 
-class Shard:
+class ShardRouter:
     """Routing state of one shard: feeds of all partitions, groups, retained messages."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Shard:
         has_peers: bool = True,
     ) -> None:
         """is_home: whether the home of a shared subscription, by its key, is this shard; has_peers: there are others"""
-        self.groups = Groups(len(partitions), records_changes=has_peers)
+        self.groups = GroupTable(len(partitions), records_changes=has_peers)
         self.feeds = [
             (RemoteFeed if partition.is_mirrored else Feed)(index, partition, self.groups)
             for index, partition in enumerate(partitions)
@@ -46,24 +46,24 @@ class Shard:
         self.subscribing = SubscriptionChanges(self.feeds, self.groups, self.delivery, self.view_of, is_home)
         self.sharing = self.subscribing.sharing
         self._steps: dict[type, Callable[[Any], None]] = {
-            c.Subscribe: lambda m: self.subscribing.subscribe(m.subscriber, m.subscription, m.retained),
+            c.AddSubscription: lambda m: self.subscribing.subscribe(m.subscriber, m.subscription, m.retained),
             c.Replay: lambda m: self.subscribing.replay(m.subscriber, m.asked, m.subscription, m.start),
             c.JoinShare: lambda m: self.sharing.join(m.subscriber, m.asked, m.subscription),
             c.ShareMembers: self._share_members,
             c.ShareAway: lambda m: self.sharing.shard_lost(m.shard),
             c.ShareNews: self._share_news,
             c.SharePart: lambda m: self.sharing.assign(m.key, m.ranges),
-            c.Unsubscribe: lambda m: self.subscribing.unsubscribe(m.subscriber, m.asked),
-            c.Permits: lambda m: self.subscribing.permit(m.subscriber, m.permits),
+            c.RemoveSubscription: lambda m: self.subscribing.unsubscribe(m.subscriber, m.asked),
+            c.ChangePermits: lambda m: self.subscribing.permit(m.subscriber, m.permits),
             c.Attach: lambda m: self.subscribing.attach(m.subscriber, m.sink),
             c.Detach: lambda m: self.subscribing.detach(m.subscriber),
             c.End: lambda m: self.subscribing.end(m.subscriber, m.unacknowledged),
             c.Blocked: lambda m: self.subscribing.blocked(m.reader, m.partition, m.lsn),
             c.Ready: lambda m: self.subscribing.ready(m.subscriber),
-            c.ColdRead: lambda m: self.delivery.cold_read(self.feeds[m.partition], m.lsn, m.chunks),
+            c.ColdChunks: lambda m: self.delivery.cold_read(self.feeds[m.partition], m.lsn, m.chunks),
             c.RemoteChunk: self._arrived,
             c.RemoteWatermark: self._moved,
-            c.Interest: lambda m: self.subscribing.interest(m.subscriber, m.topic_filters, m.own, m.cursors),
+            c.SubscribeShard: lambda m: self.subscribing.interest(m.subscriber, m.topic_filters, m.own, m.cursors),
             c.NoInterest: lambda m: self.subscribing.no_interest(m.subscriber, m.topic_filters),
             c.RetainedFound: lambda m: self.subscribing.retained_found(m.reader, m.subscription, m.messages),
             c.GoOn: lambda m: self._go_on(),
@@ -95,6 +95,8 @@ class Shard:
                 self._committed(command)
             else:
                 self._steps[type(command)](command)
+        if self.subscribing.ends:
+            self.subscribing.ends.tell()
         return effects
 
     def _appended(self, command: Appended) -> None:

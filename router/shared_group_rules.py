@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from router.delivery import Delivery
-from router.effects import ShareBack, ShareBegun, ShareLeft, ShareWeight
+from router.effects import ConfirmShareLeft, ReportShareWeight, ReturnShare, ShareBegun
 from router.group_membership import GroupMembership
 from router.matching.feed import Feed
 from router.readers.reader import DeliverySink, Group, GroupKey, Reader
@@ -99,14 +99,14 @@ class SharedGroupRules:
             self._delivery.run_share(share)
             return
         if share.returned and not share.is_here:
-            self._delivery.effects.append(ShareBack(share.key, list(share.returned)))
+            self._delivery.effects.append(ReturnShare(share.key, list(share.returned)))
             share.returned.clear()  # what a former member returns later goes back alone: `blocked`
         del self.shares[share.key]
         self._close(share.reader)
 
     def _report_weight(self, share: SharedGroup) -> None:
         if not share.is_here:
-            self._delivery.effects.append(ShareWeight(share.key, share.topic_filter, len(share.members)))
+            self._delivery.effects.append(ReportShareWeight(share.key, share.topic_filter, len(share.members)))
 
     def blocked(self, reader: Reader, index: int, lsn: int) -> None:
         """A member's sink refused everything from `lsn` on."""
@@ -119,7 +119,7 @@ class SharedGroupRules:
         if self.shares.get(share.key) is share:
             self._delivery.run_share(share)
         elif not share.is_here and share.returned:  # it ended meanwhile
-            self._delivery.effects.append(ShareBack(share.key, list(share.returned)))
+            self._delivery.effects.append(ReturnShare(share.key, list(share.returned)))
             share.returned.clear()
 
     def truncate(self, partition: int, next_lsn: int) -> None:
@@ -144,7 +144,7 @@ class SharedGroupRules:
             return
         if share is not None and shard in share.members:
             self._remove(share, shard)
-        self._delivery.effects.append(ShareLeft(shard, key))
+        self._delivery.effects.append(ConfirmShareLeft(shard, key))
 
     def _remove(self, share: SharedGroup, shard: Subscriber) -> None:
         share.returned.extend(share.members.pop(shard).outstanding)
@@ -237,7 +237,7 @@ class SharedGroupRules:
         """The home assigns these ranges to members here."""
         share = self.shares.get(key)
         if share is None:  # the last member has just left, and the home does not know yet
-            self._delivery.effects.append(ShareBack(key, ranges, early=True))
+            self._delivery.effects.append(ReturnShare(key, ranges, early=True))
         else:
             share.returned.extend(ranges)
             self._delivery.run_share(share)

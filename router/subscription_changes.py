@@ -12,18 +12,19 @@ from router.delivery import Delivery
 from router.effects import CatchUpPaused, DeliverRetained, FindRetained, FindStart, Merged, ReplayStarted
 from router.group_membership import GroupMembership
 from router.matching.feed import Feed
-from router.matching.groups import Groups
-from router.matching.retained import FoundRetained, Retained, RetainedView
+from router.matching.groups import GroupTable
+from router.matching.retained import FoundRetained, RetainedRecord, RetainedView
 from router.readers.reader import DeliverySink, GroupKey, Reader
 from router.readers.subscriber import NONE, Subscriber
-from router.readers.subscription import Permit, Subscription, merge
+from router.readers.subscription import Subscription, TopicPermit, merge
+from router.replay_ends import ReplayEnds
 from router.shared_group_rules import SharedGroupRules
 
 LSN_MAX = 1 << 62
 LATE_A_STEP = 64  # readers of one session that may merge into its main reader in a step
 
 
-def permit_of(reader: Reader, topic_filter: str) -> Permit | None:
+def permit_of(reader: Reader, topic_filter: str) -> TopicPermit | None:
     """What a reader may receive by one of its filters now; rules may have changed since it subscribed."""
     known = reader.group.subscriptions_of(topic_filter)
     return known[0].permit if known else None
@@ -33,7 +34,7 @@ class SubscriptionChanges:
     """Changes readers, groups and shared groups; deliveries that follow go to `delivery`."""
 
     def __init__(
-        self, feeds: list[Feed], groups: Groups, delivery: Delivery, view_of: Callable[[str], RetainedView],
+        self, feeds: list[Feed], groups: GroupTable, delivery: Delivery, view_of: Callable[[str], RetainedView],
         is_home: Callable[[str], bool],
     ) -> None:  # fmt: skip
         """view_of: filter -> the view of retained messages that it can match
@@ -43,6 +44,7 @@ class SubscriptionChanges:
         self.grouping = GroupMembership(feeds, groups)
         self.delivery = delivery
         self._view_of = view_of
+        self.ends = ReplayEnds(feeds, delivery)
         self.sharing = SharedGroupRules(feeds, self.grouping, delivery, self._close, is_home)
 
     # Readers
@@ -119,7 +121,7 @@ class SubscriptionChanges:
             marks = {index: below[index] if below is not None else LSN_MAX for index in elsewhere}
             self.delivery.effects.append(FindRetained(reader, subscription, marks))
 
-    def retained_found(self, reader: Reader, subscription: Subscription, messages: list[Retained]) -> None:
+    def retained_found(self, reader: Reader, subscription: Subscription, messages: list[RetainedRecord]) -> None:
         """Deliver retained messages of other partitions, if the subscription still exists."""
         is_there = any(
             replace(each, permit=subscription.permit) == subscription
@@ -166,6 +168,8 @@ class SubscriptionChanges:
         self.unsubscribe(subscriber, asked)
         reader = self._new_reader(subscriber, [subscription], True)
         subscriber.add_reader(asked, reader, is_replay=True)
+        if subscription.tells_end:
+            self.ends.expect(reader)
         if isinstance(start, str) and any(feed.partition.is_mirrored for feed in self.feeds):
             # Partitions of other shards cannot be read before their owners know the filter.
             reader.cursors = [feed.mark(True) for feed in self.feeds]
@@ -196,7 +200,7 @@ class SubscriptionChanges:
             effect = FindStart(reader, None, subscription.topic_filter.encode(), value)
         self.delivery.effects.append(effect)
 
-    def start_found(self, reader: Reader, lsns: dict[int, int], retained: list[Retained]) -> None:
+    def start_found(self, reader: Reader, lsns: dict[int, int], retained: list[RetainedRecord]) -> None:
         for index, lsn in lsns.items():
             reader.cursors[index] = lsn
         reader.waiting = 0
@@ -227,7 +231,7 @@ class SubscriptionChanges:
         if asked in subscriber.shares:
             self.sharing.leave(subscriber, subscriber.shares.pop(asked), [])
 
-    def permit(self, subscriber: Subscriber, permits: dict[str, Permit | None]) -> None:
+    def permit(self, subscriber: Subscriber, permits: dict[str, TopicPermit | None]) -> None:
         """Change permissions of subscriptions. permits: by filter as written; others stay as they are"""
         main = subscriber.main
         for asked, permit in permits.items():

@@ -1,6 +1,7 @@
 """The MQTT broker: protocol, network, shards, command line, and the readers of its log (Spark, Flight, the lake).
 
-`rumq.read` and `rumq.follow` give the log as Arrow batches: docs/guides/read.md."""
+`rumq.read` and `rumq.follow` give the log as Arrow batches: docs/guides/read.md. `rumq.broker` is a whole broker inside
+a program or a test: docs/guides/testing.md."""
 
 from __future__ import annotations
 
@@ -8,10 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rumq.embedded.broker import broker
     from rumq.records.follower import Follower, follow
     from rumq.records.records import Records, read
 
-MODULES = {"Follower": "follower", "Records": "records", "follow": "follower", "read": "records"}
+MODULES = {
+    "Follower": "records.follower",
+    "Records": "records.records",
+    "broker": "embedded.broker",
+    "follow": "records.follower",
+    "read": "records.records",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -19,7 +27,7 @@ def __getattr__(name: str) -> object:
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"rumq.records.{MODULES[name]}"), name)
+        return getattr(import_module(f"rumq.{MODULES[name]}"), name)
     except ModuleNotFoundError as fault:
         if fault.name not in ("pyarrow", "numpy"):
             raise
@@ -27,4 +35,4 @@ def __getattr__(name: str) -> object:
         raise ModuleNotFoundError(missing, name=fault.name) from None
 
 
-__all__ = ["Follower", "Records", "follow", "read"]
+__all__ = ["Follower", "Records", "broker", "follow", "read"]

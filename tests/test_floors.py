@@ -82,7 +82,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {
             "commitlog", "msgspec", "rumq.auth.quota_holder", "rumq.compiled_modules",
             "rumq.settings.table", "rumq.errors",
-            "rumq.cluster.agent.report_filter", "rumq.net.frames",
+            "rumq.net.frames",
             "rumq.cluster.connections", "rumq.cluster.control", "rumq.cluster.links", "rumq.cluster.replication",
         },
         {"asyncio", "urllib"},
@@ -156,7 +156,14 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         WORLD - {"threading"},
     ),
-    "rumq/client": ({"trio", "wsproto", "rumq.mqtt", "rumq.errors"}, set()),
+    "rumq/client/outbox": (
+        {"commitlog", "trio", "rumq.client.session", "rumq.errors", "rumq.mqtt"},
+        WORLD - {"time"},
+    ),
+    "rumq/client": (
+        {"opentelemetry", "trio", "wsproto", "rumq.mqtt", "rumq.errors", "rumq.unix_address"},
+        {"asyncio", "subprocess", "threading"},
+    ),
     "rumq/queues/rules": (
         {"commitlog.chunk", "commitlog.row_layout", "msgspec", "rumq.auth.permit", "rumq.errors", "rumq.mqtt"},
         WORLD | {"os"},
@@ -182,13 +189,31 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/process": (
         {
             "commitlog", "cryptography", "msgspec", "pyarrow", "trio", "rumq.admin", "rumq.auth", "rumq.cluster",
-            "rumq.compiled_modules", "rumq.errors",
-            "rumq.events", "rumq.flight", "rumq.gateway", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net",
-            "rumq.queues", "rumq.session", "rumq.settings", "rumq.shards", "rumq.supervision",
-            "rumq.table.flight_location",
-            "rumq.terminal", "rumq.unix_address", "rumq.version",
+            "rumq.compiled_modules", "rumq.errors", "rumq.events", "rumq.flight", "rumq.functions", "rumq.gateway",
+            "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net", "rumq.queues", "rumq.session", "rumq.settings",
+            "rumq.shards",
+            "rumq.sink", "rumq.supervision", "rumq.table.flight_location", "rumq.terminal", "rumq.unix_address",
+            "rumq.version",
         },
         {"argparse"},  # a command parses, and calls
+    ),
+    "rumq/functions": (
+        {
+            "commitlog", "numpy", "pyarrow", "rumq.errors", "rumq.flight.schema", "rumq.mirror", "rumq.records",
+            "rumq.sink", "rumq.table",
+        },
+        {"asyncio", "multiprocessing", "ssl"},
+    ),
+    "rumq/typed": (
+        {"msgspec", "rumq.client", "rumq.errors", "rumq.mqtt"},
+        WORLD - {"logging"} | {"os", "trio", "rumq.client.session"},  # what rumq.client tells everybody, no more
+    ),
+    "rumq/embedded": (
+        {
+            "pytest", "trio", "rumq.client", "rumq.errors", "rumq.process.broker",
+            "rumq.process.listeners.gateway_listener", "rumq.settings",
+        },
+        {"argparse", "ssl"},
     ),
     "rumq/cli": (
         {
@@ -211,12 +236,13 @@ WINGS = {
     "rumq/cluster": (
         "node", "admin agent", "edge orders", "connections replication/standby", "replication", "control links",
     ),
+    "rumq/client": (".", "outbox patterns", "session", "login transport"),
     "rumq/flight": ("serving", "."),
     "rumq/gateway": (".", "handlers", "relay", "broker contract", "access history http metrics records"),
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/mqtt": (".", "kernels"),
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),
-    "rumq/process": ("broker", "node", "flight gateway shard", "certificates wiring", "listeners"),
+    "rumq/process": ("broker", "node", "flight functions gateway shard", "certificates wiring", "listeners"),
     "rumq/session": (
         "moves", "handshake", "protocol", "connection", "journal", "state", "flow_control", "ports",
     ),
@@ -350,6 +376,8 @@ def test_nobody_imports_the_bench_the_tests_or_the_simulated_disk() -> None:
         ("rumq/spark", "from rumq.cli.main import main"),
         ("rumq/spark", "from rumq.flight.serving.server import LogServer"),
         ("rumq/spark", "import commitlog"),
+        ("rumq/typed", "from rumq.client.session.connection import BrokerConnection"),
+        ("rumq/embedded", "from rumq.cli.main import main"),
     ],
 )
 def test_a_breach_is_seen(floor: str, source: str) -> None:

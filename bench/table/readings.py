@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bench.table.spark_log import CHUNK_ROWS, START_US, chunks_of
-from commitlog import Partition, RealFiles, StreamSpec, open_store
+from commitlog import OpenOptions, Partition, RealFiles, StoreLayout, StreamSpec, open_store
 from commitlog.chunk import FLAG_QOS
 
 DIGITS = b"????"  # drawn anew for each message
@@ -40,9 +40,12 @@ def found(whole: bytes, word: bytes) -> Any:
 def write(root: str, records: int, topics: int, *, segment_bytes_max: int = 64 << 20) -> None:
     """A log of one partition, all of it in finished segments but the last."""
     store = open_store(
-        RealFiles(), root, [StreamSpec("main", ("#",), 1, "process", segment_bytes_max=segment_bytes_max)],
-        matches=lambda f, t: True, now_us=START_US, holder="pid 4194304\n", hot_bytes_max=0,
-    )  # fmt: skip
+        RealFiles(),
+        root,
+        StoreLayout([StreamSpec("main", ("#",), 1, "process", segment_bytes_max=segment_bytes_max)], lambda f, t: True),
+        OpenOptions(START_US, hot_bytes_max=0),
+        holder="pid 4194304\n",
+    )
     partition, random = store.own[0], np.random.default_rng(7)
     templates = [Template(partition, first) for first in range(0, topics, CHUNK_ROWS)]
     for n in range(records // CHUNK_ROWS):

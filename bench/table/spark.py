@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 import rumq.spark
 from bench.table.history import EIGHT, history, one_topic
 from bench.table.spark_log import chunks_of, fill
-from commitlog import Partition, RealFiles, StreamSpec, open_store
+from commitlog import OpenOptions, Partition, RealFiles, StoreLayout, StreamSpec, open_store
 
 RECORDS = 4_000_000
 MESSAGES, GAP_SECONDS = 300, 0.037
@@ -73,9 +73,9 @@ def throughput(spark: Any, root: str) -> None:
 
 def ddl(names: list[str]) -> str:
     from rumq.spark.source.schema import types_of
-    from rumq.table.options import Options
+    from rumq.table.options import TableOptions
 
-    kinds = types_of(Options("."))
+    kinds = types_of(TableOptions("."))
     return ", ".join(f"{name} {kinds[name].simpleString()}" for name in names)
 
 
@@ -95,9 +95,12 @@ def run(partition: Partition, group: Any) -> None:
 def latency(spark: Any, root: str) -> None:
     spark.dataSource.register(Noting)
     store = open_store(
-        RealFiles(), root, [StreamSpec("main", ("#",))], matches=lambda f, t: True,
-        now_us=time.time_ns() // 1000, holder=f"pid {os.getpid()}\n",
-    )  # fmt: skip
+        RealFiles(),
+        root,
+        StoreLayout([StreamSpec("main", ("#",))], lambda f, t: True),
+        OpenOptions(time.time_ns() // 1000),
+        holder=f"pid {os.getpid()}\n",
+    )
     notes = f"{root}.ages"
     query = (
         spark.readStream.format("rumq").schema("payload binary").load(root)

@@ -3,7 +3,7 @@ bytes on 1,000 topics, 1,000 a chunk; the last segments are not sealed."""
 
 import sys
 
-from commitlog import Partition, RealFiles, StreamSpec, open_store
+from commitlog import OpenOptions, Partition, RealFiles, StoreLayout, StreamSpec, open_store
 from commitlog.chunk import FLAG_QOS
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
@@ -40,11 +40,9 @@ def fill(root: str, records: int, *, partitions: int = 2, payload_bytes: int = 6
     store = open_store(
         RealFiles(),
         root,
-        [spec],
-        matches=lambda f, t: True,
-        now_us=START_US,
+        StoreLayout([spec], lambda f, t: True),
+        OpenOptions(START_US, hot_bytes_max=0),
         holder="pid 4194304\n",
-        hot_bytes_max=0,
     )
     for partition in store.own:
         rows, frames, flags = chunks_of(partition, b"x" * payload_bytes)

@@ -33,7 +33,7 @@ BUFFER_BYTES = 1 << 21
 BUFFER_KEPT_MAX = 1 << 24
 
 
-class Names(NamedTuple):
+class NumberedNames(NamedTuple):
     """The partition's dictionaries: number -> name. publishers: those of records in memory are in it"""
 
     topics: list[bytes]
@@ -56,7 +56,7 @@ class LaidOut(NamedTuple):
 class ChunkLayout:
     """The chunks of one segment after the other. Each header repeats the CRC of the one before: the chain."""
 
-    def __init__(self, names: Names, generation: int, epoch: int) -> None:
+    def __init__(self, names: NumberedNames, generation: int, epoch: int) -> None:
         self._names, self._generation, self._epoch = names, generation, epoch
         self._buffer = mmap(-1, BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS)
         self._salt = self._chain = 0

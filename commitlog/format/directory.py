@@ -9,15 +9,15 @@ from typing import NamedTuple
 from commitlog.disk.files import Files
 from commitlog.errors import Damaged
 from commitlog.format.manifest import Edit
-from commitlog.format.segment import SEGMENT_HEADER_BYTES, Opening, opening
+from commitlog.format.segment import SEGMENT_HEADER_BYTES, SegmentStart, opening
 
 
-class Found(NamedTuple):
+class FoundSegment(NamedTuple):
     """One segment file. limit_lsn: where the next segment begins, which has everything from there on."""
 
     path: str
     size: int
-    opening: Opening
+    opening: SegmentStart
     edit: Edit | None
     limit_lsn: int | None
 
@@ -31,7 +31,7 @@ class SegmentListing(NamedTuple):
     unreadable: (path, why) of wholly unreadable segments; ended_lsn: the highest end in any edit."""
 
     first_lsn: int | None
-    segments: list[Found]
+    segments: list[FoundSegment]
     leftover: list[Edit]
     unreadable: list[tuple[str, str]]
     ended_lsn: int
@@ -44,7 +44,7 @@ def listing(files: Files, directory: str, edits: list[Edit], stream: str, number
     names = [name for name in files.names(directory) if name.endswith(".seg") and name[:20].isdigit()]
     leftover: list[Edit] = []
     unreadable: list[tuple[str, str]] = []
-    openings: list[tuple[Opening, str, int]] = []
+    openings: list[tuple[SegmentStart, str, int]] = []
     for name in names:
         path, edit = f"{directory}/{name}", known.get(name)
         if int(name[:20]) < (first_lsn or 0):
@@ -71,7 +71,7 @@ def listing(files: Files, directory: str, edits: list[Edit], stream: str, number
     for at, (found, path, size) in enumerate(openings):
         following = openings[at + 1][0].header.base_lsn if at + 1 < len(openings) else None
         edit = known.get(path.rpartition("/")[2])
-        segments.append(Found(path, size, found, edit, following))
+        segments.append(FoundSegment(path, size, found, edit, following))
     last_lsn = max((s.base_lsn for s in segments), default=-1)
     dropped = {e["segment"] for e in edits if e["edit"] == "drop"} | set(known) | set(names)
     for edit in edits:
@@ -81,7 +81,7 @@ def listing(files: Files, directory: str, edits: list[Edit], stream: str, number
     return SegmentListing(first_lsn, segments, leftover, unreadable, max([first_lsn or 0, *ended]))
 
 
-def open_and_look(files: Files, path: str) -> Opening:
+def open_and_look(files: Files, path: str) -> SegmentStart:
     handle = files.open(path)
     try:
         return opening(files, handle, path)

@@ -117,7 +117,7 @@ def read_header(files: Files, handle: int, path: str) -> SegmentHeader:
     return decode_segment_header(files.read(handle, 0, SEGMENT_HEADER_BYTES), path)
 
 
-class Opening(NamedTuple):
+class SegmentStart(NamedTuple):
     """Start of a segment. first_ts: of its first chunk, 0 if there is none; damage: fault of its header."""
 
     header: SegmentHeader
@@ -125,7 +125,7 @@ class Opening(NamedTuple):
     damage: Damaged | None
 
 
-def opening(files: Files, handle: int, path: str) -> Opening:
+def opening(files: Files, handle: int, path: str) -> SegmentStart:
     """The header of a segment; if it is damaged, rebuilt from the first chunk and the file's name.
 
     raises: Damaged if that fails, FormatTooNew
@@ -141,9 +141,9 @@ def opening(files: Files, handle: int, path: str) -> Opening:
             raise
         generation = int.from_bytes(first[92:96], "little")
         header = SegmentHeader(generation, -1, "", NO_ID, salt, chunk.base_lsn, chunk.base_ts, chunk.epoch, NO_ID)
-        return Opening(header, chunk.base_ts, damage)
+        return SegmentStart(header, chunk.base_ts, damage)
     chunk = maybe_header(first, header.salt)
-    return Opening(header, chunk.base_ts if chunk is not None else 0, None)
+    return SegmentStart(header, chunk.base_ts if chunk is not None else 0, None)
 
 
 def walk(files: Files, handle: int, salt: int, start: int, stop: int) -> Iterator[tuple[int, Header]]:

@@ -28,7 +28,7 @@ NOT_KNOWN = bytes(PUBLISHER.size * RUN)  # publishers that are dropped stand in 
 SEALS_BETWEEN = 16  # a start scans at most so many segments, beside those that were being written
 
 
-class Snapshot(NamedTuple):
+class DictionarySnapshot(NamedTuple):
     """Every topic used below `lsn`, in the order of their numbers, and its next offset.
 
     publishers: client ids of numbers below `publishers_end`, as far as they are still known"""
@@ -40,7 +40,7 @@ class Snapshot(NamedTuple):
     publishers_end: int
 
 
-def snapshot_pieces(snapshot: Snapshot) -> list[bytes | bytearray | memoryview]:
+def snapshot_pieces(snapshot: DictionarySnapshot) -> list[bytes | bytearray | memoryview]:
     """The bytes of a snapshot, in pieces."""
     count = len(snapshot.topics)
     if count != len(snapshot.offsets):
@@ -69,14 +69,14 @@ def publisher_piece(names: Mapping[int, bytes], end: int) -> bytes:
     return b"".join(pieces)
 
 
-def decode_snapshot(raw: bytes) -> Snapshot | None:
+def decode_snapshot(raw: bytes) -> DictionarySnapshot | None:
     """None when its CRC differs: the segments have the same names, for their records."""
     if len(raw) < HEAD.size + 4 or raw[:8] != MAGIC or crc32(raw[:-4]) != int.from_bytes(raw[-4:], "little"):
         return None
     _, lsn, topics, publishers = HEAD.unpack_from(raw)
     if lsn >= NUMBER_MAX:
         return None
-    found = Snapshot(lsn, [], array("Q"), {}, max(1, publishers))
+    found = DictionarySnapshot(lsn, [], array("Q"), {}, max(1, publishers))
     at, end = HEAD.size, len(raw) - 4
     for _ in range(topics):
         if at + TOPIC.size > end:
@@ -101,7 +101,7 @@ def decode_snapshot(raw: bytes) -> Snapshot | None:
     return found if at == end else None
 
 
-def maybe_snapshot(files: Files, directory: str) -> Snapshot | None:
+def maybe_snapshot(files: Files, directory: str) -> DictionarySnapshot | None:
     """The snapshot of a partition; None when there is none that checks."""
     path = f"{directory}/{SNAPSHOT}"
     return decode_snapshot(whole_file(files, path)) if files.exists(path) else None
@@ -156,7 +156,7 @@ class Dictionary:
                 return True
             if self.lsn < wanted_lsn:
                 return False
-            snapshot = Snapshot(
+            snapshot = DictionarySnapshot(
                 self.lsn,
                 self._topics[: len(self._offsets)],
                 self._offsets,

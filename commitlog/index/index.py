@@ -26,7 +26,7 @@ from commitlog.format.segment import (
 from commitlog.index.name_recovery import name_from_frames
 from commitlog.kernels import rows as kernel
 from commitlog.kernels import topics as topics_kernel
-from commitlog.names.topic_table import TOPIC, TopicRows, TopicTable, topic_table
+from commitlog.names.topic_table import TOPIC, PackedTopicTable, TopicRows, topic_table
 from commitlog.row_layout import ROW_BYTES
 
 MAGIC = b"RUMQIDX1"
@@ -49,7 +49,7 @@ class Index:
 
     def __init__(self, known: list[bytes] | None = None) -> None:
         self.places: list[ChunkPosition] = []
-        self.topics: Mapping[int, TopicRows] = TopicTable()
+        self.topics: Mapping[int, TopicRows] = PackedTopicTable()
         self.names: dict[int, bytes] = {}
         self.known = known
         self.publishers: dict[int, bytes] = {}
@@ -110,7 +110,7 @@ class IndexBuilder:
         for _, column in self._columns:
             kernel.count_topics(column, counts)
         starts = array("I", bytes(4 * len(counts)))
-        index.topics = TopicTable(topics_kernel.table(self._seen, counts, self._first, self._following, starts))
+        index.topics = PackedTopicTable(topics_kernel.table(self._seen, counts, self._first, self._following, starts))
         index.rows = array("I", bytes(sum(len(column) for _, column in self._columns)))
         for first_row, column in self._columns:
             kernel.place_rows(column, first_row, starts, index.rows)
@@ -215,7 +215,7 @@ def decode_index(raw: bytes, path: str, end_lsn: int, stop: int) -> Index:
     index.places = places_in(sections[0], path)
     if not topics_kernel.in_order(sections[1]):
         raise Damaged(path, "the topics of the index are not in order")
-    topics = index.topics = TopicTable(sections[1])
+    topics = index.topics = PackedTopicTable(sections[1])
     index.rows.frombytes(sections[2])
     index.names = {numbers[0]: name for numbers, name in named(NAME, sections[3])}
     index.publishers = {numbers[0]: name for numbers, name in named(NAME, sections[4])}

@@ -8,7 +8,7 @@ from commitlog.format.segment import SegmentHeader
 from commitlog.index.index import IndexBuilder
 
 
-class Opened(NamedTuple):
+class SegmentOpened(NamedTuple):
     """A segment that now exists."""
 
     path: str
@@ -21,7 +21,7 @@ class Preallocated(NamedTuple):
     end: int
 
 
-class Ended(NamedTuple):
+class SegmentEnded(NamedTuple):
     """A segment that is finished: sealed and synced, or given up. logical_end: the byte behind its last chunk that
     counts; draft: of its index, None when given up."""
 

@@ -1,7 +1,7 @@
 """One partition of a stream, for its owner: append, read, and the written, durable and committed lsns.
 
 Appending, and reading recent records, never block. Work that may block on a disk is an object with a `run` for another
-thread: `WriteGroup`, `ColdRead`, `TimeSearch`, `IndexJob`. The time is an argument."""
+thread: `WriteGroup`, `ColdReadTask`, `TimeSearch`, `IndexJob`. The time is an argument."""
 # compiled: hot
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from commitlog.disk.space import Sealed
 from commitlog.errors import LogError, LogFailure, NotInMemory, OffsetTrimmed
 from commitlog.format.segment import ChunkPosition
 from commitlog.index.index_job import IndexJob
-from commitlog.index.segment_news import Ended, Opened
+from commitlog.index.segment_news import SegmentEnded, SegmentOpened
 from commitlog.index.segments import SegmentFile, SegmentList
 from commitlog.kernels import rows as kernel
 from commitlog.kernels.names import NumberOf
 from commitlog.log.partition_types import PartitionId
 from commitlog.log.recovery import Recovered
 from commitlog.names.publisher_names import PublisherNames
-from commitlog.read.cold_reads import ColdRead, Flagged, OffsetSearch, TimeSearch
+from commitlog.read.cold_reads import ColdReadTask, Flagged, OffsetSearch, TimeSearch
 from commitlog.row_layout import tag_publishers
 from commitlog.write.retention import (
     NoteJumps,
@@ -203,9 +203,9 @@ class Partition:
         for news in group.news:
             if isinstance(news, ChunkPosition):
                 segments.active.take(news)
-            elif isinstance(news, Opened):
+            elif isinstance(news, SegmentOpened):
                 segments.files.append(SegmentFile(news.path, news.header.base_lsn, news.header.salt))
-            elif isinstance(news, Ended):
+            elif isinstance(news, SegmentEnded):
                 segments.ended(news.end_lsn, news.logical_end, news.draft)
             else:
                 segments.active.allocated = news.end
@@ -270,10 +270,10 @@ class Partition:
             size += len(self._hot[at].frames)
         return found
 
-    def cold_read(self, lsn: int, bytes_max: int = 1 << 20) -> ColdRead:
+    def cold_read(self, lsn: int, bytes_max: int = 1 << 20) -> ColdReadTask:
         """A read from disk, for another thread."""
         segments = self.segments
-        return ColdRead(
+        return ColdReadTask(
             self.files, segments.snapshot(), segments.cache, lsn, self._readable_lsn(), bytes_max, self.publisher_names
         )
 

@@ -14,7 +14,7 @@ from commitlog.chunk import Gap
 from commitlog.disk.clock_guard import Jump, caught_up
 from commitlog.disk.files import Files
 from commitlog.disk.preallocation import data_end
-from commitlog.format.directory import Found, SegmentListing, listing
+from commitlog.format.directory import FoundSegment, SegmentListing, listing
 from commitlog.format.manifest import Edit, Manifest, clock_edit
 from commitlog.format.tail_scan import examine
 from commitlog.index.dictionary import maybe_snapshot, take_offsets
@@ -97,7 +97,7 @@ def load_snapshot(files: Files, directory: str, found: Recovered) -> None:
         found.publishers = PublisherNames(snapshot.publishers, snapshot.publishers_end)
 
 
-def add_segment(files: Files, listed: Found, found: Recovered, tail: KnownTail | None = None) -> None:
+def add_segment(files: Files, listed: FoundSegment, found: Recovered, tail: KnownTail | None = None) -> None:
     segment = SegmentFile(listed.path, listed.base_lsn, listed.opening.header.salt, listed.opening.first_ts)
     found.epoch = max(found.epoch, 1 + listed.opening.header.epoch)
     if listed.opening.damage is not None:
@@ -137,7 +137,7 @@ def add_segment(files: Files, listed: Found, found: Recovered, tail: KnownTail |
     found.next_lsn = max(found.next_lsn, segment.end_lsn)
 
 
-def cut_short(files: Files, listed: Found, end_lsn: int, stop: int) -> Gap:
+def cut_short(files: Files, listed: FoundSegment, end_lsn: int, stop: int) -> Gap:
     """The records lost from a finished segment that is shorter than the manifest says."""
     places = load_places(files, listed.path, end_lsn, stop)
     lost = next((p.base_lsn for p in places if p.position + p.total_len > listed.size), None)
@@ -145,7 +145,7 @@ def cut_short(files: Files, listed: Found, end_lsn: int, stop: int) -> Gap:
     return Gap(min(first, end_lsn), end_lsn, f"{listed.path} has {listed.size} bytes, and was sealed with {stop}")
 
 
-def scan_tail(files: Files, listed: Found, found: Recovered) -> Edit:
+def scan_tail(files: Files, listed: FoundSegment, found: Recovered) -> Edit:
     """Find the end of a segment without an edit; returns the edit for it."""
     handle = files.open(listed.path)
     try:
@@ -198,7 +198,7 @@ def report_gap(found: Recovered, gap: Gap) -> None:
         found.gaps.append(gap)
 
 
-def is_of(tail: KnownTail, listed: Found) -> bool:
+def is_of(tail: KnownTail, listed: FoundSegment) -> bool:
     """Whether it is what is known of this segment, and nothing says more of it."""
     is_last = listed.limit_lsn is None and listed.opening.damage is None
     return is_last and listed.path.rpartition("/")[2] == tail.name and listed.size >= tail.stop

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.disk.files import Files, make_durable_directory, replace_file, whole_file
@@ -16,24 +15,20 @@ from commitlog.disk.os_errors import at_start
 from commitlog.disk.preallocation import release
 from commitlog.disk.space import VolumeSpace
 from commitlog.errors import DirectoryInUse, FormatTooNew, LogFailure, NotWritable, StoreError
-from commitlog.format.chunk_layout import Names
+from commitlog.format.chunk_layout import NumberedNames
 from commitlog.format.manifest import Manifest
 from commitlog.index.dictionary import Dictionary
 from commitlog.index.segments import SegmentList
 from commitlog.log.partition import Partition
 from commitlog.log.partition_types import PartitionId, PartitionReader
 from commitlog.log.recovery import Recovered, recover
-from commitlog.read.cold_reads import ColdRead
+from commitlog.log.store_layout import OpenOptions, StoreLayout
+from commitlog.read.cold_reads import ColdReadTask
 from commitlog.streams import SYNCED, Matches, StreamSpec, partition_of, stream_of
 from commitlog.write.retention import remove_segments
 from commitlog.write.segment_writer import SegmentOptions, SegmentWriter
 
-if TYPE_CHECKING:  # a broker alone knows of no tail
-    from commitlog.format.known_tail import KnownTail
-
 FORMAT = "rumq 1"
-GENERATION = 1
-NOTHING_KNOWN: Mapping[str, KnownTail] = {}
 STREAM_BYTES_MAX = 64  # room in a segment's header
 
 
@@ -54,6 +49,24 @@ class Store:
     @property
     def files(self) -> Files:
         return self._files
+
+    def add_stream(self, spec: StreamSpec, layout: StoreLayout, options: OpenOptions) -> None:
+        """Open the partitions of the next stream that this process owns; others have stand-ins.
+
+        raises: OSError, StoreError"""
+        if len(spec.name.encode()) > STREAM_BYTES_MAX:
+            raise StoreError(self.root, f"the name of stream {spec.name} is longer than {STREAM_BYTES_MAX} bytes")
+        self._first_of.append(len(self.partitions))
+        for number in range(spec.partitions):
+            index = len(self.partitions)
+            away = layout.elsewhere(spec, index, number) if layout.elsewhere is not None else None
+            if away is not None:
+                self.partitions.append(away)
+                continue
+            partition, found = open_partition(self._files, self.root, PartitionId(spec, index, number), options)
+            self.partitions.append(partition)
+            self.own.append(partition)
+            self.recovered.append(found)
 
     def place(self, topic: str) -> int:
         """Index of the partition of a topic."""
@@ -90,7 +103,7 @@ class Store:
                 continue
             for place in segments.cache.places(self._files, segment):
                 if place.next_lsn > from_lsn and (place.flags & flag or not flag):
-                    read = ColdRead(
+                    read = ColdReadTask(
                         self._files,
                         [segment],
                         segments.cache,
@@ -119,55 +132,30 @@ class Store:
 
 
 def open_store(
-    files: Files, root: str, streams: Sequence[StreamSpec], *, matches: Matches, now_us: int,
-    boot_id: bytes = bytes(16), random: Callable[[int], bytes] = os.urandom, hot_bytes_max: int = 64 << 20,
-    holder: str = "", direct_bytes_min: int = 1 << 17, internal: StreamSpec | None = None, internal_number: int = 0,
-    internal_generation: int = GENERATION,
-    elsewhere: Callable[[StreamSpec, int, int], PartitionReader | None] | None = None, lock: int | None = None,
-    volatile: Callable[[int], PartitionReader] | None = None, epoch: int = 0,
-    tails: Mapping[str, KnownTail] = NOTHING_KNOWN,
-) -> Store:  # fmt: skip
+    files: Files, root: str, layout: StoreLayout, options: OpenOptions, *, holder: str = "", lock: int | None = None
+) -> Store:
     """Open or create a data directory, and recover every partition.
 
-    internal: a stream for the owner's own records, beside those that topics have; internal_number: its partition of
-    internal_generation
-    elsewhere: (stream, index, number) -> the stand-in of a partition that another process owns, None for our own
-    lock: of a directory that is locked already
-    volatile: index -> a partition without files and topics of a stream, behind all others
-    epoch: segments carry at least this one, of the leader of a cluster's shard
-    tails: by directory, what this process knows of the last segments (`recovery.recover`)
     holder: the text of LOCK: "pid <number>\n" tells other processes whether a broker still runs
+    lock: of a directory that is locked already
     raises: DirectoryInUse, FormatTooNew, NotWritable
     """
     taken = None
-    opened = partial(
-        open_partition, files, root, now_us=now_us, boot_id=boot_id, random=random, direct_bytes_min=direct_bytes_min,
-        epoch=epoch, tails=tails,
-    )  # fmt: skip
     try:
         if lock is None:
             lock = taken = hold(files, root, holder)
             check_format(files, root)
-        store = Store(files, root, lock, list(streams), matches)
-        for spec in streams:
-            if len(spec.name.encode()) > STREAM_BYTES_MAX:
-                raise StoreError(root, f"the name of stream {spec.name} is longer than {STREAM_BYTES_MAX} bytes")
-            store._first_of.append(len(store.partitions))
-            for number in range(spec.partitions):
-                away = elsewhere(spec, len(store.partitions), number) if elsewhere is not None else None
-                if away is not None:
-                    store.partitions.append(away)
-                    continue
-                identity = PartitionId(spec, len(store.partitions), number)
-                partition, found = opened(identity, hot_bytes_max=hot_bytes_max)
-                store.partitions.append(partition)
-                store.own.append(partition)
-                store.recovered.append(found)
-        if volatile is not None:
-            store.partitions.append(volatile(len(store.partitions)))
-        if internal is not None:
-            identity = PartitionId(internal, len(store.partitions), internal_number, internal_generation)
-            store.internal, store.internal_recovered = opened(identity)
+        store = Store(files, root, lock, list(layout.streams), layout.matches)
+        for spec in layout.streams:
+            store.add_stream(spec, layout, options)
+        if layout.volatile is not None:
+            store.partitions.append(layout.volatile(len(store.partitions)))
+        if layout.internal is not None:
+            identity = PartitionId(
+                layout.internal, len(store.partitions), layout.internal_number, layout.internal_generation
+            )
+            found = open_partition(files, root, identity, replace(options, hot_bytes_max=0))
+            store.internal, store.internal_recovered = found
     except (OSError, StoreError) as fault:
         if taken is not None:
             files.close(taken)
@@ -197,17 +185,13 @@ def check_format(files: Files, root: str) -> None:
         raise FormatTooNew(root, f"its format is {said!r}, this version reads {FORMAT!r}: use the rumq that wrote it")
 
 
-def open_partition(
-    files: Files, root: str, identity: PartitionId, *, now_us: int, boot_id: bytes = bytes(16),
-    random: Callable[[int], bytes] = os.urandom, hot_bytes_max: int = 0, direct_bytes_min: int = 1 << 17,
-    epoch: int = 0, tails: Mapping[str, KnownTail] = NOTHING_KNOWN,
-) -> tuple[Partition, Recovered]:  # fmt: skip
+def open_partition(files: Files, root: str, identity: PartitionId, options: OpenOptions) -> tuple[Partition, Recovered]:
     """One partition, recovered. raises: OSError, StoreError"""
     spec, number, generation = identity.spec, identity.number, identity.generation
     directory = f"{root}/{spec.name}/g{generation}/p{number}"
     make_durable_directory(files, directory, known=root)
     manifest = Manifest(files, directory)
-    found = recover(files, directory, manifest, spec.name, number, now_us, tails.get(directory))
+    found = recover(files, directory, manifest, spec.name, number, options.now_us, options.tails.get(directory))
     manifest.rewrite(found.edits)
     try:
         remove_segments(files, found.leftover)
@@ -221,10 +205,10 @@ def open_partition(
     )
     segments = SegmentList(found.first_lsn, found.segments, dictionary)
     segments.jumps = found.jumps
-    options = SegmentOptions(
-        spec.name, generation, number, max(found.epoch, epoch), boot_id, spec.durability in SYNCED,
-        spec.segment_bytes_max, spec.segment_seconds_max * 1_000_000, direct_bytes_min,
+    segment_options = SegmentOptions(
+        spec.name, generation, number, max(found.epoch, options.epoch), options.boot_id, spec.durability in SYNCED,
+        spec.segment_bytes_max, spec.segment_seconds_max * 1_000_000, options.direct_bytes_min,
     )  # fmt: skip
-    names = Names(found.topic_names, found.publishers)
-    writer = SegmentWriter(files, directory, options, names=names, manifest=manifest, random=random)
-    return Partition(files, directory, identity, writer, segments, found, hot_bytes_max), found
+    names = NumberedNames(found.topic_names, found.publishers)
+    writer = SegmentWriter(files, directory, segment_options, names=names, manifest=manifest, random=options.random)
+    return Partition(files, directory, identity, writer, segments, found, options.hot_bytes_max), found

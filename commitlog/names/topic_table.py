@@ -22,7 +22,7 @@ class TopicRows(NamedTuple):
     start: int
 
 
-class TopicTable(Mapping[int, TopicRows]):
+class PackedTopicTable(Mapping[int, TopicRows]):
     """packed: records of `TOPIC`, their ids rising"""
 
     __slots__ = ("packed",)
@@ -52,10 +52,10 @@ class TopicTable(Mapping[int, TopicRows]):
         return int.from_bytes(self.packed[at * TOPIC.size : at * TOPIC.size + 4], "little")
 
 
-def topic_table(topics: Mapping[int, TopicRows]) -> TopicTable:
+def topic_table(topics: Mapping[int, TopicRows]) -> PackedTopicTable:
     """The table of a dictionary."""
-    if isinstance(topics, TopicTable):
+    if isinstance(topics, PackedTopicTable):
         return topics
-    return TopicTable(
+    return PackedTopicTable(
         b"".join(TOPIC.pack(i, t.records, t.first, t.following, t.start, 0) for i, t in sorted(topics.items()))
     )

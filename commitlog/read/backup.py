@@ -34,7 +34,7 @@ COPY_BYTES = 1 << 20
 TRIES_MAX = 5  # retention may take a segment while it is being copied
 
 
-class Copied(NamedTuple):
+class BackupContent(NamedTuple):
     """The content of a backup. copied, linked, kept: files; kept: they were there from an earlier backup."""
 
     partitions: dict[str, int]
@@ -60,7 +60,7 @@ class Backup:
         self.source, self.target = source, target
         self._copied = self._linked = self._kept = self._bytes = 0
 
-    def run(self, now: str) -> Copied:
+    def run(self, now: str) -> BackupContent:
         """now: the time to put on the label. raises: OSError, StoreError, FileNotFoundError for no data directory"""
         views = LogReader(self._files, self.source).partitions(internal=True)
         self._check_target()
@@ -76,7 +76,7 @@ class Backup:
             if os.path.exists(f"{self.source}/{name}"):
                 self._copy(f"{self.source}/{name}", f"{self.target}/{name}")
         self._copy(f"{self.source}/FORMAT", f"{self.target}/FORMAT")
-        done = Copied(ends, self._copied, self._linked, self._kept, self._bytes)
+        done = BackupContent(ends, self._copied, self._linked, self._kept, self._bytes)
         said = {"made": now, "next_lsn": ends}
         replace_file(RealFiles(), label, json.dumps(said, indent=1).encode() + b"\n")
         return done

@@ -47,7 +47,7 @@ def clipped(chunk: Chunk, first_lsn: int, end_lsn: int) -> Chunk:
     return part
 
 
-class ColdRead:
+class ColdReadTask:
     """Chunks from the one with `lsn` on, below end_lsn, up to `bytes_max`; unreadable records are a Gap."""
 
     def __init__(
@@ -181,7 +181,7 @@ class Flagged:
             for place in places:
                 if place.flags & self._flag and place.base_lsn < to_lsn:
                     end = min(place.next_lsn, to_lsn)
-                    found = ColdRead(self._files, [segment], self._cache, place.base_lsn, end, 1).run()
+                    found = ColdReadTask(self._files, [segment], self._cache, place.base_lsn, end, 1).run()
                     yield from (chunk for chunk in found if isinstance(chunk, Chunk))
         for chunk in self._unwritten:
             if chunk.flags & self._flag and chunk.base_lsn < to_lsn:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from commitlog.chunk import Chunk, Gap
 from commitlog.disk.files import Files
 from commitlog.format.committed_scan import CommittedScan
-from commitlog.format.directory import Found, SegmentListing, listing
+from commitlog.format.directory import FoundSegment, SegmentListing, listing
 from commitlog.format.manifest import Manifest
 from commitlog.format.segment import SEGMENT_HEADER_BYTES
 from commitlog.format.tail_scan import examine
@@ -22,7 +22,7 @@ from commitlog.index.dictionary import maybe_snapshot
 from commitlog.index.index import Index, load_publishers, maybe_index, place_at, read_segment
 from commitlog.index.segment_view import ScanCache, SegmentView, hits
 from commitlog.index.segments import PlaceCache, SegmentFile
-from commitlog.read.cold_reads import ColdRead, OffsetSearch, TimeSearch, clipped
+from commitlog.read.cold_reads import ColdReadTask, OffsetSearch, TimeSearch, clipped
 
 READ_BYTES = 1 << 22
 INDEX_PART = 8  # of a segment's records, one in so many: for fewer its index is not worth reading
@@ -200,7 +200,7 @@ class PartitionView:
         except FileNotFoundError:
             return Index()
 
-    def _take(self, found: Found) -> None:
+    def _take(self, found: FoundSegment) -> None:
         header = found.opening.header
         segment = SegmentFile(found.path, header.base_lsn, header.salt, found.opening.first_ts)
         segment.indexed = True
@@ -222,7 +222,7 @@ class PartitionView:
         is_finished = found.edit is not None or found.limit_lsn is not None
         self._listed[found.path] = ListedFile(found.size, is_finished)
 
-    def _take_active(self, handle: int, found: Found, segment: SegmentFile) -> None:
+    def _take_active(self, handle: int, found: FoundSegment, segment: SegmentFile) -> None:
         """A segment that a broker writes to: committed up to its marks."""
         scan = self._advanced(handle, found.path, segment, found.size)
         segment.places, segment.end_lsn, segment.sealed = scan.places(), scan.proved, scan.sealed
@@ -230,7 +230,7 @@ class PartitionView:
         if segment.places:
             segment.logical_end = segment.places[-1].position + segment.places[-1].total_len
 
-    def _take_ended(self, handle: int, found: Found, segment: SegmentFile) -> None:
+    def _take_ended(self, handle: int, found: FoundSegment, segment: SegmentFile) -> None:
         """A segment that no broker writes to, without an end in the manifest."""
         # Nobody writes to it any more, and it only shrinks by the zeros behind its end: same size, same file.
         key = (found.path, found.size, found.limit_lsn)
@@ -249,7 +249,7 @@ class PartitionView:
         lsn = max(from_lsn, self.first_lsn)
         to_lsn = min(to_lsn, self.end_lsn)
         while lsn < to_lsn:
-            for found in ColdRead(self._files, self._segments, self._cache, lsn, to_lsn, READ_BYTES).run():
+            for found in ColdReadTask(self._files, self._segments, self._cache, lsn, to_lsn, READ_BYTES).run():
                 yield clipped(found, lsn, to_lsn) if isinstance(found, Chunk) else found
                 lsn = found.next_lsn
 
@@ -313,9 +313,9 @@ class PartitionView:
         if at < end:
             yield at, end
 
-    def cold_read(self, lsn: int, bytes_max: int, cache: PlaceCache) -> ColdRead:
+    def cold_read(self, lsn: int, bytes_max: int, cache: PlaceCache) -> ColdReadTask:
         """A read from `lsn` on, below `end_lsn`. cache: of this partition's segments, which outlives views"""
-        return ColdRead(self._files, self._segments, cache, lsn, self.end_lsn, bytes_max)
+        return ColdReadTask(self._files, self._segments, cache, lsn, self.end_lsn, bytes_max)
 
     def end_within(self, from_lsn: int, to_lsn: int, bytes_max: int) -> int:
         """The end of the last whole chunk within `bytes_max` bytes from a record on; of one chunk at least."""

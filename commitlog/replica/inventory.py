@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from commitlog.disk.files import Files
-from commitlog.format.directory import Found, listing
+from commitlog.format.directory import FoundSegment, listing
 from commitlog.format.manifest import Edit, Manifest
 from commitlog.format.tail_scan import examine, whole_prefix
 from commitlog.index.segments import SegmentFile
@@ -84,7 +84,7 @@ def survey(files: Files, directory: str, edits: list[Edit], stream: str, number:
     return CopySurvey(states, first_lsn, found, leftover, "; ".join(doubts))
 
 
-def finished(one: Found, doubts: list[str]) -> SegmentState:
+def finished(one: FoundSegment, doubts: list[str]) -> SegmentState:
     """Of a segment with an edit."""
     assert one.edit is not None
     end_lsn, stop = one.edit["end_lsn"], one.edit["stop"]
@@ -95,7 +95,7 @@ def finished(one: Found, doubts: list[str]) -> SegmentState:
     return SegmentState(name_of(one), one.base_lsn, max(end_lsn, one.base_lsn), stop, True)
 
 
-def scanned(files: Files, one: Found, doubts: list[str], *, is_last: bool) -> tuple[SegmentState, Edit | None]:
+def scanned(files: Files, one: FoundSegment, doubts: list[str], *, is_last: bool) -> tuple[SegmentState, Edit | None]:
     """Of a segment without an edit; the edit, if it is finished."""
     salt, name = one.opening.header.salt, name_of(one)
     handle = files.open(one.path)
@@ -118,5 +118,5 @@ def scanned(files: Files, one: Found, doubts: list[str], *, is_last: bool) -> tu
     return state, {"edit": kind, "segment": name, "end_lsn": end_lsn, "stop": stop}
 
 
-def name_of(one: Found) -> str:
+def name_of(one: FoundSegment) -> str:
     return one.path.rpartition("/")[2]

@@ -15,7 +15,7 @@ from commitlog.disk.files import Files, replace_file
 from commitlog.index.dictionary import (
     SNAPSHOT,
     Dictionary,
-    Snapshot,
+    DictionarySnapshot,
     decode_snapshot,
     maybe_snapshot,
     snapshot_pieces,
@@ -161,7 +161,7 @@ class ReplicaNames:
         self._dictionary.take(index, segment.base_lsn, segment.end_lsn)
 
 
-def lower_offsets(snapshot: Snapshot, index: Index, base_lsn: int, lsn: int) -> None:
+def lower_offsets(snapshot: DictionarySnapshot, index: Index, base_lsn: int, lsn: int) -> None:
     """The next offset of each topic is that of its first record from an lsn on, of those in this segment."""
     first_row = max(0, lsn - base_lsn)
     for number, topic in index.topics.items():
@@ -173,7 +173,7 @@ def lower_offsets(snapshot: Snapshot, index: Index, base_lsn: int, lsn: int) -> 
                 snapshot.offsets[number] = min(snapshot.offsets[number], offset)
 
 
-def forget_unused(snapshot: Snapshot) -> None:
+def forget_unused(snapshot: DictionarySnapshot) -> None:
     """Leave out topics at the end that have no record: their numbers may be given to others."""
     while snapshot.offsets and not snapshot.offsets[-1]:
         snapshot.offsets.pop()

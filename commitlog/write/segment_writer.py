@@ -24,11 +24,11 @@ from commitlog.disk.clock_guard import Jump
 from commitlog.disk.files import Files
 from commitlog.disk.os_errors import FULL
 from commitlog.disk.preallocation import GROUP_BYTES_MAX, LOW_PART, ZEROS, piece_bytes
-from commitlog.format.chunk_layout import ChunkLayout, Names
+from commitlog.format.chunk_layout import ChunkLayout, NumberedNames
 from commitlog.format.manifest import Edit, Manifest, clock_edit
 from commitlog.format.segment import SEGMENT_HEADER_BYTES, ChunkPosition, SegmentHeader, encode_segment_header
 from commitlog.index.index import IndexBuilder
-from commitlog.index.segment_news import Ended, Opened, Preallocated
+from commitlog.index.segment_news import Preallocated, SegmentEnded, SegmentOpened
 from commitlog.write.tap import WriterTap
 
 
@@ -69,7 +69,7 @@ class SegmentWriter:
     """The active segment of one partition. tap: told what is written, where copies are made; set before anything is"""
 
     def __init__(
-        self, files: Files, directory: str, options: SegmentOptions, *, names: Names, manifest: Manifest,
+        self, files: Files, directory: str, options: SegmentOptions, *, names: NumberedNames, manifest: Manifest,
         random: Callable[[int], bytes],
     ) -> None:  # fmt: skip
         self._options = options
@@ -116,7 +116,7 @@ class SegmentWriter:
 
     # Segments
 
-    def open_segment(self, base_lsn: int, now_us: int) -> Opened:
+    def open_segment(self, base_lsn: int, now_us: int) -> SegmentOpened:
         """Open a new segment; it is on disk and in the manifest before a chunk is written to it. raises: OSError"""
         uuid = self._random(16)
         salt = int.from_bytes(self._random(8), "little") | 1
@@ -150,7 +150,7 @@ class SegmentWriter:
         self._names.publishers.written = self._draft.index.publishers
         if self.tap is not None:
             self.tap.opened(name, base_lsn, opening)
-        return Opened(self.path, header)
+        return SegmentOpened(self.path, header)
 
     def must_roll(self, size: int, now_us: int) -> bool:
         if self._handle is None:
@@ -162,7 +162,7 @@ class SegmentWriter:
             return True
         return self.position + size > self._bytes_max or now_us - self._opened_us > self._us_max
 
-    def seal(self, next_lsn: int, now_us: int, durable_lsn: int) -> Ended | None:
+    def seal(self, next_lsn: int, now_us: int, durable_lsn: int) -> SegmentEnded | None:
         """Seal the active segment: its content is synced before the manifest says so. raises: OSError
 
         durable_lsn: as of the other chunks: of a group that does not fit, a part may be written and not be synced"""
@@ -174,9 +174,9 @@ class SegmentWriter:
         self.sync()
         self._close()
         self._note({"edit": "seal", "segment": self._name, "end_lsn": next_lsn, "stop": self.position})
-        return Ended(next_lsn, self.position, self._draft)
+        return SegmentEnded(next_lsn, self.position, self._draft)
 
-    def fence(self, end_lsn: int, logical_end: int) -> Ended | None:
+    def fence(self, end_lsn: int, logical_end: int) -> SegmentEnded | None:
         """Abandon the active segment: after a failed write or sync, what is behind `logical_end` does not count."""
         if self._handle is None:
             return None
@@ -184,7 +184,7 @@ class SegmentWriter:
         if self.tap is not None:
             self.tap.irregular()
         self._note({"edit": "end", "segment": self._name, "end_lsn": end_lsn, "stop": logical_end})
-        return Ended(end_lsn, logical_end, None)
+        return SegmentEnded(end_lsn, logical_end, None)
 
     def discard(self) -> None:
         """Remove the active segment, in which nothing counts yet.

@@ -96,15 +96,15 @@ class VolatilePartition:
             at += 1
         return found
 
-    def cold_read(self, lsn: int, bytes_max: int = 1 << 20) -> Kept:
+    def cold_read(self, lsn: int, bytes_max: int = 1 << 20) -> MemoryReadTask:
         """The result of `read`, as a job for another thread."""
-        return Kept(self.read(lsn, bytes_max))
+        return MemoryReadTask(self.read(lsn, bytes_max))
 
     def uncommitted_tags(self) -> Iterator[tuple[int, int]]:
         return iter(())
 
 
-class Kept:
+class MemoryReadTask:
     """A read that is done already."""
 
     def __init__(self, chunks: list[Chunk | Gap]) -> None:

@@ -11,7 +11,7 @@ from commitlog.chunk import HEADER_BYTES, Chunk
 from commitlog.disk.preallocation import GROUP_BYTES_MAX
 from commitlog.format.chunk_layout import pieced
 from commitlog.format.segment import SEGMENT_HEADER_BYTES, ChunkPosition
-from commitlog.index.segment_news import Ended, Opened, Preallocated
+from commitlog.index.segment_news import Preallocated, SegmentEnded, SegmentOpened
 from commitlog.write.segment_writer import Flush, SegmentWriter, bytes_of
 
 
@@ -43,7 +43,7 @@ class WriteGroup:
         self.end_lsn = end_lsn
         self.mark_us = mark_us
         self.bytes = bytes_of(chunks)
-        self.news: list[Opened | Ended | ChunkPosition | Preallocated] = []
+        self.news: list[SegmentOpened | SegmentEnded | ChunkPosition | Preallocated] = []
         self._failed: OSError | None = None
         self.fault: OSError | None = None
         self.offline: OSError | None = None
@@ -155,7 +155,7 @@ class WriteGroup:
             ended = self._writer.fence(self.safe_lsn, self._position)
             if ended is not None:
                 self.news.append(ended)
-        elif self.news and isinstance(self.news[-1], Opened):
+        elif self.news and isinstance(self.news[-1], SegmentOpened):
             self.news.pop()
             self._writer.discard()
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from commitlog import Gap, NotInMemory
 from commitlog.chunk import FLAG_QOS, Chunk
 from commitlog.log.partition_types import PartitionReader
-from router.matching.groups import Groups
+from router.matching.groups import GroupTable
 from router.matching.routes import RouteTable
 from router.readers.reader import Reader
 
@@ -31,7 +31,7 @@ class FilteredRange(NamedTuple):
 class Feed:
     """The reading side of one partition of the log."""
 
-    def __init__(self, index: int, partition: PartitionReader, groups: Groups) -> None:
+    def __init__(self, index: int, partition: PartitionReader, groups: GroupTable) -> None:
         self.index = index
         self.partition = partition
         self.routes = RouteTable(groups, partition.topic_names)

@@ -1,4 +1,4 @@
-cdef class Groups:
+cdef class GroupTable:
     cdef public Py_ssize_t _partitions, _private
     cdef public long long rematch_visits, turn, visits_left, visits_reserved
     cdef public dict _by_filter, _by_wants, _targets, _under_way

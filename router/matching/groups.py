@@ -19,7 +19,7 @@ KEPT_VISITS = 256  # a match ahead that cost less is made again: it costs less t
 FILTERS_AT_ONCE = 64  # of a group that has ended: with more of them it is removed in pieces
 
 
-class Groups:
+class GroupTable:
     """Every group, interned by its key or private, and filter -> groups."""
 
     def __init__(self, partitions: int, *, records_changes: bool = True) -> None:

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from commitlog import Chunk, Gap
 from commitlog.log.partition_types import PartitionReader
 from router.matching.feed import Feed, FilteredRange
-from router.matching.groups import Groups
+from router.matching.groups import GroupTable
 
 CACHED_BYTES_MAX = 16 << 20
 CHUNK_BYTES = 1024  # what a chunk costs beside its rows and frames
@@ -21,7 +21,7 @@ TRIM = 64
 class RemoteFeed(Feed):
     """The reading side of a partition that another shard writes."""
 
-    def __init__(self, index: int, partition: PartitionReader, groups: Groups) -> None:
+    def __init__(self, index: int, partition: PartitionReader, groups: GroupTable) -> None:
         super().__init__(index, partition, groups)
         self._cached: list[Chunk] = []
         self._since: list[int] = []  # of each chunk in `_cached`: where the filtered range before it begins

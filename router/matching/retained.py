@@ -16,13 +16,13 @@ from commitlog.row_layout import ROW_BYTES, ROW_EMPTY, ROW_FLAGS_AT
 from router.kernels import filters
 from router.kernels import routes as kernel
 from router.matching.sorted_topics import SortedTopics
-from router.readers.subscription import Permit
+from router.readers.subscription import TopicPermit
 
 HEAD = struct.Struct("<IQQ")
 REPLACED_BYTES_MAX = 1 << 20  # of each partition, for shards that are so much behind
 
 
-class Retained(NamedTuple):
+class RetainedRecord(NamedTuple):
     """One retained message: its record, and where it stands in the log."""
 
     topic: str
@@ -33,14 +33,14 @@ class Retained(NamedTuple):
     frame: bytes
 
 
-def packed(message: Retained) -> bytes:
+def packed(message: RetainedRecord) -> bytes:
     return HEAD.pack(message.partition, message.lsn, message.base_ts) + message.row + message.frame
 
 
-def unpacked(name: bytes, raw: bytes) -> Retained:
+def unpacked(name: bytes, raw: bytes) -> RetainedRecord:
     partition, lsn, base_ts = HEAD.unpack_from(raw)
     row_end = HEAD.size + ROW_BYTES
-    return Retained(name.decode(), partition, lsn, base_ts, raw[HEAD.size : row_end], raw[row_end:])
+    return RetainedRecord(name.decode(), partition, lsn, base_ts, raw[HEAD.size : row_end], raw[row_end:])
 
 
 class RetainedView:
@@ -75,7 +75,7 @@ class RetainedView:
                     self._replaced[partition] = ReplacedTopic()
                 self._replaced[partition].add(chunk.base_lsn + row, name, old, self.replaced_bytes_max)
 
-    def replaced(self, topic_filter: str, below: list[int], sent: list[int]) -> list[Retained]:
+    def replaced(self, topic_filter: str, below: list[int], sent: list[int]) -> list[RetainedRecord]:
         """What a filter matches of the messages that were the retained ones at these lsns of each partition, and have
         been replaced or removed since, by records that are not sent yet. Cost: what has been replaced since."""
         wanted = topic_filter.encode()
@@ -85,23 +85,23 @@ class RetainedView:
             for message in replaced.find(wanted, below[partition], sent[partition])
         ]
 
-    def put(self, message: Retained) -> None:
+    def put(self, message: RetainedRecord) -> None:
         """Set the retained message of its topic."""
         self._keep(message.topic.encode(), packed(message))
 
-    def drop(self, message: Retained) -> None:
+    def drop(self, message: RetainedRecord) -> None:
         """Remove a message, as when it has expired, unless the topic has another one by now."""
         name = message.topic.encode()
         if self._messages.get(name) == packed(message):
             self._forget(name)
 
-    def get(self, topic: str) -> Retained | None:
+    def get(self, topic: str) -> RetainedRecord | None:
         """The retained message of a topic."""
         name = topic.encode()
         raw = self._messages.get(name)
         return None if raw is None else unpacked(name, raw)
 
-    def page(self, after: Retained | None) -> list[Retained]:
+    def page(self, after: RetainedRecord | None) -> list[RetainedRecord]:
         """Some messages in the order of topic names: the first, or those after another; none at the end."""
         name = b"" if after is None else after.topic.encode()
         return [unpacked(*pair) for pair in zip(*self._messages.page(name, after=True), strict=True)]
@@ -111,14 +111,14 @@ class RetainedView:
         topic_filter: str,
         below: list[int] | None = None,
         wanted: Callable[[], bool] | None = None,
-        permit: Callable[[], Permit | None] | None = None,
+        permit: Callable[[], TopicPermit | None] | None = None,
     ) -> Search:
         """Look for the messages that a filter matches, piece by piece; see `Search`."""
         return Search(self._messages, topic_filter, below, wanted, permit)
 
-    def find(self, topic_filter: str) -> list[Retained]:
+    def find(self, topic_filter: str) -> list[RetainedRecord]:
         """The retained messages of every topic that the filter matches, all at once."""
-        found: list[Retained] = []
+        found: list[RetainedRecord] = []
         search = self.search(topic_filter)
         while not search.over:
             found += search.next_messages()
@@ -158,9 +158,9 @@ class ReplacedTopic:
         while self._bytes > bytes_max:
             self._bytes -= len(self._entries.popleft()[2])
 
-    def find(self, topic_filter: bytes, below: int, sent: int = 0) -> list[Retained]:
+    def find(self, topic_filter: bytes, below: int, sent: int = 0) -> list[RetainedRecord]:
         """Those that were retained just below an lsn. sent: what replaced them is not below it"""
-        found: list[Retained] = []
+        found: list[RetainedRecord] = []
         for lsn, name, raw in reversed(self._entries):
             if lsn < max(below, sent):
                 break
@@ -181,7 +181,7 @@ class Search:
         topic_filter: str,
         below: list[int] | None,
         wanted: Callable[[], bool] | None,
-        permit: Callable[[], Permit | None] | None = None,
+        permit: Callable[[], TopicPermit | None] | None = None,
     ) -> None:
         """below: lsn of each partition; newer messages are delivered live. wanted: called before each piece; False ends
         the search. permit: called at each piece for what may be received"""
@@ -202,11 +202,11 @@ class Search:
             self._parent, self._prefix = self._filter, b""
         self._at, self._after = self._prefix, False
 
-    def permit(self) -> Permit | None:
+    def permit(self) -> TopicPermit | None:
         """What may be received now; None: everything."""
         return self._permit() if self._permit is not None else None
 
-    def next_messages(self) -> list[Retained]:
+    def next_messages(self) -> list[RetainedRecord]:
         """The next messages, of some hundred names at most, maybe none; `over` is set at the end."""
         if self._wanted is not None and not self._wanted():
             self.over = True
@@ -226,7 +226,7 @@ class Search:
             self._at, self._after = names[-1], True
         return self._read([names[place] for place in places], [values[place] for place in places])
 
-    def _read(self, names: list[bytes], values: list[bytes]) -> list[Retained]:
+    def _read(self, names: list[bytes], values: list[bytes]) -> list[RetainedRecord]:
         found = [unpacked(name, raw) for name, raw in zip(names, values, strict=True)]
         permit = self.permit()
         if permit is not None:
@@ -240,7 +240,7 @@ class FoundRetained:
 
     PIECE = 256
 
-    def __init__(self, messages: list[Retained], permit: Callable[[], Permit | None] | None = None) -> None:
+    def __init__(self, messages: list[RetainedRecord], permit: Callable[[], TopicPermit | None] | None = None) -> None:
         """permit: as of `Search`"""
         self._messages = messages
         self._permit = permit
@@ -251,11 +251,11 @@ class FoundRetained:
     def over(self) -> bool:
         return self._at >= len(self._messages)
 
-    def permit(self) -> Permit | None:
+    def permit(self) -> TopicPermit | None:
         """What may be received now; None: everything."""
         return self._permit() if self._permit is not None else None
 
-    def next_messages(self) -> list[Retained]:
+    def next_messages(self) -> list[RetainedRecord]:
         found = self._messages[self._at : self._at + self.PIECE]
         self._at += len(found)
         permit = self.permit()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 
 from router.kernels import routes as kernel
-from router.matching.groups import Groups
+from router.matching.groups import GroupTable
 from router.readers.reader import DENIED, Group
 
 UNKNOWN, STALE = 0, 1  # a topic that was never matched; one that is to be matched again
@@ -22,7 +22,7 @@ Places = memoryview | None  # row of a chunk -> place in a list of distinct rout
 class RouteTable:
     """The routes of the topics of one partition, whose names are `names` (topic id -> name)."""
 
-    def __init__(self, groups: Groups, names: list[bytes]) -> None:
+    def __init__(self, groups: GroupTable, names: list[bytes]) -> None:
         self._groups = groups
         self._names = names
         self._of_topic = array("I")

@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Protocol
 
 from router.readers.reader_turns import ReaderTurns
-from router.readers.subscription import DeliveryOptions, Permit, Subscription, merge
+from router.readers.subscription import DeliveryOptions, Subscription, TopicPermit, merge
 
 
-class Outbox(Protocol):
+class SinkOutbox(Protocol):
     """Bytes that wait for a socket. refused: its owner is to be told when there is room again"""
 
     refused: bool
@@ -32,7 +32,7 @@ class DeliverySink(Protocol):
     @property
     def is_open(self) -> bool: ...
     @property
-    def outbox(self) -> Outbox: ...
+    def outbox(self) -> SinkOutbox: ...
 
 
 class SharedMembership(Protocol):
@@ -173,7 +173,7 @@ class Group:
     def form_for(self, counts: dict[Target, int], topic: str) -> int:
         """As `form_number`, of filters with these targets. counts: how many filters have each"""
         matching: list[Subscription] = []
-        covers: dict[Permit | None, bool] = {}  # of thousands of subscriptions most have the same permit
+        covers: dict[TopicPermit | None, bool] = {}  # of thousands of subscriptions most have the same permit
         for target, count in counts.items():
             for subscription in target.subscriptions:
                 covered = covers.get(subscription.permit)

@@ -14,7 +14,7 @@ from router.readers.reader import DeliverySink, Reader
 from router.readers.reader_turns import ReaderTurns
 from router.readers.shared_group import SharedGroup
 from router.readers.slots import READERS_MAX
-from router.readers.subscription import Permit, Subscription
+from router.readers.subscription import Subscription, TopicPermit
 
 V = TypeVar("V")
 
@@ -90,7 +90,7 @@ class Subscriber:
         """Every filter, as the client wrote it."""
         return [*self.main_subscriptions, *self.late, *self.replays, *self.shares]
 
-    def permit_of(self, asked: str) -> Permit | None:
+    def permit_of(self, asked: str) -> TopicPermit | None:
         """What an ordinary subscription may receive now."""
         known = self.main_subscriptions.get(asked)
         if known is None and asked in self.late:

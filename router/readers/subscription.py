@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class Permit(Protocol):
+class TopicPermit(Protocol):
     """Topics that a client may receive; equal permits are one object."""
 
     def may_receive(self, topic: str) -> bool: ...
@@ -18,6 +18,7 @@ class Subscription:
 
     permit: which of the topics that the filter matches may be received; None: all
     tells_publisher: each message is sent with the client id of its publisher
+    tells_end: of a replay: it is told where the log ended when it began
     tells_place: each message of QoS 1 or 2 is sent with its place in the log"""
 
     topic_filter: str
@@ -25,8 +26,9 @@ class Subscription:
     no_local: bool = False
     retain_as_published: bool = False
     identifier: int = 0
-    permit: Permit | None = None
+    permit: TopicPermit | None = None
     tells_publisher: bool = False
+    tells_end: bool = False
     tells_place: bool = False
 
     @property

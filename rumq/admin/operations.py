@@ -11,7 +11,7 @@ import msgspec
 
 from rumq.admin import answers as a
 from rumq.admin import requests as q
-from rumq.admin.topic_names import ANY_TOPIC, NO_TOPICS, Place, Tells
+from rumq.admin.topic_names import ANY_TOPIC, NO_TOPICS, Tells, TopicField
 from rumq.errors import RumqError
 
 Role = Literal["read", "publish", "administer"]
@@ -22,7 +22,7 @@ READER = "reader"
 UNKNOWN = "unknown"  # in the reply of a shard that has nothing of the name that was asked for
 
 
-class Reader(msgspec.Struct, kw_only=True):
+class AskingUser(msgspec.Struct, kw_only=True):
     """Who is told of topics: the rules of the gateway's clients hold for this user. user: null for an anonymous one"""
 
     user: str | None
@@ -55,11 +55,11 @@ def action(name: str, request: type[q.Request], answer: type[a.Answer], summary:
 
 
 OF_A_CLIENT = (
-    Place("client.subscriptions", "filter"),
-    Place("subscriptions.filter", "filter"),
-    Place("undelivered.topic"),
-    Place("in_flight.topic"),
-    Place("will.topic"),
+    TopicField("client.subscriptions", "filter"),
+    TopicField("subscriptions.filter", "filter"),
+    TopicField("undelivered.topic"),
+    TopicField("in_flight.topic"),
+    TopicField("will.topic"),
 )
 
 
@@ -70,7 +70,7 @@ TABLE = (
         q.Clients,
         a.Clients,
         "sessions and their clients, searched, sorted, paged",
-        Tells((Place("clients.subscriptions", "filter"),)),
+        Tells((TopicField("clients.subscriptions", "filter"),)),
         rows="clients",
     ),
     Operation(
@@ -78,7 +78,7 @@ TABLE = (
         q.Topics,
         a.Topics,
         "topics with records and rate, searched, sorted, paged",
-        Tells((Place("topics.topic"),), Place("topic", "filter"), in_shards=True),
+        Tells((TopicField("topics.topic"),), TopicField("topic", "filter"), in_shards=True),
         rows="topics",
     ),
     Operation(
@@ -86,7 +86,7 @@ TABLE = (
         q.Ledger,
         a.Ledger,
         "messages that were not delivered, by reason, client and topic",
-        Tells((Place("undelivered.topic"), Place("pending.topic")), Place("topic")),
+        Tells((TopicField("undelivered.topic"), TopicField("pending.topic")), TopicField("topic")),
     ),
     action("disconnect", q.OneClient, a.Ended, "close a client's connection (0x98); its session stays"),
     action(
@@ -119,7 +119,7 @@ TABLE = (
         q.TopicTree,
         a.TopicTree,
         "one level of the topic tree",
-        Tells((Place("levels.prefix", "level"),), Place("prefix", "level"), in_shards=True),
+        Tells((TopicField("levels.prefix", "level"),), TopicField("prefix", "level"), in_shards=True),
         rows="levels",
     ),
     Operation(
@@ -127,7 +127,7 @@ TABLE = (
         q.Groups,
         a.Groups,
         "shared groups with members and lag",
-        Tells((Place("groups.filter", "filter"),)),
+        Tells((TopicField("groups.filter", "filter"),)),
         rows="groups",
     ),
     Operation(
@@ -135,14 +135,14 @@ TABLE = (
         q.Nothing,
         a.ChannelPlaces,
         "channels of queues that have messages to hand out, and where they stand",
-        Tells((Place("places.filter", "filter"),)),
+        Tells((TopicField("places.filter", "filter"),)),
     ),
     Operation(
         "retained",
         q.Retained,
         a.Retained,
         "retained messages by filter, in the order of topics",
-        Tells((Place("messages.topic"),), Place("topic", "filter"), payloads=True, in_shards=True),
+        Tells((TopicField("messages.topic"),), TopicField("topic", "filter"), payloads=True, in_shards=True),
     ),
     Operation("exports", q.Nothing, a.Exports, "how far each partition is exported to the lake", NO_TOPICS),
     Operation("bans", q.Nothing, a.Bans, "what is banned, and for how long", NO_TOPICS),
@@ -204,7 +204,7 @@ TABLE = (
         q.Subscribers,
         a.Subscribers,
         "sessions that get the messages of a topic, with their filters",
-        Tells((Place("subscribers.filter", "filter"),), Place("topic")),
+        Tells((TopicField("subscribers.filter", "filter"),), TopicField("topic")),
         rows="subscribers",
     ),
     Operation(
@@ -212,7 +212,7 @@ TABLE = (
         q.OneClient,
         a.Waiting,
         "how many messages wait for a session, counted in the log",
-        Tells((Place("topics.topic"),)),
+        Tells((TopicField("topics.topic"),)),
     ),
 )
 OPERATIONS = {operation.name: operation for operation in TABLE}
@@ -246,7 +246,7 @@ def explained(request: type[q.Request], given: Raw, problem: str) -> str:
     return f"cannot take {name} {given[name]!r}; one of {', '.join(choices)}"
 
 
-def question_of(operation: Operation, request: q.Request, reader: Reader | None = None) -> Raw:
+def question_of(operation: Operation, request: q.Request, reader: AskingUser | None = None) -> Raw:
     """What is said to the socket of each shard. reader: None for who may be told of every topic"""
     question: Raw = {"ask": operation.name, **msgspec.to_builtins(request)}
     return question if reader is None else {**question, READER: msgspec.to_builtins(reader)}

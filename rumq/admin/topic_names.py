@@ -14,7 +14,7 @@ Kind = Literal["topic", "filter", "level"]
 Knows = Callable[[Kind, str], bool]
 
 
-class Place(NamedTuple):
+class TopicField(NamedTuple):
     """A field that tells topics. path: names of fields from the answer on, "topics.topic"; of a list each element"""
 
     path: str
@@ -30,8 +30,8 @@ class Tells(NamedTuple):
     anywhere: topics are in places that cannot be told apart, in sentences: for those who may read everything
     in_shards: the shards leave rows out, because pages and sums are made there"""
 
-    places: tuple[Place, ...] = ()
-    asked: Place | None = None
+    places: tuple[TopicField, ...] = ()
+    asked: TopicField | None = None
     payloads: bool = False
     anywhere: bool = False
     in_shards: bool = False

@@ -74,7 +74,7 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     rule: tuple[Rule, ...] = ()
 
 
-class Reason(NamedTuple):
+class AppliedRule(NamedTuple):
     """A rule that applies. number: in the file, from 1; effect: "allows" or "denies"; topic_filter: as written"""
 
     number: int
@@ -82,7 +82,7 @@ class Reason(NamedTuple):
     topic_filter: str
 
 
-class Rules:
+class RuleSet:
     """The rules of one file, and the permits made from them."""
 
     def __init__(self, file: File) -> None:
@@ -105,7 +105,7 @@ class Rules:
                     granted.add(actions, denies, shared, [topic for topic in own if topic is not None])
         return self._permits.permit_for(granted)
 
-    def explain(self, who: Identity, client_id: str, action: Action, topic: str) -> list[Reason]:
+    def explain(self, who: Identity, client_id: str, action: Action, topic: str) -> list[AppliedRule]:
         """All rules that apply to this client, action and topic or filter."""
         groups, found = self.groups_of(who), []
         for number, rule in enumerate(self._file.rule, start=1):
@@ -116,7 +116,7 @@ class Rules:
                     denies = effect == "denies"
                     topic_filter = expanded(written, who.user, client_id, denies=denies)
                     if action in actions and topic_filter is not None and overlap(topic_filter, topic):
-                        found.append(Reason(number, effect, written))
+                        found.append(AppliedRule(number, effect, written))
         return found
 
 
@@ -153,7 +153,7 @@ def widened(before: str, name: str) -> str:
     return "/".join(["+" if PLACEHOLDER.search(level) else level for level in levels] + ["#"])
 
 
-def parse(text: str, path: str) -> Rules:
+def parse(text: str, path: str) -> RuleSet:
     """raises: SecretsError"""
     try:
         tree = tomllib.loads(text)
@@ -163,7 +163,7 @@ def parse(text: str, path: str) -> Rules:
         file = msgspec.convert(tree, File)
     except msgspec.ValidationError as fault:
         raise SecretsError(path, 0, f"is no file of rules: {fault}") from None
-    return Rules(checked(file, path))
+    return RuleSet(checked(file, path))
 
 
 def checked(file: File, path: str) -> File:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """h_is_help: not of pub and sub, whose -h is the host, as of mosquitto_pub"""
+    """h_is_help: not of pub, sub, rr and bench, whose -h is the host, as of mosquitto_pub"""
 
     name: str
     module: str
@@ -20,6 +20,8 @@ COMMANDS = (
     Command("run", "serve", "serve MQTT (also without any command)"),
     Command("pub", "client.pub", "publish messages", h_is_help=False),
     Command("sub", "client.sub", "subscribe and print messages", h_is_help=False),
+    Command("rr", "client.rr", "publish a request and print its response", h_is_help=False),
+    Command("bench", "client.bench", "measure a broker: messages a second and latency", h_is_help=False),
     Command("ask", "ask.command", "ask a running broker, or have it do something: status, clients, drain, ..."),
     Command("top", "top.command", "a live view of a running broker"),
     Command("context", "ask.context_command", "brokers by name: addresses and tokens of remote ones"),
@@ -31,6 +33,7 @@ COMMANDS = (
     Command("flight", "analytics.flight", "serve the log to Spark and other Arrow clients"),
     Command("spark", "analytics.spark", "Spark: run a job, doctor, offsets of a checkpoint"),
     Command("mirror", "analytics.mirror", "publish what one broker stores to another one"),
+    Command("functions", "analytics.functions", "Python functions on batches of records: check, status, run"),
     Command("cluster", "cluster.command", "a cluster: status, add, remove, drain, move, rebalance, force-leader"),
     Command("gateway", "gateway.gateway", "serve REST, metrics and health of a running broker over HTTP"),
     Command("token", "gateway.token", "add, remove or list tokens of the gateway"),

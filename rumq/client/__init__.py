@@ -1,6 +1,6 @@
-"""A small MQTT client on trio, for MQTT 5 and 3.1.1, that can begin in the past of a rumq broker.
+"""An MQTT client on trio, for MQTT 5 and 3.1.1. docs/guides/client.md.
 
-    async with rumq.client.connect("localhost", client_id="desk") as client:
+    async with rumq.client.connect("localhost") as client:
         await client.publish("plant/7/temp", b"21.5", qos=1)
         await client.subscribe("plant/#", qos=1, from_="earliest")
         async for message in client.messages():
@@ -13,22 +13,45 @@ Refuses to know the broker. Errors: `rumq.errors.ClientError` and its children.
 
 from rumq.client.client import Client
 from rumq.client.connector import connect, connect_over
-from rumq.client.messages import Message, Outgoing
-from rumq.client.tls import Tls
+from rumq.client.login.enhanced_login import EnhancedLogin, LoginFailed
+from rumq.client.login.scram import ScramLogin
+from rumq.client.outbox.outbox import ClientOutbox, OutboxOptions
+from rumq.client.outbox.outbox_errors import OutboxError, OutboxFailed, OutboxFull, OutboxInUse
+from rumq.client.patterns.channel import Channel, ChannelMessage
+from rumq.client.patterns.requests import NoResponse
+from rumq.client.session.back_off import Reconnect
+from rumq.client.session.messages import Message, Outgoing
+from rumq.client.trace_context import context_of, opentelemetry_context
+from rumq.client.transport.tls import Tls
 from rumq.errors import ClientError, ConnectionLost, Refused
 from rumq.mqtt.packets import Will
 from rumq.mqtt.properties import Properties
 
 __all__ = [
+    "Channel",
+    "ChannelMessage",
     "Client",
     "ClientError",
+    "ClientOutbox",
     "ConnectionLost",
+    "EnhancedLogin",
+    "LoginFailed",
     "Message",
+    "NoResponse",
+    "OutboxError",
+    "OutboxFailed",
+    "OutboxFull",
+    "OutboxInUse",
+    "OutboxOptions",
     "Outgoing",
     "Properties",
+    "Reconnect",
     "Refused",
+    "ScramLogin",
     "Tls",
     "Will",
     "connect",
     "connect_over",
+    "context_of",
+    "opentelemetry_context",
 ]

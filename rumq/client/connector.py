@@ -3,17 +3,22 @@
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import trio
 
-from rumq.client.address import WEBSOCKET_PATH, BrokerAddress, parse_url
 from rumq.client.client import Client
-from rumq.client.connection import Connection
-from rumq.client.options import Options
-from rumq.client.packet_stream import OpenStream
-from rumq.client.tls import Tls, open_tls_stream, ssl_context
+from rumq.client.outbox.opening import open_outbox
+from rumq.client.outbox.outbox import ClientOutbox, OutboxOptions
+from rumq.client.session.connection import BrokerConnection
+from rumq.client.session.options import ConnectOptions
+from rumq.client.session.packet_stream import OpenStream
+from rumq.client.session.redirects import OpenAt
+from rumq.client.transport.address import BrokerAddress, parse_url
+from rumq.client.transport.streams import open_transport
+from rumq.client.transport.tls import Tls, ssl_context
 
 
 @asynccontextmanager
@@ -24,9 +29,10 @@ async def connect(
     tls: bool | Tls | ssl.SSLContext | None = None,
     **options: Any,
 ) -> AsyncIterator[Client]:
-    """Connect over TCP, TLS or WebSocket. options: see `Options`; all have defaults.
+    """Connect over TCP, TLS, WebSocket or a Unix socket. options: see `ConnectOptions`; all have defaults.
 
-    host             a name or an address, or a URL: mqtts://user:password@broker:8883, ws:// and wss:// likewise
+    host             a name or an address, or a URL: mqtts://user:password@broker:8883, ws:// and wss:// likewise,
+                     unix:///run/broker.socket
     port             that of the URL, or the standard one [1883; with TLS 8883]
     tls              True: trust the system's certificate authorities; `Tls` names files; or an ssl.SSLContext
     client_id        "": the broker assigns one
@@ -35,12 +41,21 @@ async def connect(
     session_expiry   seconds the session outlives the connection, MQTT 5 [0]
     will             a `Will`, published by the broker when the connection is lost or the context ends with an error
     keep_alive       seconds, 0 for none [60]
-    username, password
+    username, password  password: also a function, asked at each connection: a token that expires
+    login            enhanced authentication, MQTT 5: `ScramLogin(username, password)`
     receive_maximum  QoS 1 and 2 messages the broker may send unacknowledged, MQTT 5 [1000]
-    reconnect        after a loss reconnect with backoff of 0.1 to 2 s, resend and resubscribe [False]
+    topic_aliases    topics that are sent as numbers, MQTT 5, as many as the broker allows [0]
+    reconnect        after a loss connect again, resend and resubscribe: True, or a `Reconnect` [False]
+    begin_offline    with reconnect: return at once, whether the broker is there or not [False]
+    redirects_max    servers in a row that brokers may name instead of themselves, MQTT 5 [3]
     connect_seconds_max  time for the connection and the broker's answer [10]
+    manual_acknowledge   messages are acknowledged by `Client.acknowledge` alone [False]
+    store            a directory, or `OutboxOptions`: what is published is kept there first, and forwarded to the broker
+                     when there is one; `Client.outbox`. Implies a session, reconnect and begin_offline [None]
+    trace            a function that returns the user properties of a trace: `opentelemetry_context` [None]
+    properties       more properties of CONNECT, MQTT 5
 
-    raises: Refused, ConnectionLost; ConfigError for an invalid URL or TLS file
+    raises: Refused, ConnectionLost, LoginFailed, OutboxError; ConfigError for an invalid URL or TLS file
     """
     address = parse_url(host) if "://" in host else BrokerAddress(host, 0, "mqtts" if tls else "mqtt")
     if not address.port:
@@ -57,34 +72,70 @@ async def connect(
         context = tls
     elif tls or address.is_tls:
         context = ssl_context(tls if isinstance(tls, Tls) else Tls())
-    async with connect_over(partial(open_transport, address, context), **options) as client:
+
+    def open_at(host: str, port: int | None) -> OpenStream:
+        """Another server is reached in the same way; MQTT 5.0, 4.11."""
+        return partial(open_transport, address._replace(host=host, port=port or address.port), context)
+
+    async with connect_over(
+        partial(open_transport, address, context), open_at=None if address.is_unix else open_at, **options
+    ) as client:
         yield client
 
 
-async def open_transport(address: BrokerAddress, context: ssl.SSLContext | None) -> trio.abc.Stream:
-    """Open TCP, TLS or WebSocket as the address says. raises: OSError, ConnectionLost"""
-    stream: trio.abc.Stream
-    if context is None:
-        stream = await trio.open_tcp_stream(address.host, address.port)
-    else:
-        stream = await open_tls_stream(address.host, address.port, context)
-    if not address.is_websocket:
-        return stream
-    from rumq.client.websocket import open_websocket  # most clients need none
+@asynccontextmanager
+async def connect_over(
+    open_stream: OpenStream, *, open_at: OpenAt | None = None, store: str | OutboxOptions | None = None, **options: Any
+) -> AsyncIterator[Client]:
+    """The same over any stream.
 
-    host = f"[{address.host}]" if ":" in address.host else address.host
-    return await open_websocket(stream, f"{host}:{address.port}", address.path or WEBSOCKET_PATH)
+    open_stream: called for each connection; may raise OSError and ConnectionLost
+    open_at: what opens a stream to another host and port, None: other servers that the broker names are refused
+    """
+    chosen = ConnectOptions(**options)
+    if store is not None:
+        place = OutboxOptions(store) if isinstance(store, str) else store
+        async with connect_with_outbox(open_stream, open_at, place, chosen) as client:
+            yield client
+        return
+    async with connect_with(open_stream, open_at, chosen, None) as client:
+        yield client
 
 
 @asynccontextmanager
-async def connect_over(open_stream: OpenStream, **options: Any) -> AsyncIterator[Client]:
-    """The same over any stream. open_stream: called for each connection; may raise OSError and ConnectionLost."""
-    chosen = Options(**options)
-    connection = Connection(open_stream, chosen)
-    client = Client(connection, chosen)
+async def connect_with_outbox(
+    open_stream: OpenStream, open_at: OpenAt | None, store: OutboxOptions, options: ConnectOptions
+) -> AsyncIterator[Client]:
+    """The outbox is opened before the connection, and closed behind it."""
+    outbox, log, chosen = await trio.to_thread.run_sync(open_outbox, store, options)
+    try:
+        async with connect_with(open_stream, open_at, chosen, outbox) as client:
+            yield client
+            with trio.move_on_after(store.leave_seconds_max):
+                await outbox.wait_empty()
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(log.close)
+
+
+@asynccontextmanager
+async def connect_with(
+    open_stream: OpenStream, open_at: OpenAt | None, chosen: ConnectOptions, outbox: ClientOutbox | None
+) -> AsyncIterator[Client]:
     try:
         async with trio.open_nursery() as nursery:
-            await nursery.start(connection.run)
+
+            async def opened(options: ConnectOptions, outbox: ClientOutbox | None) -> Client:
+                connection = BrokerConnection(open_stream, options, open_at, outbox)
+                await nursery.start(connection.run)
+                return Client(connection, options, another, outbox)
+
+            async def another(changes: dict[str, Any]) -> Client:
+                return await opened(replace(chosen, **changes), None)
+
+            if outbox is not None:
+                nursery.start_soon(outbox.run)
+            client = await opened(chosen, outbox)
             yield client
             await client.leave()
             nursery.cancel_scope.cancel()

@@ -16,7 +16,7 @@ EVENTS_MAX = 2_000
 BYTES_MAX = 1 << 20
 
 
-class Kept(NamedTuple):
+class KeptEvent(NamedTuple):
     """number: from 1 in this run of the process; level: of LEVELS; line: the whole event as JSON"""
 
     number: int
@@ -26,10 +26,10 @@ class Kept(NamedTuple):
     line: bytes
 
 
-class Found(NamedTuple):
+class FoundEvents(NamedTuple):
     """Events in order, the newest last. next: number of the first that was not looked at; lost: no longer kept"""
 
-    events: list[Kept]
+    events: list[KeptEvent]
     next: int
     lost: int
 
@@ -46,7 +46,7 @@ class EventRing:
     def begin(self, run: int) -> None:
         """Forget all: of a process that was forked off, whose parent keeps what it told."""
         self.run, self.next = run, 1
-        self._kept: deque[Kept] = deque()
+        self._kept: deque[KeptEvent] = deque()
         self._bytes = 0
         self._lock = threading.RLock()
 
@@ -58,27 +58,27 @@ class EventRing:
     def add(self, time_us: int, level: str, event: str, line: bytes) -> None:
         with self._lock:
             kept = self._kept
-            kept.append(Kept(self.next, time_us, LEVELS.get(level, 3), event, line))
+            kept.append(KeptEvent(self.next, time_us, LEVELS.get(level, 3), event, line))
             self.next += 1
             self._bytes += len(line)
             while len(kept) > self._events_max or (self._bytes > self._bytes_max and len(kept) > 1):
                 self._bytes -= len(kept.popleft().line)
 
-    def newest(self, limit: int, wanted: Callable[[Kept], bool]) -> Found:
+    def newest(self, limit: int, wanted: Callable[[KeptEvent], bool]) -> FoundEvents:
         with self._lock:
             found = list(islice((each for each in reversed(self._kept) if wanted(each)), limit))
-            return Found(found[::-1], self.next, 0)
+            return FoundEvents(found[::-1], self.next, 0)
 
-    def since(self, number: int, limit: int, wanted: Callable[[Kept], bool]) -> Found:
+    def since(self, number: int, limit: int, wanted: Callable[[KeptEvent], bool]) -> FoundEvents:
         """The first of those from `number` on; what there is beyond the limit is for the next question."""
         with self._lock:
             lost = max(0, self.first - number)
             rest = islice(self._kept, max(0, number - self.first), None)
             found = list(islice((each for each in rest if wanted(each)), limit))
-            return Found(found, found[-1].number + 1 if len(found) >= limit else self.next, lost)
+            return FoundEvents(found, found[-1].number + 1 if len(found) >= limit else self.next, lost)
 
 
-def wants(level: str, pattern: str) -> Callable[[Kept], bool]:
+def wants(level: str, pattern: str) -> Callable[[KeptEvent], bool]:
     """level: this one and above; pattern: of the name, with * and ?"""
     least = LEVELS[level]
     if pattern == "*":

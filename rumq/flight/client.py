@@ -18,7 +18,7 @@ import pyarrow.flight as fl
 
 from rumq.flight.client_credentials import header_of, tls_of
 from rumq.flight.connection_faults import why_away
-from rumq.flight.errors import Away, BadRequest, Busy, Failed, NotAllowed, maybe_fault
+from rumq.flight.errors import Away, BadRequest, Failed, NotAllowed, TooManyReads, maybe_fault
 from rumq.flight.retries import Retries
 from rumq.flight.tickets import Ticket
 from rumq.table.flight_location import FlightLocation
@@ -72,7 +72,7 @@ class LogClient:
                     self._retries.note_answer()
                 self._retries.note_answer()
                 return
-            except (Away, Busy) as fault:
+            except (Away, TooManyReads) as fault:
                 self._before_retry(left, fault)
                 left -= 1
 
@@ -97,11 +97,11 @@ class LogClient:
                 found = call()
                 self._retries.note_answer()
                 return found
-            except (Away, Busy) as fault:
+            except (Away, TooManyReads) as fault:
                 self._before_retry(left, fault)
                 left -= 1
 
-    def _before_retry(self, left: int, fault: Away | Busy) -> None:
+    def _before_retry(self, left: int, fault: Away | TooManyReads) -> None:
         """Wait, or raise the fault."""
         self.close()
         self._retries.before_retry(left, fault)

@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from rumq.flight.client import LogClient
-from rumq.flight.errors import Away, BadRequest, Busy
+from rumq.flight.errors import Away, BadRequest, TooManyReads
 from rumq.flight.retries import Retries
 from rumq.flight.tickets import Ticket
 from rumq.table.errors import DataLoss
@@ -84,12 +84,12 @@ class CopiesClient:
         raises: as `LogClient.batches`; DataLoss if no copy that is alive has the records"""
         left = self._retries.first
         while True:
-            fault: Away | Busy | None = None
+            fault: Away | TooManyReads | None = None
             lost: DataLoss | None = None
             for copy in self._order(ticket.partition):
                 try:
                     if not has_end(copy, ticket):
-                        fault = Busy(f"{copy.address} does not have {ticket.partition} up to {ticket.end} yet")
+                        fault = TooManyReads(f"{copy.address} does not have {ticket.partition} up to {ticket.end} yet")
                         continue
                     # A copy that lacks records says so, whatever the reader wants: another one may have them.
                     asked = msgspec.structs.replace(ticket, failOnDataLoss=True)
@@ -101,7 +101,7 @@ class CopiesClient:
                     return
                 except DataLoss as found:
                     lost = found
-                except (Away, Busy) as found:
+                except (Away, TooManyReads) as found:
                     fault = found
                     self._shun(copy)
             if fault is None and lost is not None and not ticket.failOnDataLoss:
@@ -124,24 +124,24 @@ class CopiesClient:
                 found = call()
                 self._retries.note_answer()
                 return found
-            except (Away, Busy) as fault:
+            except (Away, TooManyReads) as fault:
                 self._retries.before_retry(left, fault)
                 left -= 1
 
     def _answered(self) -> list[tuple[Copy, Heads]]:
         """Who answers, with its heads; those that did not lately are asked if nobody else has an answer.
 
-        raises: Away, Busy; Away too if a partition is on none of them, by the numbers of the others"""
+        raises: Away, TooManyReads; Away too if a partition is on none of them, by the numbers of the others"""
         now = self._now()
         found: list[tuple[Copy, Heads]] = []
-        fault: Away | Busy = Away(self._copies[0].address, "no copy has an answer")
+        fault: Away | TooManyReads = Away(self._copies[0].address, "no copy has an answer")
         shunned = [copy for copy in self._copies if copy.shunned_until > now]
         for copies in ([copy for copy in self._copies if copy not in shunned], shunned):
             for copy in copies:
                 try:
                     found.append((copy, copy.answers.heads()))
                     copy.shunned_until = 0.0
-                except (Away, Busy) as why:
+                except (Away, TooManyReads) as why:
                     fault = why
                     self._shun(copy)
             if found and not missing(found):
@@ -154,19 +154,19 @@ class CopiesClient:
         )
 
     def _longest(self, partition: str) -> Copy:
-        """raises: Away, Busy, BadRequest"""
+        """raises: Away, TooManyReads, BadRequest"""
         having = [(heads[partition]["committed"], copy) for copy, heads in self._answered() if partition in heads]
         if not having:
             raise BadRequest("action", f"there is no partition {partition!r} on any copy")
         return max(having, key=lambda each: each[0])[1]
 
-    def _before_retry(self, left: int, fault: Away | Busy | None, lost: DataLoss | None) -> None:
+    def _before_retry(self, left: int, fault: Away | TooManyReads | None, lost: DataLoss | None) -> None:
         """Wait for a copy that may have the records. raises: DataLoss if there is none, or it does not come"""
         if lost is None or fault is not None:
             try:
                 self._retries.before_retry(left, fault or Away(self._copies[0].address, "it has no answer"))
                 return
-            except (Away, Busy):
+            except (Away, TooManyReads):
                 if lost is None:
                     raise
         raise lost
@@ -189,7 +189,7 @@ class CopiesClient:
 
 
 def has_end(copy: Copy, ticket: Ticket) -> bool:
-    """Whether this copy can prove that all the records of a ticket are committed. raises: Away, Busy"""
+    """Whether this copy can prove that all the records of a ticket are committed. raises: Away, TooManyReads"""
     head = copy.answers.heads().get(ticket.partition)
     return head is not None and head["committed"] >= ticket.end
 

@@ -4,7 +4,7 @@ records.
 RumqError
 ├── BadRequest     the reader's: an invalid ticket or command
 ├── NotAllowed     the reader's: not authenticated, or not permitted
-├── Busy           too many concurrent reads; retry
+├── TooManyReads   too many concurrent reads; retry
 ├── Failed         ours: reported in the server's events
 └── Away           the network's, or no server listens there"""
 
@@ -39,7 +39,7 @@ class NotAllowed(RumqError):
         return f"rumq: refused: {self.why}"
 
 
-class Busy(RumqError):
+class TooManyReads(RumqError):
     """Too many concurrent reads: retry later."""
 
     def __init__(self, why: str) -> None:
@@ -76,7 +76,7 @@ class Away(RumqError):
 WIRE_ERRORS: dict[str, type[RumqError]] = {
     "bad_request": BadRequest,
     "not_allowed": NotAllowed,
-    "busy": Busy,
+    "busy": TooManyReads,
     "failed": Failed,
     "data_loss": DataLoss,
     "bad_option": BadOption,

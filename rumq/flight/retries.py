@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rumq.flight.connection_faults import LASTING
-from rumq.flight.errors import Away, Busy
+from rumq.flight.errors import Away, TooManyReads
 from rumq.table.flight_location import FlightLocation
 
 AWAY_RETRY_SECONDS = 5.0  # longest pause between retries while a server is away
@@ -28,7 +28,7 @@ class Retries:
     def note_answer(self) -> None:
         self._known, self._away_since = True, None
 
-    def before_retry(self, left: int, fault: Away | Busy) -> None:
+    def before_retry(self, left: int, fault: Away | TooManyReads) -> None:
         """Wait before one of the retries that are `left`. raises: `fault`, when there is none"""
         seconds = self._location.retry_seconds * 2.0 ** min(self._location.retries - left, 20)
         if left <= 0:

@@ -15,7 +15,7 @@ from rumq.flight.errors import BadRequest
 from rumq.flight.schema import ALL, NAMES
 from rumq.mqtt.errors import TopicFilterInvalid
 from rumq.mqtt.topics import check_topic_filter, parse_share
-from rumq.table.options import Options, near, parse
+from rumq.table.options import TableOptions, near, parse
 
 BYTES_MAX = 1 << 20
 T = TypeVar("T")
@@ -49,10 +49,10 @@ class Ticket(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return msgspec.json.encode(self)
 
 
-class Command(NamedTuple):
+class ReadCommand(NamedTuple):
     """A command of `get_flight_info`. options: of the Spark source, of this data directory"""
 
-    options: Options
+    options: TableOptions
     columns: tuple[str, ...]
     topics: tuple[str, ...]
     properties: Literal["array", "map"]
@@ -81,8 +81,8 @@ class EndWithin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     bytes_max: int
 
 
-class Segments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Likewise: by partition, the segment of the last record below an lsn"""
+class SegmentsBelow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Of the action `segments`: by partition, the segment of the last record below an lsn"""
 
     below: dict[str, int]
 
@@ -99,7 +99,7 @@ def parse_ticket(data: bytes) -> Ticket:
     return ticket
 
 
-def parse_command(data: bytes, path: str, now_us: int) -> Command:
+def parse_command(data: bytes, path: str, now_us: int) -> ReadCommand:
     """path: the data directory. raises: BadRequest, BadOption, UnknownOption"""
     said = decoded("command", data or b"{}", dict[str, Any])
     known = {name.lower(): name for name in (*OWN, *OF_A_COMMAND)}
@@ -114,7 +114,7 @@ def parse_command(data: bytes, path: str, now_us: int) -> Command:
     check_columns("command", columns)
     check_filters("command", topics)
     options = {name: as_text(value) for name, value in said.items() if name not in OWN}
-    return Command(parse({"path": path, **options}, now_us=now_us), columns, topics, properties)
+    return ReadCommand(parse({"path": path, **options}, now_us=now_us), columns, topics, properties)
 
 
 def decoded(what: str, data: bytes, kind: type[T]) -> T:

@@ -28,10 +28,10 @@ from rumq.gateway.contract.problems import DOCS, EXPECTED, problem, problem_of
 from rumq.gateway.handlers.api import Api
 from rumq.gateway.handlers.context import Context
 from rumq.gateway.handlers.credential_endpoints import CredentialEndpoints
-from rumq.gateway.handlers.health import Health
+from rumq.gateway.handlers.health import HealthHandler
 from rumq.gateway.handlers.publish_endpoint import PublishEndpoint
 from rumq.gateway.handlers.record_endpoints import RecordEndpoints
-from rumq.gateway.handlers.scrape import Metrics
+from rumq.gateway.handlers.scrape import MetricsHandler
 from rumq.gateway.http.media_types import JSON
 from rumq.gateway.http.misuse_reports import MisuseReports
 from rumq.gateway.http.request_body import TooLarge
@@ -50,15 +50,23 @@ class App:
     """The endpoints of one gateway, each wrapped."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        self._settings, self._event, self._requests = context.settings, context.event, context.figures.requests
+        self._rights, self._now = context.rights, context.clock.now
         self._reports = MisuseReports(context.event)
-        self._api, self._records = Api(context), RecordEndpoints(context)
-        self._health, self._metrics = Health(context), Metrics(context)
+        broker, log, settings = context.broker, context.log, context.settings
+        self._api = Api(context)
+        self._health = HealthHandler(broker.shards, self._now)
+        self._metrics = MetricsHandler(broker, context.figures, context.rights.admission)
+        self._parts = (
+            self._api,
+            RecordEndpoints(log, context.rights, settings.request_seconds_max),
+            PublishEndpoint(log.records, broker.publishers, settings.body_bytes_max),
+            CredentialEndpoints(context.rights, broker.shards, settings, context.event),
+        )
         self._page = PageFiles()
 
     def build(self) -> Starlette:
         api = self._api
-        parts = (api, self._records, PublishEndpoint(self._context), CredentialEndpoints(self._context))
         routes = []
         own = {endpoint.path for endpoint in ENDPOINTS}
         for operation in TABLE:
@@ -71,7 +79,7 @@ class App:
             if endpoint.role is None:
                 routes.append(self._open(endpoint.path, getattr(self._health, endpoint.name)))
             else:
-                answer = getattr(next(each for each in parts if hasattr(each, endpoint.name)), endpoint.name)
+                answer = getattr(next(each for each in self._parts if hasattr(each, endpoint.name)), endpoint.name)
                 routes.append(self._route(endpoint.path, answer, endpoint.role, endpoint.method.upper()))
         described = description(VERSION)
         document, docs = as_json(described).body, docs_page(described).encode()
@@ -86,8 +94,8 @@ class App:
             """token: None where metrics are open, for everybody; one client's are not: they say who is here"""
             client = request.query_params.get("client")
             if client and token is None:
-                token = self._context.admission.token_of(
-                    request.headers.get("authorization"), address_of(request), self._context.now()
+                token = self._rights.admission.token_of(
+                    request.headers.get("authorization"), address_of(request), self._now()
                 )
                 check_role(token, "read")
             text = await self._metrics.text()
@@ -100,7 +108,7 @@ class App:
         routes.append(self._open("/", self._page.index))
         routes.append(self._open("/favicon.ico", self._page.icon))
         routes.append(self._open("/page/{path:path}", self._page.file))
-        if self._context.settings.metrics == "open":
+        if self._settings.metrics == "open":
             routes.append(self._open("/metrics", metrics))
         else:
             routes.append(self._route("/metrics", metrics, "read", "GET"))
@@ -108,7 +116,7 @@ class App:
             routes=routes, exception_handlers={HTTPException: self._http_fault},
             middleware=[
                 Middleware(self._of_known_hosts),
-                Middleware(CrossOrigin, origins=self._context.settings.cors_origins),
+                Middleware(CrossOrigin, origins=self._settings.cors_origins),
             ],
         )  # fmt: skip
 
@@ -118,12 +126,12 @@ class App:
         async def checked(scope: Scope, receive: Receive, send: Send) -> None:
             why = ""
             if scope["type"] == "http":
-                why = self._context.hosts.refusal(Headers(scope=scope).get("host"))
+                why = self._rights.hosts.refusal(Headers(scope=scope).get("host"))
             if not why:
                 await app(scope, receive, send)
                 return
             refusal = problem("misdirected", why)
-            self._count(method_of(scope["method"]), "*", refusal.status_code, self._context.now())
+            self._count(method_of(scope["method"]), "*", refusal.status_code, self._now())
             await refusal(scope, receive, send)
 
         return checked
@@ -134,7 +142,7 @@ class App:
                 address = address_of(request)
                 try:
                     header = request.headers.get("authorization")
-                    token = self._context.admission.token_of(header, address, self._context.now())
+                    token = self._rights.admission.token_of(header, address, self._now())
                 except Unauthorized as fault:
                     if header:
                         self._reports.refused("token", address, fault.why)
@@ -165,7 +173,7 @@ class App:
 
     async def _refusal(self, fault: Unauthorized, address: str) -> Response:
         """After a delay that grows with the refusals of the address."""
-        admission = self._context.admission
+        admission = self._rights.admission
         if fault.seconds:
             if not admission.has_room(address):
                 return problem("too-many-refusals", "too many refusals wait already")
@@ -177,9 +185,9 @@ class App:
 
     async def _guarded(self, answer: Callable[[], Awaitable[Response]], method: str, route: str) -> Response:
         """The answer within its time, or the fault as one; counts it."""
-        began = self._context.now()
+        began = self._now()
         response = problem("unavailable", "it took too long")
-        with trio.move_on_after(self._context.settings.request_seconds_max):
+        with trio.move_on_after(self._settings.request_seconds_max):
             try:
                 response = await answer()
             except ClientDisconnect:
@@ -187,7 +195,7 @@ class App:
             except EXPECTED as fault:
                 response = problem_of(fault)
             except Exception as fault:  # ours
-                self._context.event("gateway.failed", exc_info=True)
+                self._event("gateway.failed", exc_info=True)
                 response = problem_of(fault)
         self._count(method, route, response.status_code, began)
         response.headers.setdefault("cache-control", "no-store")  # of the operator alone; files of the page have theirs
@@ -195,12 +203,12 @@ class App:
         return response
 
     def _count(self, method: str, route: str, status: int, began: float) -> None:
-        self._context.requests[method, route, f"{status // 100}xx"].observe(self._context.now() - began)
+        self._requests[method, route, f"{status // 100}xx"].observe(self._now() - began)
 
     async def _http_fault(self, request: Request, fault: Exception) -> Response:
         """What no route takes: 404, 405."""
         assert isinstance(fault, HTTPException)
-        self._count(method_of(request.method), "*", fault.status_code, self._context.now())
+        self._count(method_of(request.method), "*", fault.status_code, self._now())
         detail = f"there is nothing at {request.url.path[:200]!r}; /api/v1/docs lists what there is"
         if fault.status_code == 405:
             detail = f"{request.method[:20]} is not taken here"

@@ -15,10 +15,10 @@ from typing import Any
 import trio
 
 from rumq.auth.quota_holder import holder_of
-from rumq.gateway.http.http_connection import GONE, App, HttpConnection, Peer
+from rumq.gateway.http.http_connection import GONE, App, HttpConnection, HttpPeer
 from rumq.gateway.http.misuse_reports import MisuseReports
 from rumq.gateway.http.network_shares import NetworkShares
-from rumq.gateway.http.new_connections import Arrival, NewConnections
+from rumq.gateway.http.new_connections import AcceptedConnection, NewConnections
 from rumq.gateway.relay.relays import Relays
 from rumq.settings.table.gateway import Gateway
 
@@ -78,7 +78,7 @@ class HttpServer:
         """Serve until cancelled. listening: do not block"""
         async with trio.open_nursery() as connections:
 
-            def begin(arrival: Arrival) -> None:
+            def begin(arrival: AcceptedConnection) -> None:
                 stream = trio.SocketStream(trio.socket.from_stdlib_socket(arrival.sock))
                 self.begin(stream, arrival.peer, connections)
 
@@ -99,16 +99,16 @@ class HttpServer:
                         self._connections.shed_one()
                         await trio.sleep(NO_ROOM_SECONDS)
                     break  # no more, or one that has left already
-                new.came(Arrival(accepted, Peer(*address[:2])))
+                new.came(AcceptedConnection(accepted, HttpPeer(*address[:2])))
 
-    def begin(self, below: Any, peer: Peer, connections: trio.Nursery) -> None:
+    def begin(self, below: Any, peer: HttpPeer, connections: trio.Nursery) -> None:
         """Serve a connection. It is counted at once: tasks that begin in one turn run in any order, and whoever came
         last would have to go for those that came before. below: its stream, without TLS"""
         served = Served(holder_of(peer.host))
         self._connections.add(served, served.network)
         connections.start_soon(self._serve_one, below, peer, served)
 
-    async def _serve_one(self, below: Any, peer: Peer, served: Served) -> None:
+    async def _serve_one(self, below: Any, peer: HttpPeer, served: Served) -> None:
         try:
             with served.scope:
                 await self._serve(below, peer, served)
@@ -121,7 +121,7 @@ class HttpServer:
                 shares.discard(served)
             await trio.aclose_forcefully(below)
 
-    async def _serve(self, below: Any, peer: Peer, served: Served) -> None:
+    async def _serve(self, below: Any, peer: HttpPeer, served: Served) -> None:
         stream = below
         if self._tls is not None:
             stream = trio.SSLStream(below, self._tls, server_side=True, https_compatible=True)

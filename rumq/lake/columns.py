@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rumq.lake.kernels import walking
-from rumq.lake.piece import PROPERTIES, QOS, RETAIN, Integers, Piece
+from rumq.lake.piece import PROPERTIES, QOS, RETAIN, Integers, RecordArrays
 from rumq.lake.schema import GROUP_ROWS, LEVELS, PAIRS, SCHEMA
 
 UTC = pa.timestamp("us", "UTC")
@@ -44,7 +44,9 @@ class TopicColumns:
             self.levels.append(flat.take(pa.array(at, mask=~has)))
 
 
-def batches(piece: Piece, names: tuple[Mapping[int, bytes], Mapping[int, bytes]], partition: str) -> Iterator[pa.Table]:
+def batches(
+    piece: RecordArrays, names: tuple[Mapping[int, bytes], Mapping[int, bytes]], partition: str
+) -> Iterator[pa.Table]:
     """The sorted rows of a piece, by row group. names: as of `PartitionView.names`"""
     topics = TopicColumns(piece.topic_ids, names[0])
     order = np.argsort(topics.ranks, kind="stable")  # in a topic, offsets grow with the lsn
@@ -109,7 +111,7 @@ def as_text(raw: pa.Array) -> pa.Array:
 class PropertyColumns:
     """The MQTT 5 properties of a piece, parsed once, as columns for subsets of its records."""
 
-    def __init__(self, piece: Piece) -> None:
+    def __init__(self, piece: RecordArrays) -> None:
         count = len(piece)
         flat, self._counts = np.empty(8 * count, np.int64), np.empty(count, np.int64)
         where = piece.starts, piece.payloads, piece.flags, piece.frames, flat, self._counts

@@ -26,7 +26,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class RecordArrays:
     """Records in the order of the log. All arrays have one item per record; positions are bytes of `frames`.
 
     lsns, topic_offsets, ts (µs since 1970), starts, payloads, ends: int64; topic_ids, publishers: u32; flags: u16
@@ -46,12 +46,12 @@ class Piece:
     def __len__(self) -> int:
         return len(self.lsns)
 
-    def part(self, first: int, stop: int) -> Piece:
+    def part(self, first: int, stop: int) -> RecordArrays:
         """The records first..stop, by index in the piece."""
         arrays = {name: getattr(self, name)[first:stop] for name in self.__slots__ if name != "frames"}
-        return Piece(self.frames, **arrays)
+        return RecordArrays(self.frames, **arrays)
 
-    def hours(self) -> Iterator[tuple[int, Piece]]:
+    def hours(self) -> Iterator[tuple[int, RecordArrays]]:
         """(hour since 1970, its records): a part of the piece for each run of one hour."""
         hours = self.ts // HOUR_US
         cuts = [0, *(np.flatnonzero(np.diff(hours)) + 1).tolist(), len(self)]
@@ -66,7 +66,7 @@ class Piece:
         return int(walking.digest(self.lsns, self.payloads, self.ends, self.frames))
 
 
-def joined(chunks: Sequence[Chunk]) -> Piece:
+def joined(chunks: Sequence[Chunk]) -> RecordArrays:
     """Chunks as one piece. chunks: in order, at least one; all their frames together stay below 2 GiB"""
     counts = np.array([chunk.count for chunk in chunks], np.int64)
     sizes = np.array([len(chunk.frames) for chunk in chunks], np.int64)
@@ -76,7 +76,7 @@ def joined(chunks: Sequence[Chunk]) -> Piece:
     base_ts = np.array([chunk.base_ts for chunk in chunks], np.int64)
     within = np.arange(len(rows), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
     starts = rows["frame_pos"] + np.repeat(np.cumsum(sizes) - sizes, counts)
-    return Piece(
+    return RecordArrays(
         frames=frames,
         lsns=np.repeat(base_lsns, counts) + within,
         topic_ids=np.ascontiguousarray(rows["topic_id"]),

@@ -25,7 +25,7 @@ Call = Callable[[], None]
 ReadDone = Callable[[list[Any] | None, BaseException | None], None]
 
 
-class Lifecycle(Protocol):
+class LifecycleState(Protocol):
     """is_restored: sessions of an earlier run are here; stop_phase: of the five of a stop, 0: it does not stop"""
 
     is_restored: bool
@@ -75,7 +75,7 @@ class ReadPool(Protocol):
         """Run `job` on a thread, then `done(result, fault)` on the loop; result is None with a fault."""
 
 
-class PartitionReader(Protocol):
+class ChunkReader(Protocol):
     """Whole chunks of any partition, from memory, disk or its owner shard."""
 
     def read(self, index: int, lsn: int, done: ReadDone) -> None:
@@ -94,7 +94,7 @@ class Placement(Protocol):
     def is_here(self, key: str) -> bool: ...
 
 
-class PeerLinks(Protocol):
+class ShardLinks(Protocol):
     """The links to the other shards; with one shard there are none."""
 
     def say(self, shard: int, message: Any) -> bool:

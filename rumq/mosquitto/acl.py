@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rumq.auth.permit import Action
-from rumq.auth.rules import File, Rule, Rules, checked
+from rumq.auth.rules import File, Rule, RuleSet, checked
 from rumq.mosquitto.errors import MosquittoFileError
 
 READ: tuple[Action, ...] = ("subscribe",)
@@ -15,9 +15,9 @@ ACCESS: dict[str, tuple[tuple[Action, ...], tuple[Action, ...]]] = {
 }  # fmt: skip
 
 
-def parse_acl(text: str, path: str) -> Rules:
+def parse_acl(text: str, path: str) -> RuleSet:
     """raises: MosquittoFileError, SecretsError"""
-    return Rules(checked(file_of(text, path), path))
+    return RuleSet(checked(file_of(text, path), path))
 
 
 def file_of(text: str, path: str) -> File:

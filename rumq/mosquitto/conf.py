@@ -44,7 +44,7 @@ NOT_SECRET = frozenset({"password_file", "psk_file", "psk_hint"})
 INCLUDES_MAX = 1000
 
 
-class Line(NamedTuple):
+class OptionLine(NamedTuple):
     """One option. value: what stands behind its name"""
 
     path: str
@@ -81,16 +81,16 @@ class Line(NamedTuple):
 class ListenerPart:
     """line: its `listener`, None for the default one; options: the last one of each name; earlier: those before it"""
 
-    line: Line | None
-    options: dict[str, Line] = field(default_factory=dict)
-    earlier: list[Line] = field(default_factory=list)
+    line: OptionLine | None
+    options: dict[str, OptionLine] = field(default_factory=dict)
+    earlier: list[OptionLine] = field(default_factory=list)
 
-    def take(self, line: Line) -> None:
+    def take(self, line: OptionLine) -> None:
         if line.key in self.options:
             self.earlier.append(self.options[line.key])
         self.options[line.key] = line
 
-    def every(self, *names: str) -> list[Line]:
+    def every(self, *names: str) -> list[OptionLine]:
         """All lines of options that may be there several times, in their order."""
         found = [line for line in [*self.earlier, *self.options.values()] if line.key in names]
         return sorted(found, key=lambda line: (line.path, line.number))
@@ -104,7 +104,7 @@ class Conf:
     general: ListenerPart = field(default_factory=lambda: ListenerPart(None))
     default: ListenerPart = field(default_factory=lambda: ListenerPart(None))
     listeners: list[ListenerPart] = field(default_factory=list)
-    bridges: list[Line] = field(default_factory=list)
+    bridges: list[OptionLine] = field(default_factory=list)
 
 
 def read_conf(path: str) -> Conf:
@@ -130,19 +130,19 @@ def read_conf(path: str) -> Conf:
     return conf
 
 
-def lines_of(path: str, includes_left: int) -> list[Line]:
+def lines_of(path: str, includes_left: int) -> list[OptionLine]:
     """The options of a file, and in their place those of the directories that it includes."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
         raise MosquittoFileError(path, 0, f"cannot be read: {fault}") from None
-    found: list[Line] = []
+    found: list[OptionLine] = []
     for number, raw in enumerate(text.splitlines(), start=1):
         stripped = raw.strip()
         if not stripped or stripped.startswith("#"):
             continue
         key, _, value = stripped.partition(" ")
-        line = Line(path, number, key.strip(), value.strip())
+        line = OptionLine(path, number, key.strip(), value.strip())
         if line.key != "include_dir":
             found.append(line)
             continue

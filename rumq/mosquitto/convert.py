@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from rumq.errors import ConfigError
-from rumq.mosquitto.conf import Conf, Line, ListenerPart
+from rumq.mosquitto.conf import Conf, ListenerPart, OptionLine
 from rumq.mosquitto.errors import MosquittoFileError
 from rumq.mosquitto.option_table import ADDS_UP, IDLE, MISSING, NO_BRIDGE, PARTLY, unknown
 from rumq.mosquitto.unsafe_options import PLUGINS, UNSAFE, unsafe
@@ -34,13 +34,13 @@ class Converted:
     """
 
     tree: Tree
-    carried: list[Line] = field(default_factory=list)
-    idle: list[tuple[Line, str]] = field(default_factory=list)
-    left_out: list[tuple[Line, str]] = field(default_factory=list)
-    closing: list[tuple[Line, str]] = field(default_factory=list)
+    carried: list[OptionLine] = field(default_factory=list)
+    idle: list[tuple[OptionLine, str]] = field(default_factory=list)
+    left_out: list[tuple[OptionLine, str]] = field(default_factory=list)
+    closing: list[tuple[OptionLine, str]] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)  # the listeners that are not opened, as they are written
     temporary: bool = True
-    user: Line | None = None
+    user: OptionLine | None = None
     faults: dict[tuple[str, int], MosquittoFileError] = field(default_factory=dict)  # by path and line
 
     def attempt(self, take: Callable[[], object]) -> None:
@@ -87,7 +87,7 @@ def general(conf: Conf, out: Converted) -> None:
         packet_bytes_max=PACKET_MAX, topic_levels_max=SLASHES_MAX + 1, topic_bytes_max=65_535,
         client_id_bytes_max=65_535, session_expiry_seconds_max=EXPIRES_NEVER,
     )  # fmt: skip
-    known: dict[str, Callable[[Line], object]] = {
+    known: dict[str, Callable[[OptionLine], object]] = {
         "password_file": lambda line: auth.update(password_file=line.value),
         "acl_file": lambda line: auth.update(rules_file=line.value),
         "allow_anonymous": lambda line: auth.update(anonymous="yes" if line.flag else "no"),
@@ -168,9 +168,9 @@ def in_order(faults: Iterable[MosquittoFileError]) -> list[MosquittoFileError]:
     return sorted(faults, key=lambda fault: (fault.path, fault.line))
 
 
-def closed_by(part: ListenerPart, general: ListenerPart, out: Converted) -> list[tuple[Line, str]]:
+def closed_by(part: ListenerPart, general: ListenerPart, out: Converted) -> list[tuple[OptionLine, str]]:
     """The lines that keep a listener closed, and why; those that need not are said to be idle."""
-    found: list[tuple[Line, str]] = []
+    found: list[tuple[OptionLine, str]] = []
     plugins = [*general.every(*PLUGINS), *part.every(*PLUGINS)]
     others = [line for line in part.options.values() if line.key in UNSAFE and line.key not in PLUGINS]
     for line in [*plugins, *others]:
@@ -214,42 +214,42 @@ def place(part: ListenerPart, made: Tree, *, is_local: bool) -> None:
         made["host"] = {"ipv4": "0.0.0.0", "ipv6": "::"}.get(domain.value, "*")
 
 
-def keep(key: str) -> Callable[[Tree, Line], None]:
+def keep(key: str) -> Callable[[Tree, OptionLine], None]:
     return lambda made, line: made.update({key: line.value})
 
 
-def protocol(made: Tree, line: Line) -> None:
+def protocol(made: Tree, line: OptionLine) -> None:
     if line.value not in ("mqtt", "websockets"):
         raise line.refused("expected mqtt or websockets")
     made["protocol"] = "websocket" if line.value == "websockets" else "mqtt"
 
 
-def connections(made: Tree, line: Line) -> None:
+def connections(made: Tree, line: OptionLine) -> None:
     if line.whole > 0:
         made["connections_max"] = line.whole
 
 
-def aliases(made: Tree, line: Line) -> None:
+def aliases(made: Tree, line: OptionLine) -> None:
     made["topic_alias_maximum"] = bounded(line, 0, 65_535)
 
 
-def version(made: Tree, line: Line) -> None:
+def version(made: Tree, line: OptionLine) -> None:
     made["tls_version_min"] = "1.3" if line.value == "tlsv1.3" else "1.2"
 
 
-def proof(made: Tree, line: Line) -> None:
+def proof(made: Tree, line: OptionLine) -> None:
     made["tls_client_certificate"] = "required" if line.flag else "no"
 
 
-def user_of(part: str) -> Callable[[Tree, Line], None]:
-    def take(made: Tree, line: Line) -> None:
+def user_of(part: str) -> Callable[[Tree, OptionLine], None]:
+    def take(made: Tree, line: OptionLine) -> None:
         if line.flag:
             made["certificate_as_user"] = part
 
     return take
 
 
-LISTENER_OPTIONS: dict[str, Callable[[Tree, Line], None]] = {
+LISTENER_OPTIONS: dict[str, Callable[[Tree, OptionLine], None]] = {
     "acl_file": keep("rules_file"),
     "password_file": keep("password_file"),
     "allow_anonymous": lambda made, line: made.update(anonymous="yes" if line.flag else "no"),
@@ -280,13 +280,13 @@ LISTENER_OPTIONS: dict[str, Callable[[Tree, Line], None]] = {
 ADMISSION = frozenset({"allow_anonymous", "allow_zero_length_clientid", "auto_id_prefix", "clientid_prefixes"})
 
 
-def bounded(line: Line, least: int, most: int) -> int:
+def bounded(line: OptionLine, least: int, most: int) -> int:
     if not least <= line.whole <= most:
         raise line.refused(f"expected {least} to {most}")
     return line.whole
 
 
-def duration(line: Line) -> int:
+def duration(line: OptionLine) -> int:
     """`14d` in seconds."""
     unit = SECONDS.get(line.value[-1:])
     if unit is None or not line.value[:-1].isdigit():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rumq.mosquitto.conf import Line
+from rumq.mosquitto.conf import OptionLine
 
 # Modules decide who comes in and what he may do; two names for a module of all listeners are mosquitto 2.1's.
 PLUGINS = frozenset({"plugin", "auth_plugin", "global_plugin", "plugin_load", "plugin_use"})
@@ -13,7 +13,7 @@ SUITES = frozenset({"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "T
 VERSIONS = frozenset({"3", "4", "5"})
 
 
-def plugin(line: Line) -> str:
+def plugin(line: OptionLine) -> str:
     if any(name in line.value for name in HARMLESS_PLUGINS):
         return ""
     return (
@@ -22,13 +22,13 @@ def plugin(line: Line) -> str:
     )
 
 
-def versions(line: Line) -> str:
+def versions(line: OptionLine) -> str:
     if frozenset(line.value.replace(",", " ").split()) >= VERSIONS:
         return ""
     return "every listener takes MQTT 3.1, 3.1.1 and 5"
 
 
-def suites(line: Line) -> str:
+def suites(line: OptionLine) -> str:
     if frozenset(line.value.split(":")) >= SUITES:
         return ""
     return (
@@ -39,16 +39,16 @@ def suites(line: Line) -> str:
     )
 
 
-def always(why: str) -> Callable[[Line], str]:
+def always(why: str) -> Callable[[OptionLine], str]:
     return lambda _: why
 
 
-def if_true(why: str) -> Callable[[Line], str]:
+def if_true(why: str) -> Callable[[OptionLine], str]:
     return lambda line: why if line.flag else ""
 
 
 ENGINE = "keys are PEM files, and no engine of OpenSSL is loaded"
-UNSAFE: dict[str, Callable[[Line], str]] = {
+UNSAFE: dict[str, Callable[[OptionLine], str]] = {
     **dict.fromkeys(PLUGINS, plugin),
     "accept_protocol_versions": versions,
     "bind_interface": always("rumq binds to addresses, not interfaces: name its address, `listener PORT ADDRESS`"),
@@ -61,7 +61,7 @@ UNSAFE: dict[str, Callable[[Line], str]] = {
 }
 
 
-def unsafe(line: Line) -> str:
+def unsafe(line: OptionLine) -> str:
     """Why a listener with this line stays closed; empty where nothing is less safe without it."""
     found = UNSAFE.get(line.key)
     return found(line) if found is not None else ""

@@ -124,10 +124,10 @@ class FilterList:
         """Whether any filter is left."""
         return bool(self._fields)
 
-    def subscriptions(self, count: int = FILTERS_MAX) -> tuple[packets.Subscription, ...]:
+    def subscriptions(self, count: int = FILTERS_MAX) -> tuple[packets.SubscriptionRequest, ...]:
         """The next filters of a SUBSCRIBE, `count` at most."""
         fields = self._fields
-        taken: list[packets.Subscription] = []
+        taken: list[packets.SubscriptionRequest] = []
         while fields and len(taken) < count:
             topic_filter = fields.string("topic filter")
             taken.append(_subscription(topic_filter, fields.byte("subscription options"), self._version))
@@ -151,12 +151,12 @@ def _subscribe(fields: Fields, version: int) -> packets.Subscribe:
     return packets.Subscribe(asked.packet_id, asked.subscriptions(), asked.properties)
 
 
-def _subscription(topic_filter: str, options: int, version: int) -> packets.Subscription:
+def _subscription(topic_filter: str, options: int, version: int) -> packets.SubscriptionRequest:
     qos = options & 3
     if version < 5:
         if qos == 3 or (version == 4 and options > 3):
             raise MalformedPacket(f"a SUBSCRIBE with the requested QoS 0x{options:02X}")
-        return packets.Subscription(topic_filter, qos)
+        return packets.SubscriptionRequest(topic_filter, qos)
     no_local, retain_as_published, retain_handling = bool(options & 4), bool(options & 8), options >> 4 & 3
     if options & 0xC0:
         raise MalformedPacket("a SUBSCRIBE with reserved subscription options set")
@@ -166,7 +166,7 @@ def _subscription(topic_filter: str, options: int, version: int) -> packets.Subs
         raise ProtocolViolation("a SUBSCRIBE with retain handling 3")
     if no_local and topic_filter.startswith(SHARE_PREFIX):
         raise ProtocolViolation("a shared subscription with no local set")
-    return packets.Subscription(topic_filter, qos, no_local, retain_as_published, retain_handling)
+    return packets.SubscriptionRequest(topic_filter, qos, no_local, retain_as_published, retain_handling)
 
 
 def _suback(fields: Fields, version: int) -> packets.Suback:

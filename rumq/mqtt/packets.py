@@ -85,7 +85,7 @@ class Pubcomp(_PublishAnswer):
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class SubscriptionRequest:
     """One filter of a SUBSCRIBE. retain_handling: 0 send retained, 1 only if new, 2 never."""
 
     topic_filter: str
@@ -98,7 +98,7 @@ class Subscription:
 @dataclass(frozen=True, slots=True)
 class Subscribe:
     packet_id: int
-    filters: tuple[Subscription, ...]
+    filters: tuple[SubscriptionRequest, ...]
     properties: Properties = field(default_factory=Properties)
 
 

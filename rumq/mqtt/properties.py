@@ -56,7 +56,7 @@ class Properties(TypedDict, total=False):
     shared_subscription_available: bool
 
 
-class Wire(Enum):
+class WireType(Enum):
     """How a value is written. MQTT 5.0, 2.2.2.2; FLAG is a byte that must be 0 or 1."""
 
     FLAG = "flag"
@@ -69,25 +69,25 @@ class Wire(Enum):
     PAIR = "UTF-8 string pair"
 
 
-_TAKE: Final[Mapping[Wire, Callable[[Fields, str], Any]]] = {
-    Wire.FLAG: Fields.byte,
-    Wire.BYTE: Fields.byte,
-    Wire.TWO_BYTES: Fields.two_bytes,
-    Wire.FOUR_BYTES: Fields.four_bytes,
-    Wire.VARIABLE: Fields.variable_integer,
-    Wire.STRING: Fields.string,
-    Wire.BINARY: Fields.binary,
-    Wire.PAIR: Fields.pair,
+_TAKE: Final[Mapping[WireType, Callable[[Fields, str], Any]]] = {
+    WireType.FLAG: Fields.byte,
+    WireType.BYTE: Fields.byte,
+    WireType.TWO_BYTES: Fields.two_bytes,
+    WireType.FOUR_BYTES: Fields.four_bytes,
+    WireType.VARIABLE: Fields.variable_integer,
+    WireType.STRING: Fields.string,
+    WireType.BINARY: Fields.binary,
+    WireType.PAIR: Fields.pair,
 }
-_WRITE: Final[Mapping[Wire, Callable[[Any], bytes]]] = {
-    Wire.FLAG: lambda value: write_integer(value, 1),
-    Wire.BYTE: lambda value: write_integer(value, 1),
-    Wire.TWO_BYTES: lambda value: write_integer(value, 2),
-    Wire.FOUR_BYTES: lambda value: write_integer(value, 4),
-    Wire.VARIABLE: write_variable_integer,
-    Wire.STRING: write_string,
-    Wire.BINARY: write_binary,
-    Wire.PAIR: write_pair,
+_WRITE: Final[Mapping[WireType, Callable[[Any], bytes]]] = {
+    WireType.FLAG: lambda value: write_integer(value, 1),
+    WireType.BYTE: lambda value: write_integer(value, 1),
+    WireType.TWO_BYTES: lambda value: write_integer(value, 2),
+    WireType.FOUR_BYTES: lambda value: write_integer(value, 4),
+    WireType.VARIABLE: write_variable_integer,
+    WireType.STRING: write_string,
+    WireType.BINARY: write_binary,
+    WireType.PAIR: write_pair,
 }
 
 WILL: Final = 0
@@ -111,7 +111,7 @@ class Property(NamedTuple):
 
     identifier: int
     name: str
-    wire: Wire
+    wire: WireType
     places: tuple[int, ...]
     values: range | None = None  # None: whatever the type can hold
     repeats_in: tuple[int, ...] | None = None  # where it may repeat; not None: a list everywhere
@@ -135,33 +135,33 @@ class Property(NamedTuple):
 
 
 PROPERTIES: Final = (
-    Property(0x01, "payload_format_indicator", Wire.BYTE, _MESSAGE, _ZERO_OR_ONE),
-    Property(0x02, "message_expiry_interval", Wire.FOUR_BYTES, _MESSAGE),
-    Property(0x03, "content_type", Wire.STRING, _MESSAGE),
-    Property(0x08, "response_topic", Wire.STRING, _MESSAGE),
-    Property(0x09, "correlation_data", Wire.BINARY, _MESSAGE),
-    Property(0x0B, "subscription_identifiers", Wire.VARIABLE, (_PUBLISH, _SUBSCRIBE), _NOT_ZERO, (_PUBLISH,)),
-    Property(0x11, "session_expiry_interval", Wire.FOUR_BYTES, (_CONNECT, _CONNACK, _DISCONNECT)),
-    Property(0x12, "assigned_client_identifier", Wire.STRING, (_CONNACK,)),
-    Property(0x13, "server_keep_alive", Wire.TWO_BYTES, (_CONNACK,)),
-    Property(0x15, "authentication_method", Wire.STRING, (_CONNECT, _CONNACK, _AUTH)),
-    Property(0x16, "authentication_data", Wire.BINARY, (_CONNECT, _CONNACK, _AUTH)),
-    Property(0x17, "request_problem_information", Wire.FLAG, (_CONNECT,), _ZERO_OR_ONE),
-    Property(0x18, "will_delay_interval", Wire.FOUR_BYTES, (WILL,)),
-    Property(0x19, "request_response_information", Wire.FLAG, (_CONNECT,), _ZERO_OR_ONE),
-    Property(0x1A, "response_information", Wire.STRING, (_CONNACK,)),
-    Property(0x1C, "server_reference", Wire.STRING, (_CONNACK, _DISCONNECT)),
-    Property(0x1F, "reason_string", Wire.STRING, _ANSWERS),
-    Property(0x21, "receive_maximum", Wire.TWO_BYTES, (_CONNECT, _CONNACK), _NOT_ZERO),
-    Property(0x22, "topic_alias_maximum", Wire.TWO_BYTES, (_CONNECT, _CONNACK)),
-    Property(0x23, "topic_alias", Wire.TWO_BYTES, (_PUBLISH,), _NOT_ZERO, reason=Reason.TOPIC_ALIAS_INVALID),
-    Property(0x24, "maximum_qos", Wire.BYTE, (_CONNACK,), _ZERO_OR_ONE),
-    Property(0x25, "retain_available", Wire.FLAG, (_CONNACK,), _ZERO_OR_ONE),
-    Property(0x26, "user_properties", Wire.PAIR, _EVERYWHERE, repeats_in=_EVERYWHERE),
-    Property(0x27, "maximum_packet_size", Wire.FOUR_BYTES, (_CONNECT, _CONNACK), _NOT_ZERO),
-    Property(0x28, "wildcard_subscription_available", Wire.FLAG, (_CONNACK,), _ZERO_OR_ONE),
-    Property(0x29, "subscription_identifier_available", Wire.FLAG, (_CONNACK,), _ZERO_OR_ONE),
-    Property(0x2A, "shared_subscription_available", Wire.FLAG, (_CONNACK,), _ZERO_OR_ONE),
+    Property(0x01, "payload_format_indicator", WireType.BYTE, _MESSAGE, _ZERO_OR_ONE),
+    Property(0x02, "message_expiry_interval", WireType.FOUR_BYTES, _MESSAGE),
+    Property(0x03, "content_type", WireType.STRING, _MESSAGE),
+    Property(0x08, "response_topic", WireType.STRING, _MESSAGE),
+    Property(0x09, "correlation_data", WireType.BINARY, _MESSAGE),
+    Property(0x0B, "subscription_identifiers", WireType.VARIABLE, (_PUBLISH, _SUBSCRIBE), _NOT_ZERO, (_PUBLISH,)),
+    Property(0x11, "session_expiry_interval", WireType.FOUR_BYTES, (_CONNECT, _CONNACK, _DISCONNECT)),
+    Property(0x12, "assigned_client_identifier", WireType.STRING, (_CONNACK,)),
+    Property(0x13, "server_keep_alive", WireType.TWO_BYTES, (_CONNACK,)),
+    Property(0x15, "authentication_method", WireType.STRING, (_CONNECT, _CONNACK, _AUTH)),
+    Property(0x16, "authentication_data", WireType.BINARY, (_CONNECT, _CONNACK, _AUTH)),
+    Property(0x17, "request_problem_information", WireType.FLAG, (_CONNECT,), _ZERO_OR_ONE),
+    Property(0x18, "will_delay_interval", WireType.FOUR_BYTES, (WILL,)),
+    Property(0x19, "request_response_information", WireType.FLAG, (_CONNECT,), _ZERO_OR_ONE),
+    Property(0x1A, "response_information", WireType.STRING, (_CONNACK,)),
+    Property(0x1C, "server_reference", WireType.STRING, (_CONNACK, _DISCONNECT)),
+    Property(0x1F, "reason_string", WireType.STRING, _ANSWERS),
+    Property(0x21, "receive_maximum", WireType.TWO_BYTES, (_CONNECT, _CONNACK), _NOT_ZERO),
+    Property(0x22, "topic_alias_maximum", WireType.TWO_BYTES, (_CONNECT, _CONNACK)),
+    Property(0x23, "topic_alias", WireType.TWO_BYTES, (_PUBLISH,), _NOT_ZERO, reason=Reason.TOPIC_ALIAS_INVALID),
+    Property(0x24, "maximum_qos", WireType.BYTE, (_CONNACK,), _ZERO_OR_ONE),
+    Property(0x25, "retain_available", WireType.FLAG, (_CONNACK,), _ZERO_OR_ONE),
+    Property(0x26, "user_properties", WireType.PAIR, _EVERYWHERE, repeats_in=_EVERYWHERE),
+    Property(0x27, "maximum_packet_size", WireType.FOUR_BYTES, (_CONNECT, _CONNACK), _NOT_ZERO),
+    Property(0x28, "wildcard_subscription_available", WireType.FLAG, (_CONNACK,), _ZERO_OR_ONE),
+    Property(0x29, "subscription_identifier_available", WireType.FLAG, (_CONNACK,), _ZERO_OR_ONE),
+    Property(0x2A, "shared_subscription_available", WireType.FLAG, (_CONNACK,), _ZERO_OR_ONE),
 )
 
 BY_IDENTIFIER: Final[Mapping[int, Property]] = {prop.identifier: prop for prop in PROPERTIES}
@@ -170,6 +170,7 @@ BY_NAME: Final[Mapping[str, Property]] = {prop.name: prop for prop in PROPERTIES
 
 # Read before it is known who sends them.
 OF_ANYBODY: Final = (PacketType.CONNECT, WILL, PacketType.AUTH, PacketType.DISCONNECT)
+USER_PROPERTY: Final = 0x26
 COUNT_MAX, BYTES_MAX = 128, 1 << 16  # of the properties of such a packet: each costs about 10 µs
 
 
@@ -193,6 +194,9 @@ def decode_properties(fields: Fields, place: int) -> Properties:
         if is_anybody and count > COUNT_MAX:
             raise MqttFault(f"more than {COUNT_MAX} properties in {_place_name(place)}", Reason.QUOTA_EXCEEDED)
         identifier = part.variable_integer("property identifier")
+        if identifier == USER_PROPERTY:  # it may be anywhere, as often as wanted, with any value
+            found.setdefault("user_properties", []).append(part.pair("user property"))
+            continue
         prop = BY_IDENTIFIER.get(identifier)
         if prop is None:
             raise MalformedPacket(f"there is no property 0x{identifier:02X}")
@@ -207,7 +211,7 @@ def decode_properties(fields: Fields, place: int) -> Properties:
         if prop.repeats_in is not None:
             found.setdefault(prop.name, []).append(value)
         else:
-            found[prop.name] = bool(value) if prop.wire is Wire.FLAG else value
+            found[prop.name] = bool(value) if prop.wire is WireType.FLAG else value
     return cast(Properties, found)
 
 

@@ -97,7 +97,7 @@ def oid_text(content: bytes) -> str:
     return ".".join(map(str, [first, numbers[0] - 40 * first, *numbers[1:]]))
 
 
-class Names(NamedTuple):
+class CertificateNames(NamedTuple):
     """Read from a certificate's bytes. subject: relative names, each [(object identifier, text or None, DER)]"""
 
     issuer: list[list[tuple[str, str | None, bytes]]]
@@ -106,7 +106,7 @@ class Names(NamedTuple):
     not_after: str  # "2026-01-27 12:00:00Z"
 
 
-def names(der: bytes) -> Names:
+def names(der: bytes) -> CertificateNames:
     """raises: BadDer"""
     outer = item_at(der, 0, len(der))
     inner = item_at(der, outer.start, outer.end)
@@ -119,7 +119,7 @@ def names(der: bytes) -> Names:
     times = [time_text(der[i.start : i.end], i.tag) for i in items(der, validity)]
     if len(times) != 2:
         raise BadDer("no time of validity")
-    return Names(relative_names(der, issuer), relative_names(der, subject), times[0], times[1])
+    return CertificateNames(relative_names(der, issuer), relative_names(der, subject), times[0], times[1])
 
 
 def relative_names(der: bytes, name: Item) -> list[list[tuple[str, str | None, bytes]]]:

@@ -15,18 +15,18 @@ from rumq.net.certificate import PeerCertificate
 from rumq.net.kernels import sockets
 from rumq.net.kernels.sockets import BUFFERS_MAX
 from rumq.net.socket_stream import SocketStream
-from rumq.net.stream import ReadBuffer, Stream
+from rumq.net.stream import ReadBuffer, StreamLayer
 from rumq.session.ports.transport import ConnectionHandler, Transport
 
 
-class LogReader(Protocol):
+class OutboxRefill(Protocol):
     """Delivers from the log, and reads again what a full socket did not take."""
 
     def cut_at(self, owned: LogPiece, sent: int) -> int:
         """The socket took `sent` bytes of a piece. returns: how many of its bytes the outbox keeps"""
 
 
-LogPiece: TypeAlias = "tuple[LogReader, *tuple[object, ...]]"  # behind the reader: its own notes on the piece
+LogPiece: TypeAlias = "tuple[OutboxRefill, *tuple[object, ...]]"  # behind the reader: its own notes on the piece
 
 
 class Tap(Protocol):
@@ -94,7 +94,7 @@ class Connection(Transport):
     def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
         self.pump = pump
         self.sock = sock
-        self.fd = sock.fileno()  # -1 once the pump serves it no more
+        self.fd = sock.fileno()  # -1 once the pump no longer serves it
         # Its bytes are what the handler gets, and it is one of the system: the kernels use the descriptor.
         self.is_plain = type(sock) is socket.socket
         self.peer = peer
@@ -103,17 +103,17 @@ class Connection(Transport):
         self.queue: list[tuple[ReadBuffer, LogPiece | None]] = []
         self.outbox_bytes_max = outbox_bytes_max
         self.room = outbox_bytes_max
-        self.is_bulk = False  # the last read brought much
-        self.blocked = False  # the socket is full; an edge of writability will come
-        self.is_quiet = False  # what came last was answered, and changed nothing else
+        self.is_bulk = False  # True if the last read brought many bytes
+        self.blocked = False  # True while the socket is full: epoll reports when it is writable
+        self.is_quiet = False  # True if what came last was answered and changed nothing else
         self.write_failed = ""  # why sending failed; what the client sent before is still read
-        self.refused = False  # a sender found no room and waits for it
+        self.refused = False  # True while a sender waits for room in the outbox
         self.dirty = False
-        self.ended = False  # the client has closed; only the socket's buffer is left to read
+        self.ended = False  # True once the client has closed: only the socket's buffer is left to read
         self.closing = False
-        self.reading = True  # False: the outbox is too full
-        self.reading_paused = False  # by its handler
-        self.lingers = False  # something was sent at the end that its client is to read
+        self.reading = True  # False while the outbox is too full
+        self.reading_paused = False  # True while its handler wants no more bytes
+        self.lingers = False  # True if its client is to read what was sent at the end
         self.bytes_in = 0
         self.bytes_out = 0
         self.tap: Tap | None = None
@@ -165,7 +165,7 @@ class Connection(Transport):
         self.unlink()
         return sock.detach()
 
-    def lingering_stream(self) -> Stream:
+    def lingering_stream(self) -> StreamLayer:
         """Its socket for a lingering close."""
         return SocketStream(self.sock)
 

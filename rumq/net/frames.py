@@ -67,7 +67,7 @@ def maybe_first(decoder: msgspec.msgpack.Decoder[M], data: Raw, bytes_max: int) 
     return message, bytes(raw), end
 
 
-class FrameReader(Generic[M]):
+class MessageReader(Generic[M]):
     """Cuts a stream of bytes into messages of one union of types."""
 
     def __init__(self, kind: Any, bytes_max: int = FRAME_BYTES_MAX, first_bytes_max: int = 0) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from rumq.net.stream import ReadBuffer, Stream
+from rumq.net.stream import ReadBuffer, StreamLayer
 
 SECONDS_MAX = 2.0
 BYTES_MAX = 4 << 20
@@ -34,7 +34,7 @@ class LingeringSocket:
 
     __slots__ = ("deadline", "fd", "is_shut", "read", "stream")
 
-    def __init__(self, stream: Stream, deadline: float) -> None:
+    def __init__(self, stream: StreamLayer, deadline: float) -> None:
         self.stream = stream
         self.fd: int = stream.fileno()
         self.deadline = deadline
@@ -76,7 +76,7 @@ class LingeringClose:
     def __len__(self) -> int:
         return len(self._sockets)
 
-    def add(self, stream: Stream, unsent: list[ReadBuffer]) -> None:
+    def add(self, stream: StreamLayer, unsent: list[ReadBuffer]) -> None:
         """Close a stream once its client has read `unsent` and all before it."""
         size = sum(map(len, unsent))
         lingering = LingeringSocket(stream, self._clock() + self._seconds_max)

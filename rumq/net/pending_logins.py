@@ -17,7 +17,7 @@ ANY = 1 << 60
 TURNS = 3  # a new connection is not shed before: its bytes may not have been read yet
 
 
-class State(IntEnum):
+class LoginStage(IntEnum):
     SILENT = 0  # nothing of it has been read
     HEARD = 1  # it has sent something, and has to send more
     OWED = 2  # it waits for the broker: for its turn, a thread, or the delay of a refusal
@@ -31,7 +31,7 @@ class Holder:
     def __init__(self, name: str) -> None:
         self.name = name
         self.bytes = 0
-        self.connections: tuple[dict[Connection, None], ...] = ({}, {}, {})  # by State, the earliest first
+        self.connections: tuple[dict[Connection, None], ...] = ({}, {}, {})  # by LoginStage, the earliest first
 
     @property
     def waiting(self) -> int:
@@ -70,12 +70,13 @@ class PendingLogins:
     def __init__(self, end: Callable[[Connection, str], None], turn: Callable[[], int]) -> None:
         """end: ends a connection at the end of the turn, for a reason; turn: the number of the pump's turn"""
         self.count_max = self.holder_count_max = self.bytes_max = ANY
-        self.shed = 0  # how many were closed
+        self.shed = 0  # connections that were closed to make room, so far
         self.bytes = 0
         self.on_shed: Callable[[str, int], None] = lambda holder, shed: None
         self._end, self._turn = end, turn
-        self._pending: dict[Connection, tuple[Holder, State, int]] = {}  # the last: bytes kept of it
-        self._closing: dict[Connection, None] = {}  # shed, and not closed yet
+        # -> (holder, stage, bytes that are kept of it)
+        self._pending: dict[Connection, tuple[Holder, LoginStage, int]] = {}
+        self._closing: dict[Connection, None] = {}  # connections that were shed and are not closed yet
         self._came: dict[Connection, int] = {}  # SILENT connection -> the turn in which it came
         self._holders: dict[str, Holder] = {}
         self._by_waiting, self._by_owed = Ranking(), Ranking()
@@ -101,9 +102,9 @@ class PendingLogins:
         holder = self._holders.get(name)
         if holder is None:
             holder = self._holders[name] = Holder(name)
-        self._pending[connection] = holder, State.SILENT, 0
+        self._pending[connection] = holder, LoginStage.SILENT, 0
         self._came[connection] = self._turn()
-        self._count_in(connection, holder, State.SILENT)
+        self._count_in(connection, holder, LoginStage.SILENT)
         while holder.waiting > self.holder_count_max:
             if not self._shed_waiting(holder, connection, f"too many from {name} have not logged in"):
                 break
@@ -125,7 +126,7 @@ class PendingLogins:
         if not any(holder.connections):
             del self._holders[holder.name]
 
-    def set_state(self, connection: Connection, state: State) -> None:
+    def set_state(self, connection: Connection, state: LoginStage) -> None:
         """Change the state of a connection; nothing if it has logged in."""
         found = self._pending.get(connection)
         if found is None:
@@ -160,7 +161,7 @@ class PendingLogins:
         largest = self._by_owed.maybe_largest()
         if largest is None:
             return False
-        self._shed(next(iter(largest.connections[State.OWED])), why)
+        self._shed(next(iter(largest.connections[LoginStage.OWED])), why)
         return True
 
     def _shed_waiting(self, holder: Holder, newest: Connection | None, why: str) -> bool:
@@ -190,19 +191,19 @@ class PendingLogins:
                     return connection
         return default
 
-    def _count_in(self, connection: Connection, holder: Holder, state: State) -> None:
+    def _count_in(self, connection: Connection, holder: Holder, state: LoginStage) -> None:
         self._count(holder, state, 1)
         holder.connections[state][connection] = None
 
-    def _count_out(self, connection: Connection, holder: Holder, state: State) -> None:
+    def _count_out(self, connection: Connection, holder: Holder, state: LoginStage) -> None:
         self._count(holder, state, -1)
         del holder.connections[state][connection]
-        if state is State.SILENT:
+        if state is LoginStage.SILENT:
             del self._came[connection]
 
-    def _count(self, holder: Holder, state: State, change: int) -> None:
-        if state is State.OWED:
-            count = len(holder.connections[State.OWED])
+    def _count(self, holder: Holder, state: LoginStage, change: int) -> None:
+        if state is LoginStage.OWED:
+            count = len(holder.connections[LoginStage.OWED])
             self._by_owed.move(holder, count, count + change)
         else:
             self._by_waiting.move(holder, holder.waiting, holder.waiting + change)

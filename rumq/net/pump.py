@@ -72,12 +72,12 @@ class Pump:
         self._last_fds: list[int] = []
         self._crowd = False
         self._last_turn = self._streak_began = 0.0
-        self._is_quiet = False  # nothing has come in this turn that changes anything
+        self._is_quiet = False  # True while nothing has arrived in this turn that changes anything
         self._epoll = EpollSet(epoll)
         self.connections: dict[int, Connection] = {}
         self.pending_logins = PendingLogins(turn_away, lambda: self.turns)
         self._others: dict[int, Callable[[], None]] = {}
-        self._again: dict[Connection, None] = {}  # may have more to read than one piece
+        self._again: dict[Connection, None] = {}  # connections that may have more to read than one piece
         self.lingering: LingeringClose | None = None  # None: every socket is closed at once
         self.turns = 0
         self.bytes_in = self.bytes_out = 0  # of clients whose connections have ended

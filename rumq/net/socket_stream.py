@@ -11,7 +11,7 @@ IOV_MAX = 512
 
 
 class SocketStream:
-    """A `rumq.net.stream.Stream`, never the uppermost one of an open connection."""
+    """A `rumq.net.stream.StreamLayer`, never the uppermost one of an open connection."""
 
     can_move = True
 

@@ -11,7 +11,7 @@ ReadBuffer: TypeAlias = bytes | bytearray | memoryview
 WriteBuffer: TypeAlias = bytearray | memoryview
 
 
-class Stream(Protocol):
+class StreamLayer(Protocol):
     """One layer of a connection; the uppermost one has the place of the socket."""
 
     is_open: bool

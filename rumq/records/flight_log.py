@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rumq.table.flight_location import FlightLocation
 from rumq.table.lake_fallback import within_times
-from rumq.table.options import Options
+from rumq.table.options import TableOptions
 from rumq.table.pushed_filters import PushedFilters
 from rumq.table.scan import topic_matcher
 
@@ -50,7 +50,7 @@ def remote_partitions(location: FlightLocation) -> dict[str, FlightPartition]:
 
 
 def remote_batches(
-    options: Options, partition: str, start: int, end: int, schema: pa.Schema, pushed_filters: PushedFilters
+    options: TableOptions, partition: str, start: int, end: int, schema: pa.Schema, pushed_filters: PushedFilters
 ) -> Iterator[pa.RecordBatch]:
     """A range, as `rumq.table.scan.scan` returns it from files."""
     from rumq.flight.tickets import Ticket

@@ -20,7 +20,7 @@ from rumq.records.log_source import Bound, SourceOptions, by_argument, columns_o
 from rumq.records.range_batches import range_batches
 from rumq.table.errors import BadOption, DataLoss
 from rumq.table.options import Bound as Position
-from rumq.table.options import Options
+from rumq.table.options import TableOptions
 from rumq.table.partition_ranges import ReadablePartition, lakes_by_partition
 from rumq.table.plan import LsnSpan, starting
 
@@ -38,7 +38,7 @@ class Follower:
     """
 
     def __init__(
-        self, options: Options, columns: tuple[str, ...], *, idle_seconds_max: float | None = None,
+        self, options: TableOptions, columns: tuple[str, ...], *, idle_seconds_max: float | None = None,
         wait: Callable[[float], None] = time.sleep, now: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         """raises: as `rumq.read`, of its start"""
@@ -128,7 +128,7 @@ def follow(
         raise by_argument(fault) from None
 
 
-def begin(options: Options) -> dict[str, int]:
+def begin(options: TableOptions) -> dict[str, int]:
     """Partition -> the first lsn to read. raises: BadOption, DataLoss"""
     found, said = readable_partitions(options), options.start.lsns
     if said is None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rumq.table.errors import OtherLog
-from rumq.table.options import Options
+from rumq.table.options import TableOptions
 from rumq.table.partition_ranges import ReadablePartition
 
 Lsns = Mapping[str, int]
 Segments = dict[str, str]
 
 
-def segments_at(options: Options, found: Sequence[ReadablePartition], lsns: Lsns) -> Segments:
+def segments_at(options: TableOptions, found: Sequence[ReadablePartition], lsns: Lsns) -> Segments:
     """Partition -> the segment of the last record below its lsn, if known.
 
     cost: one request if a broker serves the log"""
@@ -31,7 +31,9 @@ def segments_at(options: Options, found: Sequence[ReadablePartition], lsns: Lsns
     return {name: segment for name, segment in names.items() if segment}
 
 
-def check_same_log(options: Options, found: Sequence[ReadablePartition], lsns: Lsns, said: Mapping[str, str]) -> None:
+def check_same_log(
+    options: TableOptions, found: Sequence[ReadablePartition], lsns: Lsns, said: Mapping[str, str]
+) -> None:
     """said: an earlier result of `segments_at` for these lsns. raises: OtherLog"""
     asked = {name: lsn for name, lsn in lsns.items() if name in said}
     for name, segment in segments_at(options, found, asked).items():

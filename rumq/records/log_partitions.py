@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rumq.records.flight_log import remote_partitions
-from rumq.table.options import Options
+from rumq.table.options import TableOptions
 from rumq.table.partition_ranges import ReadablePartition, chosen, partition_ranges
 
 
-def readable_partitions(options: Options) -> list[ReadablePartition]:
+def readable_partitions(options: TableOptions) -> list[ReadablePartition]:
     """In order. raises: BadOption; for a server as `LogClient.heads`"""
     if options.flight_location is None:
         return list(partition_ranges(options))

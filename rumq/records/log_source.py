@@ -12,7 +12,7 @@ from typing import TypedDict
 
 from rumq.lake.folder import absolute
 from rumq.table.errors import BadOption, NoColumn, UnknownOption
-from rumq.table.options import Options, check_filter, near, parse
+from rumq.table.options import TableOptions, check_filter, near, parse
 from rumq.table.partition_ranges import NO_LAKE
 
 Bound = str | int | date | Mapping[str, int]
@@ -51,7 +51,7 @@ SECRETS = {"password": "password_file", "token": "token_file"}
 def options_of(
     source: str | os.PathLike[str], topics: str | Sequence[str] | None, start: Bound | None, end: Bound | None,
     given: Mapping[str, object], *, now_us: int,
-) -> Options:  # fmt: skip
+) -> TableOptions:  # fmt: skip
     """given: as `SourceOptions`. raises: BadOption, UnknownOption, by the names of the arguments"""
     check_names(given)
     place = os.fspath(source)

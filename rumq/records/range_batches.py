@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rumq.table.errors import BadOption
 from rumq.table.lake_fallback import LakeFallback
-from rumq.table.options import Options
+from rumq.table.options import TableOptions
 from rumq.table.partition_ranges import maybe_view
 from rumq.table.plan import NO_FILTERS, LsnSpan
 from rumq.table.pushed_filters import PushedFilters
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def range_batches(
-    options: Options, span: LsnSpan, lake: str, columns: dict[str, str], schema: pa.Schema,
+    options: TableOptions, span: LsnSpan, lake: str, columns: dict[str, str], schema: pa.Schema,
     pushed_filters: PushedFilters = NO_FILTERS,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """The wanted records of a range in order, in batches limited by rows and bytes.

@@ -17,7 +17,7 @@ from rumq.records.log_partitions import readable_partitions
 from rumq.records.log_source import Bound, SourceOptions, by_argument, columns_of, options_of
 from rumq.records.range_batches import range_batches
 from rumq.table.errors import BadOption, UnknownTopic
-from rumq.table.options import Options
+from rumq.table.options import TableOptions
 from rumq.table.partition_ranges import PartitionRange, ReadablePartition, lakes_by_partition
 from rumq.table.plan import LsnSpan, spans
 
@@ -37,7 +37,7 @@ class Records:
     `duckdb.sql("select ... from records")`. Each of them reads the records again.
     """
 
-    def __init__(self, options: Options, planned: Sequence[LsnSpan], columns: tuple[str, ...]) -> None:
+    def __init__(self, options: TableOptions, planned: Sequence[LsnSpan], columns: tuple[str, ...]) -> None:
         """planned: at most one span of a partition; columns: of `rumq.flight.schema.NAMES`"""
         self._options, self._spans = options, tuple(planned)
         self._makers = makers_of(columns, "array")

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_ori
 
 import msgspec
 
-from rumq.settings.table import Settings, Stream
+from rumq.settings.table import Function, Settings, Stream
 from rumq.settings.table.setting_types import Applies
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...]
@@ -19,6 +19,7 @@ SUFFIXES: Final = {
 SUFFIX_EXAMPLES: Final = {"bytes": "64 MiB", "seconds": "7d"}
 NO_BOUND: Final = 2**60  # a bound of the type rather than of the setting
 STREAM: Final = "stream"
+FUNCTION: Final = "function"
 LISTENER: Final = "listener"
 MORE_LISTENERS: Final = "more_listeners"
 
@@ -160,19 +161,28 @@ def key_of(field: msgspec.structs.FieldInfo) -> Key:
 
 
 def maybe_key(dotted: str) -> Key | None:
-    """The key of section.key, stream.NAME.key, listener.2.key or "listener number 2.key"; None for a whole section."""
+    """The key of section.key, stream.NAME.key, function.NAME.key, listener.2.key or "listener number 2.key"; None for a
+    whole section."""
     above, _, name = dotted.rpartition(".")
     section = above.partition(".")[0].partition(" ")[0]
+    if section == FUNCTION:
+        return FUNCTION_KEYS.get(name)
     return STREAM_KEYS.get(name) if section == STREAM else SECTIONS.get(section, {}).get(name)
 
 
 SECTION_TYPES: Final[dict[str, type[msgspec.Struct]]] = {
-    field.name: field.type for field in msgspec.structs.fields(Settings) if field.name not in (STREAM, MORE_LISTENERS)
+    field.name: field.type
+    for field in msgspec.structs.fields(Settings)
+    if field.name not in (STREAM, FUNCTION, MORE_LISTENERS)
 }
 SECTIONS: Final = {name: keys_of(table) for name, table in SECTION_TYPES.items()}
 LISTENER_KEYS: Final = SECTIONS[LISTENER]
 INHERITED: Final = tuple(name for name in keys_of(Stream) if name in SECTIONS["log"])
 # Those of its own come first, as people write them.
 STREAM_KEYS: Final = dict(sorted(keys_of(Stream).items(), key=lambda named: named[0] in INHERITED))
+FUNCTION_KEYS: Final = keys_of(Function)
 KEYS: Final = {f"{section}.{name}": key for section, keys in SECTIONS.items() for name, key in keys.items()}
-VARIABLES: Final = {f"RUMQ_{dotted.replace('.', '_').upper()}": dotted for dotted in KEYS} | {"RUMQ_STREAM": STREAM}
+VARIABLES: Final = {f"RUMQ_{dotted.replace('.', '_').upper()}": dotted for dotted in KEYS} | {
+    "RUMQ_STREAM": STREAM,
+    "RUMQ_FUNCTION": FUNCTION,
+}

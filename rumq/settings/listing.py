@@ -11,7 +11,7 @@ from rumq.settings.load import Loaded, near_words
 from rumq.settings.show import as_object
 
 
-class Row(NamedTuple):
+class SettingRow(NamedTuple):
     """A setting in force. name: dotted; streams by name, further listeners by number"""
 
     name: str
@@ -20,13 +20,13 @@ class Row(NamedTuple):
     key: Key
 
 
-def rows(loaded: Loaded, pattern: str = "") -> list[Row]:
+def rows(loaded: Loaded, pattern: str = "") -> list[SettingRow]:
     """Those whose name holds the pattern, or matches it where it has * or ?; in the table's order."""
     found = []
     for name, each in as_object(loaded).items():
         key = maybe_key(name)
         if key is not None and matches(name, pattern):
-            found.append(Row(name, each["value"], str(each["source"]), key))
+            found.append(SettingRow(name, each["value"], str(each["source"]), key))
     return found
 
 
@@ -41,11 +41,11 @@ def nearest(loaded: Loaded, pattern: str) -> str:
     return near_words(pattern, names) or near_words(pattern, dict.fromkeys(last))
 
 
-def as_text(found: list[Row]) -> str:
+def as_text(found: list[SettingRow]) -> str:
     return "\n".join(line for row in found for line in row_lines(row))
 
 
-def row_lines(row: Row) -> Iterator[str]:
+def row_lines(row: SettingRow) -> Iterator[str]:
     counted = as_counted(row.value, row.key.unit) if row.key.unit in SUFFIXES and isinstance(row.value, int) else ""
     value = as_toml(row.value) + (f"  ({counted})" if " " in counted else "")
     yield f"{row.name} = {value}"
@@ -63,7 +63,7 @@ APPLIES = {
 }
 
 
-def as_rows(found: list[Row]) -> dict[str, dict[str, object]]:
+def as_rows(found: list[SettingRow]) -> dict[str, dict[str, object]]:
     """For JSON, by name."""
     return {
         row.name: {

@@ -13,6 +13,8 @@ import msgspec
 
 from rumq.errors import ConfigError, Fault
 from rumq.settings.keys import (
+    FUNCTION,
+    FUNCTION_KEYS,
     INHERITED,
     KEYS,
     LISTENER,
@@ -22,13 +24,14 @@ from rumq.settings.keys import (
     STREAM,
     STREAM_KEYS,
     VARIABLES,
+    Key,
     Value,
     as_toml,
     maybe_toml,
 )
 from rumq.settings.queue_streams import place_of, queue_streams
 from rumq.settings.rules import broken_rules
-from rumq.settings.table import Listener, Settings, Shards, Stream
+from rumq.settings.table import Function, Listener, Settings, Shards, Stream
 
 
 class Flag(NamedTuple):
@@ -86,6 +89,8 @@ class Draft:
         self.streams: list[dict[str, Value]] = []
         self.origins: dict[str, str] = {}
         self.streams_origin = ""
+        self.functions: list[dict[str, Value]] = []
+        self.functions_origin = ""
         self.more_listeners: list[dict[str, Value]] = []  # than the first, whose keys are among the values
         self.listeners_origin = ""
         self.faults: list[Fault] = []
@@ -109,6 +114,8 @@ class Draft:
         for section, content in tree.items():
             if section == STREAM:
                 self.take_streams(source, content)
+            elif section == FUNCTION:
+                self.take_functions(source, content)
             elif section == LISTENER and isinstance(content, list):
                 self.take_listeners(source, content)
             elif section not in SECTIONS:
@@ -141,14 +148,16 @@ class Draft:
 
     def take_flags(self, flags: Iterable[Flag]) -> None:
         for flag in flags:
-            if flag.key == STREAM or flag.key in KEYS:
+            if flag.key in (STREAM, FUNCTION) or flag.key in KEYS:
                 self.take_text(flag.source, flag.key, flag.text)
             else:
-                self.refuse(flag.source, flag.key, unknown(flag.key, [*KEYS, STREAM]))
+                self.refuse(flag.source, flag.key, unknown(flag.key, [*KEYS, STREAM, FUNCTION]))
 
     def take_text(self, source: str, dotted: str, text: str) -> None:
         if dotted == STREAM:
             return self.take_streams(source, maybe_toml(text), as_text=text)
+        if dotted == FUNCTION:
+            return self.take_functions(source, maybe_toml(text), as_text=text)
         key = KEYS[dotted]
         if (value := key.maybe_value_of_text(text)) is None:
             shown = text if maybe_toml(text) is not None else as_toml(text)
@@ -163,6 +172,18 @@ class Draft:
             return self.refuse(source, STREAM, f"expected {expected}", as_toml(raw if as_text is None else as_text))
         self.streams_origin = source
         self.streams = [self.stream(source, number, each) for number, each in enumerate(raw, start=1)]
+
+    def take_functions(self, source: str, raw: object, as_text: str | None = None) -> None:
+        """Replace the functions of earlier sources as a whole."""
+        if not isinstance(raw, list) or not all(isinstance(each, dict) for each in raw):
+            expected = '[[function]] sections, or on one line [{ name = "mean", filters = ["plant/#"], ... }]'
+            return self.refuse(source, FUNCTION, f"expected {expected}", as_toml(raw if as_text is None else as_text))
+        self.functions_origin = source
+        needed = ("name", "filters", "code", "prefix")
+        self.functions = [
+            self.named(source, number, each, FUNCTION, FUNCTION_KEYS, needed)
+            for number, each in enumerate(raw, start=1)
+        ]
 
     def take_listeners(self, source: str, raw: list[object]) -> None:
         sections = [each for each in raw if isinstance(each, dict)]
@@ -188,19 +209,26 @@ class Draft:
             self.more_listeners.append(values)
 
     def stream(self, source: str, number: int, raw: dict[str, object]) -> dict[str, Value]:
+        return self.named(source, number, raw, STREAM, STREAM_KEYS, ("name", "filters"))
+
+    def named(
+        self, source: str, number: int, raw: dict[str, object], section: str, keys: dict[str, Key],
+        needed_keys: tuple[str, ...],
+    ) -> dict[str, Value]:  # fmt: skip
+        """The values of one section of several, which has a name."""
         name = raw.get("name")
-        prefix = f"{STREAM}.{name}" if isinstance(name, str) and name else f"{STREAM} number {number}"
+        prefix = f"{section}.{name}" if isinstance(name, str) and name else f"{section} number {number}"
         values: dict[str, Value] = {}
         for key_name, each in raw.items():
-            if (key := STREAM_KEYS.get(key_name)) is None:
-                self.refuse(source, f"{prefix}.{key_name}", unknown(key_name, STREAM_KEYS))
+            if (key := keys.get(key_name)) is None:
+                self.refuse(source, f"{prefix}.{key_name}", unknown(key_name, keys))
             elif (value := key.maybe_value(each)) is None:
                 self.refuse(source, f"{prefix}.{key_name}", f"expected {key.allowed}", as_toml(each))
             else:
                 values[key_name] = value
-        for needed in ("name", "filters"):
+        for needed in needed_keys:
             if needed not in raw:
-                self.refuse(source, prefix, f"{needed} is missing: expected {STREAM_KEYS[needed].allowed}")
+                self.refuse(source, prefix, f"{needed} is missing: expected {keys[needed].allowed}")
         return values
 
     def loaded(self) -> Loaded:
@@ -234,10 +262,15 @@ class Draft:
         for number, values in enumerate(self.more_listeners, start=2):
             for name in LISTENER_KEYS:
                 origins[f"{LISTENER}.{number}.{name}"] = self.listeners_origin if name in values else "default"
+        functions: list[Any] = self.functions
+        for each in functions:
+            for name in FUNCTION_KEYS:
+                origins[f"{FUNCTION}.{each['name']}.{name}"] = self.functions_origin if name in each else "default"
         more: list[Any] = self.more_listeners
         settings = Settings(
             **sections,
             stream=tuple(stream for stream, _ in streams),
+            function=tuple(Function(**each) for each in functions),
             more_listeners=tuple(Listener(**values) for values in more),
         )
         return Loaded(settings, origins)
@@ -254,7 +287,7 @@ class Draft:
 def unknown(word: str, known: Iterable[str], *, tree: bool = False) -> str:
     """Say that there is no such setting, and which one was probably meant."""
     if tree:
-        near = near_words(word, [*known, STREAM])
+        near = near_words(word, [*known, STREAM, FUNCTION])
     else:
         # The right key in the wrong section is the commonest slip of all.
         last = word.rpartition(".")[2]

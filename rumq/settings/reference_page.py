@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rumq.settings.keys import SECTION_TYPES, SECTIONS, STREAM, STREAM_KEYS, Key, as_toml
-from rumq.settings.table import Stream
+from rumq.settings.keys import (
+    FUNCTION,
+    FUNCTION_KEYS,
+    SECTION_TYPES,
+    SECTIONS,
+    STREAM,
+    STREAM_KEYS,
+    Key,
+    as_toml,
+)
+from rumq.settings.table import Function, Stream
 
 HEAD = """\
 # Settings
@@ -38,6 +47,7 @@ def lines() -> Iterator[str]:
         yield from table(f"[{section}]", SECTION_TYPES[section].__doc__ or "", keys)
         if section == "log":  # where a stream's missing keys come from
             yield from table(f"[[{STREAM}]]", Stream.__doc__ or "", STREAM_KEYS)
+            yield from table(f"[[{FUNCTION}]]", Function.__doc__ or "", FUNCTION_KEYS)
 
 
 def table(title: str, about: str, keys: dict[str, Key]) -> Iterator[str]:

@@ -7,9 +7,19 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rumq.settings.keys import LISTENER, SECTION_TYPES, SECTIONS, STREAM, STREAM_KEYS, as_toml
+from rumq.settings.keys import (
+    FUNCTION,
+    FUNCTION_KEYS,
+    LISTENER,
+    SECTION_TYPES,
+    SECTIONS,
+    STREAM,
+    STREAM_KEYS,
+    Key,
+    as_toml,
+)
 from rumq.settings.load import Loaded
-from rumq.settings.table import Settings, Stream
+from rumq.settings.table import Function, Settings, Stream
 
 HEAD = """\
 # Every setting of rumqd, its default, its unit and a line of why. Run it with: rumqd run --config config.toml
@@ -23,6 +33,7 @@ HEAD = """\
 """
 
 STREAM_EXAMPLE = Stream(name="plant", filters=("plant/#",))
+FUNCTION_EXAMPLE = Function(name="mean", filters=("plant/#",), code="functions.py:mean", prefix="mean/")
 
 
 def example() -> str:
@@ -39,17 +50,16 @@ def example_lines() -> Iterator[str]:
             yield with_comment(f"{key.name} = {as_toml(key.default)}", f"{key.bounds}; {key.applies}")
         yield ""
         if section == "log":  # where a stream's missing keys come from
-            yield from stream_example()
+            yield from commented_example(STREAM, STREAM_KEYS, STREAM_EXAMPLE)
+            yield from commented_example(FUNCTION, FUNCTION_KEYS, FUNCTION_EXAMPLE)
 
 
-def stream_example() -> Iterator[str]:
-    yield from about(Stream)
-    yield f"# [[{STREAM}]]"
-    for key in STREAM_KEYS.values():
+def commented_example(section: str, keys: dict[str, Key], example: Stream | Function) -> Iterator[str]:
+    yield from about(type(example))
+    yield f"# [[{section}]]"
+    for key in keys.values():
         yield f"# # {key.line}"
-        yield with_comment(
-            f"# {key.name} = {as_toml(getattr(STREAM_EXAMPLE, key.name))}", f"{key.bounds}; {key.applies}"
-        )
+        yield with_comment(f"# {key.name} = {as_toml(getattr(example, key.name))}", f"{key.bounds}; {key.applies}")
     yield ""
 
 
@@ -73,6 +83,7 @@ def as_object(loaded: Loaded) -> dict[str, dict[str, object]]:
     structs: dict[str, msgspec.Struct] = {section: getattr(settings, section) for section in SECTIONS}
     structs |= {f"{LISTENER}.{number}": each for number, each in enumerate(settings.more_listeners, start=2)}
     structs |= {f"{STREAM}.{each.name}": each for each in settings.stream}
+    structs |= {f"{FUNCTION}.{each.name}": each for each in settings.function}
     found: dict[str, dict[str, object]] = {}
     for key, source in loaded.origins.items():
         above, _, name = key.rpartition(".")
@@ -101,4 +112,10 @@ def in_force_lines(settings: Settings, origins: dict[str, str]) -> Iterator[str]
             value = getattr(stream, name)
             source = origins[f"{STREAM}.{stream.name}.{name}"]
             yield with_comment(f"{name} = {as_toml(value)}", source)
+        yield ""
+    for function in settings.function:
+        yield f"[[{FUNCTION}]]"
+        for name in FUNCTION_KEYS:
+            source = origins[f"{FUNCTION}.{function.name}.{name}"]
+            yield with_comment(f"{name} = {as_toml(getattr(function, name))}", source)
         yield ""

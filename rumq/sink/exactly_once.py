@@ -18,7 +18,7 @@ from rumq.mqtt.packets import (
     Packet,
     Publish,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
     Unsubscribe,
 )
 from rumq.mqtt.properties import Properties
@@ -51,11 +51,11 @@ RANGE = 32_767  # ids 1 to 32,766 and 32,768 to 65,533, by turns
 WINDOW_ROWS_MAX = 32_766
 WINDOW_BYTES_MAX = 8 * 2**20
 
-Rows = Generator[Wait, None, "Window"]
+Rows = Generator[Wait, None, "RowWindow"]
 
 
 @dataclass(slots=True)
-class Window:
+class RowWindow:
     """A window of rows. pieces: (frames, first, end); digest: of all rows up to its end"""
 
     digest: int
@@ -137,7 +137,7 @@ class ExactlyOnce(SinkProtocol):
         """Read the marker: retained, or published by an earlier attempt's connection just before this one took it over,
         it comes before what is published after the SUBACK."""
         state = self._state
-        self.send(Subscribe(SUBSCRIBE_ID, (Subscription(state.name, 1),)))
+        self.send(Subscribe(SUBSCRIBE_ID, (SubscriptionRequest(state.name, 1),)))
         while state.suback is None:
             yield Wait.PACKETS
         granted = state.suback.reasons[0]
@@ -184,7 +184,7 @@ class ExactlyOnce(SinkProtocol):
         for packet in self._state.take_unacknowledged():
             self.acknowledge(packet)
 
-    def _windows(self, window: Window) -> Steps:
+    def _windows(self, window: RowWindow) -> Steps:
         """From the first window, which is already being sent, to the last."""
         while True:
             following = yield from self._gather(self._window_rows, behind=window)
@@ -207,9 +207,9 @@ class ExactlyOnce(SinkProtocol):
         self._release(release)
         while self.unacknowledged_count():
             yield Wait.PACKETS
-        yield from self._publish_marker(DONE, Window(self._digest), release=0)
+        yield from self._publish_marker(DONE, RowWindow(self._digest), release=0)
 
-    def _resend_window(self, marker: ProgressMarker) -> Generator[Wait, None, Window]:
+    def _resend_window(self, marker: ProgressMarker) -> Generator[Wait, None, RowWindow]:
         """Resend the window of an earlier attempt: stored rows are answered and not stored again."""
         yield from self._skip_stored_rows(marker)
         window = yield from self._gather(marker.end - marker.row, bytes_max=None)
@@ -229,9 +229,11 @@ class ExactlyOnce(SinkProtocol):
 
     # --- rows
 
-    def _gather(self, rows_max: int, *, behind: Window | None = None, bytes_max: int | None = WINDOW_BYTES_MAX) -> Rows:
+    def _gather(
+        self, rows_max: int, *, behind: RowWindow | None = None, bytes_max: int | None = WINDOW_BYTES_MAX
+    ) -> Rows:
         """The next rows, at least one if there is one."""
-        window = Window(behind.digest if behind is not None else self._digest)
+        window = RowWindow(behind.digest if behind is not None else self._digest)
         while window.rows < rows_max and (bytes_max is None or window.size < bytes_max):
             if not self._queue:
                 if self._ended:
@@ -241,7 +243,7 @@ class ExactlyOnce(SinkProtocol):
             self._take_rows(window, rows_max, bytes_max)
         return window
 
-    def _take_rows(self, window: Window, rows_max: int, bytes_max: int | None) -> None:
+    def _take_rows(self, window: RowWindow, rows_max: int, bytes_max: int | None) -> None:
         frames = self._queue.popleft()
         end = min(len(frames), rows_max - window.rows)
         if bytes_max is not None:
@@ -273,7 +275,7 @@ class ExactlyOnce(SinkProtocol):
 
     # --- packets
 
-    def _publish_marker(self, state: str, window: Window, *, release: int) -> Steps:
+    def _publish_marker(self, state: str, window: RowWindow, *, release: int) -> Steps:
         """Publish a marker as retained message."""
         end = self._row + window.rows
         marker = ProgressMarker(
@@ -308,7 +310,7 @@ class ExactlyOnce(SinkProtocol):
             self.ack_states[ids] = WAITS_PUBCOMP
             self._output.append(short_packets(PUBREL, ids))
 
-    def _send_window(self, window: Window) -> Steps:
+    def _send_window(self, window: RowWindow) -> Steps:
         """Send its rows, up to the broker's receive maximum: a row counts until its PUBCOMP. MQTT 5.0, 4.9"""
         place = 0
         for frames, first, end in window.pieces:

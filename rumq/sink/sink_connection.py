@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import trio
 
-from rumq.client.packet_stream import failure_text
+from rumq.client.session.packet_stream import failure_text
 from rumq.errors import ConnectionLost, Refused, RumqError
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode as encode_packet
@@ -157,7 +157,7 @@ async def connected(
 
 
 def connect_packet(options: SinkOptions, client_id: str, *, clean_session: bool) -> Connect:
-    password = Path(options.password_file).read_bytes().strip() if options.password_file else None
+    password = Path(options.password_file).read_bytes().strip() if options.password_file else options.password
     properties = Properties(request_problem_information=True)
     if options.once:
         properties["session_expiry_interval"] = options.session_seconds

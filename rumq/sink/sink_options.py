@@ -54,6 +54,7 @@ class SinkOptions:
     repeat_in_doubt: bool = False
     state_topic: str = ""
     session_seconds: int = 7 * 86_400
+    password: bytes | None = None  # one that is no secret, in place of a file
 
 
 def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:

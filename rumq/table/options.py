@@ -60,7 +60,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Options:
+class TableOptions:
     path: str
     filters: tuple[str, ...] = ()
     pattern: str | None = None
@@ -83,7 +83,7 @@ class Options:
     cores: int = 0  # that tasks are planned for, which is no option of a query; 0: those of the planner's machine
 
 
-def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = False) -> Options:
+def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = False) -> TableOptions:
     """streaming: None if the kind of query is not known yet. raises: BadOption, UnknownOption"""
     check_names(given, streaming)
     said = {name.lower(): value for name, value in given.items()}
@@ -102,7 +102,7 @@ def parse(given: Mapping[str, str], *, now_us: int, streaming: bool | None = Fal
     end = bound("ending", said, "latest", now_us)
     if start.time_us is not None and end.time_us is not None and start.time_us > end.time_us:
         raise BadOption("endingTimestamp", get("endingTimestamp"), "a time after startingTimestamp")
-    return Options(
+    return TableOptions(
         get("path"),
         filters(get("subscribe")),
         pattern(said),

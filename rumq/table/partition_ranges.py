@@ -16,7 +16,7 @@ from rumq.errors import RumqError
 from rumq.lake.lake_reader import Lake, files_within, find_time, lake_at
 from rumq.lake.manifest import LakePartition
 from rumq.table.errors import BadOption
-from rumq.table.options import Options
+from rumq.table.options import TableOptions
 
 NO_LAKE = "none"
 
@@ -139,7 +139,7 @@ class LakeLocations(NamedTuple):
         return location, self.lakes.get(location)
 
 
-def lake_locations(options: Options, names: list[str]) -> LakeLocations:
+def lake_locations(options: TableOptions, names: list[str]) -> LakeLocations:
     """Ranges of all partitions, including those that only a lake has. names: those of the log
 
     raises: BadOption if a lake cannot be read"""
@@ -163,12 +163,12 @@ def lake_locations(options: Options, names: list[str]) -> LakeLocations:
     return LakeLocations(of, lakes)
 
 
-def lakes_by_partition(options: Options) -> dict[str, str]:
+def lakes_by_partition(options: TableOptions) -> dict[str, str]:
     """Partition -> location of its lake, if it has one."""
     return lake_locations(options, log_reader(options.path).names()).of
 
 
-def partition_ranges(options: Options, only: Collection[str] | None = None) -> list[PartitionRange]:
+def partition_ranges(options: TableOptions, only: Collection[str] | None = None) -> list[PartitionRange]:
     """Ranges of a data directory. only: these partitions, if they exist, whatever the options. raises: BadOption"""
     names = log_reader(options.path).names()
     # Read the lakes first: then the log is at least as far as they are, or it is another log.
@@ -184,7 +184,7 @@ def partition_ranges(options: Options, only: Collection[str] | None = None) -> l
     return found
 
 
-def chosen(options: Options, there: dict[str, str]) -> list[str]:
+def chosen(options: TableOptions, there: dict[str, str]) -> list[str]:
     """Names of partitions. there: name -> stream, of existing ones"""
     streams = sorted(set(there.values()))
     if options.stream is not None and options.stream not in streams:

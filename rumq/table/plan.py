@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rumq.table.errors import BadOption, DataLoss
-from rumq.table.options import Bound, Options
+from rumq.table.options import Bound, TableOptions
 from rumq.table.partition_ranges import ReadablePartition
 from rumq.table.pushed_filters import US_END, PushedFilters
 
@@ -24,7 +24,7 @@ class LsnSpan(NamedTuple):
 
 
 def spans(
-    options: Options, found: Sequence[ReadablePartition], pushed_filters: PushedFilters = NO_FILTERS
+    options: TableOptions, found: Sequence[ReadablePartition], pushed_filters: PushedFilters = NO_FILTERS
 ) -> list[LsnSpan]:
     """The spans of a batch query in these partitions. raises: BadOption, DataLoss"""
     starts, ends = starting(options, found), ending(options, found)
@@ -50,7 +50,7 @@ def narrowed(view: ReadablePartition, span: LsnSpan, pushed_filters: PushedFilte
     return LsnSpan(name, start, end)
 
 
-def starting(options: Options, found: Sequence[ReadablePartition]) -> dict[str, int]:
+def starting(options: TableOptions, found: Sequence[ReadablePartition]) -> dict[str, int]:
     """Partition name -> first lsn. raises: BadOption, DataLoss for one that retention removed"""
     bound = options.start
     check_named_partitions("startingOffsets", bound, found)
@@ -76,7 +76,7 @@ def starting(options: Options, found: Sequence[ReadablePartition]) -> dict[str, 
     return lsns
 
 
-def ending(options: Options, found: Sequence[ReadablePartition]) -> dict[str, int]:
+def ending(options: TableOptions, found: Sequence[ReadablePartition]) -> dict[str, int]:
     """Partition name -> end, exclusive."""
     bound = options.end
     check_named_partitions("endingOffsets", bound, found)
@@ -112,7 +112,7 @@ def check_named_partitions(option: str, bound: Bound, found: Sequence[ReadablePa
         raise BadOption(option, wrong, allowed)
 
 
-def at_time(options: Options, view: ReadablePartition, time_us: int) -> int:
+def at_time(options: TableOptions, view: ReadablePartition, time_us: int) -> int:
     """The first record at or after a time."""
     lsn = view.find_time(time_us)
     if lsn < view.end_lsn or options.when_none == "latest":

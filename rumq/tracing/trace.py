@@ -20,15 +20,15 @@ class Recorder(Protocol):
     time_us: Callable[[], int]
     new_id: Callable[[int], bytes]
 
-    def closed(self, trace: Trace) -> bool:
+    def closed(self, trace: MessageTrace) -> bool:
         """A publish span ends; whether it had not yet."""
 
-    def delivered(self, trace: Trace, begun_us: int, told: dict[str, Value]) -> bytes | None: ...
+    def delivered(self, trace: MessageTrace, begun_us: int, told: dict[str, Value]) -> bytes | None: ...
 
-    def unsettled(self, trace: Trace, delivery: bytes, window: Window, number: int) -> None: ...
+    def unsettled(self, trace: MessageTrace, delivery: bytes, window: Window, number: int) -> None: ...
 
 
-class Trace:
+class MessageTrace:
     """One traced message in this shard. context: of its publish span; lsn: once it is known here
 
     deliveries: spans told; more: deliveries of this turn that are only counted"""
@@ -115,15 +115,15 @@ class Trace:
             self.end_publish(now_us)
 
 
-class Traced:
+class ChunkTraces:
     """The traces of one chunk, beside it: `commitlog.chunk.Chunk.traces`."""
 
     __slots__ = ("tracer", "traces")
 
-    def __init__(self, tracer: Recorder, traces: list[Trace]) -> None:
+    def __init__(self, tracer: Recorder, traces: list[MessageTrace]) -> None:
         self.tracer, self.traces = tracer, traces
 
-    def within(self, first_lsn: int, stop_lsn: int) -> list[Trace]:
+    def within(self, first_lsn: int, stop_lsn: int) -> list[MessageTrace]:
         return [trace for trace in self.traces if first_lsn <= trace.lsn < stop_lsn]
 
     def wire(self, first_lsn: int, stop_lsn: int) -> Wire:

@@ -15,7 +15,7 @@ from rumq.mqtt.kernels.trace_context import Sampler, contexts, move_frames, stam
 from rumq.mqtt.kernels.window import Window
 from rumq.tracing.context import TraceContext, parsed, told_state
 from rumq.tracing.spans import SpanRing, Value
-from rumq.tracing.trace import Trace, Traced, Wire
+from rumq.tracing.trace import ChunkTraces, MessageTrace, Wire
 
 DELIVERIES_MAX = 16  # spans of deliveries of one message in one shard; the others are counted in one span a turn
 UNSETTLED_MAX = 256  # deliveries whose acknowledgement is waited for
@@ -27,15 +27,15 @@ FRAME_BYTES_MAX = 1 << 24  # a longer one is not traced: its copy would take lon
 class AckQueue(Protocol):
     """Of a connection: what is acknowledged next."""
 
-    def trace(self, message: Acknowledged) -> None:
+    def trace(self, message: AckListener) -> None:
         """A message is among it, which is to be told when its acknowledgement goes out."""
 
 
-class Acknowledged(Protocol):
+class AckListener(Protocol):
     def acknowledged(self) -> None: ...
 
 
-class Publisher(NamedTuple):
+class TracedPublisher(NamedTuple):
     """acks: of its connection, if it waits for an acknowledgement; attributes: of the span"""
 
     client_id: str
@@ -48,14 +48,14 @@ class Stamped(NamedTuple):
 
     frames: bytes
     flags: int
-    traces: list[Trace]
+    traces: list[MessageTrace]
 
 
 class Tracer:
     """sampler: None while tracing is off; ring: finished spans; traces: begun or taken over so far"""
 
     def __init__(
-        self, shard: int, publisher: Callable[[int, int, int], Publisher], time_us: Callable[[], int],
+        self, shard: int, publisher: Callable[[int, int, int], TracedPublisher], time_us: Callable[[], int],
         random: Callable[[int], bytes],
     ) -> None:  # fmt: skip
         """publisher: of a partition, a number and a QoS; random: so many bytes of chance"""
@@ -65,9 +65,9 @@ class Tracer:
         self.ring = SpanRing()
         self.traces = 0
         self._over = 0
-        self._open: OrderedDict[Trace, None] = OrderedDict()
-        self._more: list[Trace] = []
-        self._unsettled: deque[tuple[Window, int, Trace, bytes, int]] = deque()
+        self._open: OrderedDict[MessageTrace, None] = OrderedDict()
+        self._more: list[MessageTrace] = []
+        self._unsettled: deque[tuple[Window, int, MessageTrace, bytes, int]] = deque()
 
     def set(self, sample_every: int, per_second_max: int) -> Sampler | None:
         """One message in so many; 0: off. What is under way is told as it ends."""
@@ -110,7 +110,7 @@ class Tracer:
         if sampler.left <= 0:
             sampler.over += 1 - sampler.left // sampler.every
             sampler.left = sampler.every
-        traces: list[Trace] = []
+        traces: list[MessageTrace] = []
         pieces: list[bytes] = []
         grown: list[tuple[int, int]] = []
         taken = 0
@@ -158,7 +158,7 @@ class Tracer:
 
     def _begin(
         self, index: int, number: int, row: tuple[int, int, int], frame: bytes, is_carried: bool
-    ) -> Trace | None:
+    ) -> MessageTrace | None:
         """A trace of one message; None where its own context is not to be touched, or cannot be.
 
         row: (where the payload begins, publisher number, flags)"""
@@ -178,7 +178,7 @@ class Tracer:
             caller.flags if caller is not None else 1,
         )  # fmt: skip
         topic = topic_of(frame)
-        trace = Trace(self, context, topic, qos, number, 0)
+        trace = MessageTrace(self, context, topic, qos, number, 0)
         if caller is not None:
             trace.caller, trace.state = caller.span, told_state(state)
         who = self._publisher(index, publisher, qos)
@@ -199,7 +199,7 @@ class Tracer:
                 self._give_up(next(iter(self._open)), "too many publishes wait")
         return trace
 
-    def appended(self, base_lsn: int, traces: list[Trace]) -> Traced:
+    def appended(self, base_lsn: int, traces: list[MessageTrace]) -> ChunkTraces:
         """Messages of this shard are in its log."""
         now_us = self.time_us()
         for trace in traces:
@@ -207,9 +207,9 @@ class Tracer:
             trace.appended_us = now_us
             if trace not in self._open:
                 trace.end_publish(now_us)
-        return Traced(self, traces)
+        return ChunkTraces(self, traces)
 
-    def handed_over(self, traces: list[Trace]) -> Wire:
+    def handed_over(self, traces: list[MessageTrace]) -> Wire:
         """Messages go to the owner of their partition."""
         now_us = self.time_us()
         for trace in traces:
@@ -217,17 +217,17 @@ class Tracer:
                 trace.end_publish(now_us)
         return [(each.row, each.context.trace, each.context.span, each.topic, each.qos) for each in traces]
 
-    def closed(self, trace: Trace) -> bool:
+    def closed(self, trace: MessageTrace) -> bool:
         """A publish span ends; whether it had not yet."""
         return self._open.pop(trace, self) is None
 
-    def _give_up(self, trace: Trace, why: str) -> None:
+    def _give_up(self, trace: MessageTrace, why: str) -> None:
         del self._open[trace]
         trace.end_publish(self.time_us(), why)
 
     # Other shards
 
-    def received(self, wire: Wire, base_lsn: int, sent_us: int, *, is_published: bool) -> Traced | None:
+    def received(self, wire: Wire, base_lsn: int, sent_us: int, *, is_published: bool) -> ChunkTraces | None:
         """Messages have come over the bus, to be appended (then they are numbered by row), or to be delivered here."""
         if self.sampler is None:
             return None
@@ -235,15 +235,15 @@ class Tracer:
         traces = []
         for place, trace_id, span_id, topic, qos in wire:
             lsn = base_lsn + place if is_published else place
-            trace = Trace(self, TraceContext(trace_id, span_id), topic, qos, place, lsn)
+            trace = MessageTrace(self, TraceContext(trace_id, span_id), topic, qos, place, lsn)
             trace.appended_us = now_us
             trace.span("forward", sent_us, now_us, {"rumq.forward": "append" if is_published else "deliver"})
             traces.append(trace)
-        return Traced(self, traces)
+        return ChunkTraces(self, traces)
 
     # Deliveries
 
-    def delivered(self, trace: Trace, begun_us: int, told: dict[str, Value]) -> bytes | None:
+    def delivered(self, trace: MessageTrace, begun_us: int, told: dict[str, Value]) -> bytes | None:
         """A subscriber was given a message; the id of the span, None where it is only counted."""
         if trace.deliveries >= DELIVERIES_MAX:
             if not trace.more:
@@ -257,7 +257,7 @@ class Tracer:
         }  # fmt: skip
         return trace.span("deliver", begun_us, self.time_us(), name | told, "producer")
 
-    def unsettled(self, trace: Trace, delivery: bytes, window: Window, number: int) -> None:
+    def unsettled(self, trace: MessageTrace, delivery: bytes, window: Window, number: int) -> None:
         """A subscriber owes an acknowledgement. number: of the message in its window"""
         if len(self._unsettled) < UNSETTLED_MAX:
             self._unsettled.append((window, number, trace, delivery, self.time_us()))

@@ -10,7 +10,7 @@ from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin import rows as r
 from rumq.admin.operations import TABLE, Operation
-from rumq.admin.topic_names import ANY_TOPIC, NO_TOPICS, Place, Tells, leave_out
+from rumq.admin.topic_names import ANY_TOPIC, NO_TOPICS, Tells, TopicField, leave_out
 from rumq.gateway.contract.endpoints import ENDPOINTS
 
 DECLARED = [*TABLE, *ENDPOINTS]
@@ -82,7 +82,7 @@ def row(topic: str) -> r.TopicRow:
 
 def test_elements_are_left_out_at_any_depth() -> None:
     topics = a.Topics(topics=[row("open"), row("secret")])
-    leave_out(topics, Tells((Place("topics.topic"),)), lambda kind, text: text != "secret")
+    leave_out(topics, Tells((TopicField("topics.topic"),)), lambda kind, text: text != "secret")
     assert [each.topic for each in topics.topics] == ["open"]
     detail = a.ClientDetail(
         found=True, subscriptions=[r.SubscriptionRow(filter="secret/#", kind="live", qos=0)],

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
-from router.matching.groups import Groups
+from router.matching.groups import GroupTable
 from router.matching.topic_matching import MATCH_VISITS
 from router.readers.reader import GroupKey
 from router.readers.subscription import Subscription
@@ -219,7 +219,7 @@ def test_a_match_in_pieces_finds_what_one_at_once_does_whatever_changes_meanwhil
     chance = random.Random(3)
     filters = ["#", "+/#", "a/#", "a/+", "+/a", "a/a", "a/b", "+/+", "a/+/#", "$s/#", "+"]
     for _ in range(400):
-        groups = Groups(1)
+        groups = GroupTable(1)
         there = [groups.private(GroupKey(frozenset(), shape=n)) for n in range(3)]
         topic = chance.choice(["a/a", "a/b", "b", "$s/a", "a"])
         model: set[tuple[int, str]] = set()

@@ -14,7 +14,7 @@ pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip instal
 import pyarrow.flight as fl
 
 from rumq.flight.client_credentials import basic
-from rumq.flight.errors import Busy
+from rumq.flight.errors import TooManyReads
 from rumq.flight.serving.read_slots import ReadSlots
 from rumq.flight.tickets import Ticket
 from tests.flight.served import client_at, door_of, served, users
@@ -130,7 +130,7 @@ def test_readers_that_do_not_read_hold_no_place_of_others(tmp_path: Any) -> None
             try:
                 found = list(client_at(server.address).batches(ticket))
                 break
-            except Busy:
+            except TooManyReads:
                 time.sleep(0.02)
         assert sum(batch.num_rows for batch in found) == 120
         for reader, client in zip(readers, stalled, strict=True):

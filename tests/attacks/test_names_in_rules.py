@@ -3,13 +3,13 @@
 import pytest
 
 from rumq.auth.identity import Identity
-from rumq.auth.rules import Rules, parse
+from rumq.auth.rules import RuleSet, parse
 from rumq.mosquitto.acl import parse_acl
 
 HOSTILE = ["a/b", "+", "#", "a+", "a#", "/", ""]
 
 
-def rules(*lines: str) -> Rules:
+def rules(*lines: str) -> RuleSet:
     return parse("".join(f"[[rule]]\n{line}\n" for line in lines), "rules")
 
 

@@ -20,10 +20,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from rumq.cluster.links.greeting import TO_A_STRANGER, Answer, Greeting, Refused
+from rumq.cluster.links.greeting import TO_A_STRANGER, Answer, Greeting, GreetingRefused
 from rumq.cluster.replication import messages as m
 from rumq.net.client_placement import home_of
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from tests.cli.conftest import rumqd
 from tests.cluster.live.cluster import LiveCluster, address_of
 from tests.cluster.node_tls import context
@@ -149,7 +149,7 @@ def connected(site: Site, address: tuple[str, int], file: str = "") -> socket.so
 
 def answers(sock: socket.socket) -> list[Answer]:
     """Until the other end has closed."""
-    frames: FrameReader[Answer] = FrameReader(Answer)
+    frames: MessageReader[Answer] = MessageReader(Answer)
     found: list[Answer] = []
     try:
         while data := sock.recv(1 << 16):
@@ -174,7 +174,7 @@ def test_a_stranger_is_told_nothing_at_any_door(site: Site) -> None:
             for claims in ("0123456789abcdef", cluster) if site.secure else ("0123456789abcdef",):
                 with closing(connected(site, address, "client")) as sock:
                     sock.sendall(encoded(Greeting(kind, claims, "n1#00000000", 0, 1, sender=2)) + promise)
-                    assert answers(sock) in ([Refused(TO_A_STRANGER)], [])
+                    assert answers(sock) in ([GreetingRefused(TO_A_STRANGER)], [])
     whys = {each["why"] for each in site.told("connection.refused")}
     assert [why for why in whys if ("names no node" if site.secure else "not 0123456789abcdef") in why]
     assert_not_believed(site)
@@ -190,7 +190,7 @@ def test_a_node_of_another_cluster_or_name_is_refused(site: Site) -> None:
             with closing(connected(site, address, file)) as sock:
                 greeting = Greeting("replica", cluster, "n1#00000000", 0, 1)
                 sock.sendall(encoded(greeting) + encoded(m.Promise(FORGED_EPOCH)))
-                assert answers(sock) in ([Refused(TO_A_STRANGER)], [])
+                assert answers(sock) in ([GreetingRefused(TO_A_STRANGER)], [])
     assert_not_believed(site)
     site.publishes()
 

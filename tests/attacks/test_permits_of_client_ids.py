@@ -5,7 +5,7 @@ import gc
 import tracemalloc
 
 from rumq.auth.identity import Identity
-from rumq.auth.rules import Rules, parse
+from rumq.auth.rules import RuleSet, parse
 
 EVERYBODY_S = 200
 TEXT = f"""
@@ -20,7 +20,7 @@ topics = ["device/%c/#"]
 EVE = Identity("eve")
 
 
-def rules() -> Rules:
+def rules() -> RuleSet:
     return parse(TEXT, "rules")
 
 

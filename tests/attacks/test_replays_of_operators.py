@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.auth.rules import Rules, parse
+from rumq.auth.rules import RuleSet, parse
 from rumq.session.flow_control import listener_policy
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
@@ -29,7 +29,7 @@ topics = ["open/#"]
 
 
 @pytest.fixture(autouse=True)
-def rules(monkeypatch: pytest.MonkeyPatch) -> Rules:
+def rules(monkeypatch: pytest.MonkeyPatch) -> RuleSet:
     found = parse(RULES, "rules")
     monkeypatch.setattr(listener_policy.OPEN, "rules", found)
     return found

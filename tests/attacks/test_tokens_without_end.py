@@ -8,7 +8,7 @@ import jwt
 import pytest
 
 from rumq.auth.credentials.authenticator import outcome
-from rumq.auth.credentials.tokens import Claims, Tokens, parse_keys
+from rumq.auth.credentials.tokens import Claims, TokenLogin, parse_keys
 from rumq.auth.errors import Denied
 from rumq.auth.identity import Credentials, Identity, Work
 from tests.broker_process import Rumqd
@@ -32,7 +32,7 @@ TIMES = [
 
 
 def shown(token: bytes, claims: Claims = Claims()) -> Identity:  # noqa: B008
-    steps = Tokens(parse_keys(SECRET.decode(), "keys"), claims).check(Credentials("c", None, token))
+    steps = TokenLogin(parse_keys(SECRET.decode(), "keys"), claims).check(Credentials("c", None, token))
     step = outcome(steps)
     assert isinstance(step, Work)
     found = outcome(steps, step.run())

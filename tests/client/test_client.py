@@ -3,7 +3,8 @@
 import pytest
 import trio
 
-from rumq.client import ConnectionLost, Message, Refused, Will, connect_over, connection
+from rumq.client import ConnectionLost, Message, Refused, Will, connect_over
+from rumq.client.session import connection
 from rumq.mqtt.packets import (
     Connack,
     Connect,

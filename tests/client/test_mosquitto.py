@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from rumq.client import Client, Outgoing, Will, connect_over
-from rumq.client.packet_stream import OpenStream
+from rumq.client import Client, Message, NoResponse, OutboxOptions, Outgoing, Will, connect_over
+from rumq.client.session.packet_stream import OpenStream
 
 MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 pytestmark = [
@@ -140,5 +140,62 @@ def test_a_keep_alive_is_kept(open_stream: OpenStream) -> None:
             with trio.move_on_after(7.5):
                 await client.receive_batch()
             await client.publish("k", b"", qos=1)
+
+    run(main)
+
+
+def test_topic_aliases_are_understood(open_stream: OpenStream) -> None:
+    async def main() -> None:
+        async with connect_over(open_stream, topic_aliases=5) as client:
+            await client.subscribe("alias/#", qos=1)
+            assert client.connack.properties["topic_alias_maximum"] > 0
+            for turn in range(3):
+                await client.publish_batch([Outgoing(f"alias/{number}", b"%d" % turn, 1) for number in range(20)])
+            found = []
+            while len(found) < 60:
+                found += [(message.topic, message.payload) for message in await client.receive_batch()]
+            assert found == [(f"alias/{number}", b"%d" % turn) for turn in range(3) for number in range(20)]
+
+    run(main)
+
+
+def test_requests_are_answered(open_stream: OpenStream) -> None:
+    async def main() -> None:
+        async def upper(message: Message) -> bytes:
+            return message.payload.upper()
+
+        async with connect_over(open_stream) as server, connect_over(open_stream) as client:
+            async with trio.open_nursery() as nursery:
+                await nursery.start(server.respond, "up/#", upper)
+                assert (await client.request("up/1", "hello")).payload == b"HELLO"
+                nursery.cancel_scope.cancel()
+            with pytest.raises(NoResponse, match="nobody subscribes"):
+                await client.request("up/1", "hello")
+
+    run(main)
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_an_outbox_gives_each_message_once_though_its_client_ends_on_the_way(
+    open_stream: OpenStream, version: int, tmp_path: Path
+) -> None:
+    """mosquitto keeps the session, with the packet ids, while it runs."""
+
+    async def main() -> None:
+        topic = f"outbox/{version}"
+        kept = OutboxOptions(str(tmp_path / "o"), syncs=False, leave_seconds_max=0)
+        async with connect_over(open_stream, receive_maximum=20) as subscriber:
+            await subscriber.subscribe(topic, qos=1)
+            for part in range(4):
+                with trio.CancelScope() as scope:
+                    async with connect_over(open_stream, store=kept, version=version) as client:
+                        await client.publish_batch(
+                            [Outgoing(topic, b"%d" % n) for n in range(part * 50, part * 50 + 50)]
+                        )
+                        scope.cancel()  # some are on their way
+            async with connect_over(open_stream, store=kept, version=version) as client:
+                await client.outbox.wait_empty()
+                assert client.outbox.doubtful == 0
+            assert await payloads(subscriber, 200) == [b"%d" % number for number in range(200)]
 
     run(main)

@@ -15,7 +15,7 @@ from rumq.mqtt.packets import (
     Pubrel,
     Suback,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
     Unsuback,
     Unsubscribe,
 )
@@ -31,7 +31,7 @@ async def test_a_subscription_is_granted_or_refused() -> None:
         @nursery.start_soon
         async def broker() -> None:
             assert await peer.receive() == Subscribe(
-                1, (Subscription("a/#", 2, True, True, 1),), {"subscription_identifiers": [9]}
+                1, (SubscriptionRequest("a/#", 2, True, True, 1),), {"subscription_identifiers": [9]}
             )
             await peer.send(Suback(1, (Reason.GRANTED_QOS_1,)))
             await peer.receive()
@@ -56,7 +56,7 @@ async def test_a_subscription_is_granted_or_refused() -> None:
 async def test_a_subscription_may_begin_in_the_past(version: int, asked: str, properties: Any) -> None:
     async with connected(version=version) as (client, peer), trio.open_nursery() as nursery:
         nursery.start_soon(lambda: client.subscribe("a/#", from_="-1h"))
-        assert await peer.receive() == Subscribe(1, (Subscription(asked),), properties)
+        assert await peer.receive() == Subscribe(1, (SubscriptionRequest(asked),), properties)
         await peer.send(Suback(1, (Reason.GRANTED_QOS_0,)))
 
 

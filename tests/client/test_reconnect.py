@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from rumq.client import ConnectionLost, Outgoing, Refused, connect_over
+from rumq.client import ConnectionLost, Outgoing, Reconnect, Refused, connect_over
 from rumq.mqtt.packets import (
     Connack,
     Disconnect,
@@ -14,7 +14,7 @@ from rumq.mqtt.packets import (
     Pubrel,
     Suback,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
 )
 from rumq.mqtt.reasons import Reason
 from tests.client.fake_broker import FakeBroker, simulated
@@ -24,6 +24,7 @@ RESUMED = Connack(session_present=True)
 
 @simulated
 async def test_after_a_loss_it_tries_again_after_100_ms_and_up_to_2_s_apart() -> None:
+    """Without chance's part, which makes a pause shorter."""
     broker = FakeBroker()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(hold, broker)
@@ -40,7 +41,7 @@ async def test_after_a_loss_it_tries_again_after_100_ms_and_up_to_2_s_apart() ->
 
 
 async def hold(broker: FakeBroker) -> None:
-    async with connect_over(broker.open_stream, client_id="desk", reconnect=True):
+    async with connect_over(broker.open_stream, client_id="desk", reconnect=Reconnect(chance=lambda: 1.0)):
         await trio.sleep_forever()
 
 
@@ -118,7 +119,7 @@ async def test_a_broker_that_forgot_the_session_is_asked_for_the_same_filters_fr
         await trio.testing.wait_all_tasks_blocked()
         await peer.hang_up()
         peer, _ = await broker.accept(Connack(session_present=False))
-        assert await peer.receive() == Subscribe(3, (Subscription("a/#", 1), Subscription("b")))
+        assert await peer.receive() == Subscribe(3, (SubscriptionRequest("a/#", 1), SubscriptionRequest("b")))
         await peer.send(Suback(3, (Reason.GRANTED_QOS_1, Reason.GRANTED_QOS_0)), Publish("a/1", b"live"))
         assert await peer.receive() == Disconnect()
         await peer.hang_up()

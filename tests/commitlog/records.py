@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from commitlog import Chunk, Gap, NotInMemory, Partition, Store, StreamSpec, open_store
+from commitlog import Chunk, Gap, NotInMemory, OpenOptions, Partition, Store, StoreLayout, StreamSpec, open_store
 from commitlog.chunk import FLAG_QOS
 from commitlog.disk.files import Files
 from commitlog.read.cold_reads import publishers_in
@@ -41,9 +41,12 @@ def opened(
         segment_seconds_max, retention_bytes_max, retention_seconds_max,
     )  # fmt: skip
     return open_store(
-        files, root, [spec], matches=lambda f, t: f == "#", now_us=now, hot_bytes_max=hot, holder=holder,
-        random=numbers(seed), direct_bytes_min=direct_bytes_min, epoch=epoch,
-    )  # fmt: skip
+        files,
+        root,
+        StoreLayout([spec], lambda f, t: f == "#"),
+        OpenOptions(now, hot_bytes_max=hot, random=numbers(seed), direct_bytes_min=direct_bytes_min, epoch=epoch),
+        holder=holder,
+    )
 
 
 def numbers(seed: int) -> Callable[[int], bytes]:

@@ -27,7 +27,7 @@ from commitlog.format.segment import (
     decode_segment_header,
     encode_segment_header,
 )
-from commitlog.index.dictionary import Snapshot, decode_snapshot, snapshot_pieces
+from commitlog.index.dictionary import DictionarySnapshot, decode_snapshot, snapshot_pieces
 from commitlog.index.index import NUMBERS_MAX, Index, decode_index, encode_index
 from commitlog.names.topic_table import TopicRows
 
@@ -174,7 +174,7 @@ def test_an_index_says_what_it_was_told(
 def test_a_snapshot_says_what_it_was_told(
     topics: list[tuple[bytes, int]], publishers: dict[int, bytes], lsn: int
 ) -> None:
-    snapshot = Snapshot(lsn, [n for n, _ in topics], array("Q", [o for _, o in topics]), publishers, 10)
+    snapshot = DictionarySnapshot(lsn, [n for n, _ in topics], array("Q", [o for _, o in topics]), publishers, 10)
     raw = b"".join(snapshot_pieces(snapshot))
     assert decode_snapshot(raw) == snapshot
     for at in range(len(raw)):

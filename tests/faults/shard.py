@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.write.volatile import VolatilePartition
 from rumq.mqtt.topics import matches
@@ -18,7 +18,7 @@ from rumq.shards.assembly.shard import build_shard
 from rumq.shards.replication.follower_links import Connect, connector
 from rumq.shards.replication.term import Term
 from rumq.shards.retention.export_positions import ExportPositions
-from rumq.shards.stats.sys_publisher import Status
+from rumq.shards.stats.sys_publisher import SysStatus
 from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.worker_threads import Worker
 from tests.commitlog.records import DEAD, NOW, numbers
@@ -112,10 +112,17 @@ class Shard:
         self.now_us, self.monotonic = now_us, 1000.0
         streams = [other, StreamSpec("main", ("#",), **main)]
         self.store = open_store(
-            files, "data", streams, matches=matches, now_us=now_us, holder=DEAD, random=numbers(seed), internal=STATE,
-            direct_bytes_min=1 << 30, hot_bytes_max=0,
-            volatile=partial(VolatilePartition, STATUS, now_us=now_us) if status_seconds else None,
-        )  # fmt: skip
+            files,
+            "data",
+            StoreLayout(
+                streams,
+                matches,
+                internal=STATE,
+                volatile=partial(VolatilePartition, STATUS, now_us=now_us) if status_seconds else None,
+            ),
+            OpenOptions(now_us, random=numbers(seed), direct_bytes_min=1 << 30, hot_bytes_max=0),
+            holder=DEAD,
+        )
         context = ShardContext(
             limits=limits or Limits(),
             linger_seconds=0.0,
@@ -123,7 +130,7 @@ class Shard:
             free_percent_min=free_percent_min,
             wanted_free_percent_min=wanted_free_percent_min,
             exports=exports,
-            status=Status(status_seconds, "rumq version 1", self.monotonic) if status_seconds else None,
+            status=SysStatus(status_seconds, "rumq version 1", self.monotonic) if status_seconds else None,
             term=term,
         )
         platform = Platform(

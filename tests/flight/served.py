@@ -8,7 +8,7 @@ from typing import Any
 from rumq.auth.credentials.authenticator import OPEN, Authenticator
 from rumq.auth.credentials.passwords import Passwords
 from rumq.auth.credentials.verification_cache import VerificationCache
-from rumq.auth.rules import Rules, parse
+from rumq.auth.rules import RuleSet, parse
 from rumq.flight.client import LogClient
 from rumq.flight.serving.call_authorization import CallAuthorization
 from rumq.flight.serving.served_log import ServedLog
@@ -36,13 +36,13 @@ def users(*names: str) -> Authenticator:
     return Authenticator([Passwords(dict.fromkeys(names, HASHED), VerificationCache(300.0))])
 
 
-def rules(text: str = RULES) -> Rules:
+def rules(text: str = RULES) -> RuleSet:
     return parse(text, "rules.toml")
 
 
 def door_of(
     authenticator: Authenticator = OPEN,
-    found: Rules | None = None,
+    found: RuleSet | None = None,
     *,
     wait: Callable[[float], None] = lambda seconds: None,
     **more: Any,

@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from rumq.flight.client import LogClient
-from rumq.flight.errors import Away, Busy
+from rumq.flight.errors import Away, TooManyReads
 from rumq.flight.serving.read_slots import ReadSlots
 from rumq.flight.serving.served_log import ServedLog
 from rumq.flight.serving.server import LogServer
@@ -40,7 +40,7 @@ class Faltering(ServedLog):
                 yield batch, 300
                 return
             yield batch.slice(0, 10), ticket.start + 10
-            raise Busy("the server stops")
+            raise TooManyReads("the server stops")
 
 
 def faltering(times: int, logs: list[Faltering]) -> Any:

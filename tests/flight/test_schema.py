@@ -15,10 +15,10 @@ def test_types_and_order_are_sparks(style: str, properties: str) -> None:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from rumq.spark.source.schema import schema_of as sparks
-    from rumq.table.options import Options
+    from rumq.table.options import TableOptions
 
     ours = from_arrow_schema(schema_of(NAMES if style == "rumq" else tuple(KAFKA), properties))
-    theirs = sparks(Options("d", style=style, properties=properties))
+    theirs = sparks(TableOptions("d", style=style, properties=properties))
     assert [(f.name, f.dataType.simpleString()) for f in ours] == [(f.name, f.dataType.simpleString()) for f in theirs]
 
 

@@ -9,9 +9,9 @@ from rumq.errors import RumqError
 from rumq.flight.errors import (
     WIRE_ERRORS,
     BadRequest,
-    Busy,
     Failed,
     NotAllowed,
+    TooManyReads,
     maybe_fault,
     to_wire,
 )
@@ -114,7 +114,7 @@ def test_a_command_that_cannot_be_meant_is_refused(said: dict[str, Any], says: s
     [
         BadRequest("ticket", "x"),
         NotAllowed("no", True),
-        Busy("later"),
+        TooManyReads("later"),
         Failed("x"),
         DataLoss("main/g1/p0", 5, 9, "retention has removed them"),
         BadOption("a", "b", "c"),

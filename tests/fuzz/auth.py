@@ -18,7 +18,7 @@ from rumq.auth import rules
 from rumq.auth.credentials import hashes, passwords
 from rumq.auth.credentials.authenticator import outcome
 from rumq.auth.credentials.scram import Scram
-from rumq.auth.credentials.tokens import Claims, Tokens, parse_keys
+from rumq.auth.credentials.tokens import Claims, TokenLogin, parse_keys
 from rumq.auth.errors import Denied, SecretsError
 from rumq.auth.identity import Challenge, Credentials, Identity, Work
 from rumq.net.certificate import BadDer, names, rfc2253
@@ -84,8 +84,8 @@ class Auth(Target):
         self._finals.append(self._finals[0].rpartition(b"p=")[0] + b"p=\xc3\xa9")
         tokens = [jwt.encode(claims, SECRET, "HS256", headers={"kid": "a"}).encode() for claims in CLAIMS[:3]]
         self._tokens = [
-            Tokens(parse_keys(SECRET.decode(), "keys")),
-            Tokens(parse_keys(JWKS.decode(), "keys"), Claims("plant", "rumq", "sub", "groups", "client_id")),
+            TokenLogin(parse_keys(SECRET.decode(), "keys")),
+            TokenLogin(parse_keys(JWKS.decode(), "keys"), Claims("plant", "rumq", "sub", "groups", "client_id")),
         ]
         self._firsts = Mutator(FIRSTS, False)
         self._lasts = Mutator(self._finals, False)
@@ -162,7 +162,7 @@ class Auth(Target):
             head = random.choice((b'{"alg":"HS256"}', heads.pop()))
             self._show(random.choice(self._tokens), signed(head, claims), may_come_in=True)
 
-    def _show(self, tokens: Tokens, token: bytes, *, may_come_in: bool) -> None:
+    def _show(self, tokens: TokenLogin, token: bytes, *, may_come_in: bool) -> None:
         steps = tokens.check(Credentials("c", None, token))
         try:
             step = outcome(steps)

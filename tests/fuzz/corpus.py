@@ -6,7 +6,7 @@ from typing import Any
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
 from rumq.mqtt.packet_types import PacketType
-from rumq.mqtt.properties import PROPERTIES, WILL, Wire
+from rumq.mqtt.properties import PROPERTIES, WILL, WireType
 from rumq.mqtt.reasons import CONNACK_RETURN_CODES, REASONS_IN, SUBACK_RETURN_CODES, Reason
 
 TOPICS = (
@@ -92,7 +92,7 @@ class Maker:
             name, five = r.choice(FILTERS) or "a", self.version == 5
             local = five and not name.startswith("$share") and r.randrange(3) == 0
             handling = r.randrange(3) if five else 0
-            filters.append(p.Subscription(name, r.randrange(3), local, five and r.randrange(2) == 0, handling))
+            filters.append(p.SubscriptionRequest(name, r.randrange(3), local, five and r.randrange(2) == 0, handling))
         properties = self._properties(PacketType.SUBSCRIBE)
         if self.version == 5 and r.randrange(4) == 0:
             properties["user_properties"] = [("rumq-from", r.choice(STARTS))]
@@ -144,10 +144,11 @@ class Maker:
 
     def _value(self, prop: Any, place: int) -> Any:
         r = self.random
-        values: dict[Wire, Any] = {
-            Wire.FLAG: r.random() < 0.5, Wire.BYTE: 1, Wire.TWO_BYTES: r.choice((1, 2, 65535)),
-            Wire.FOUR_BYTES: r.choice((1, 60, 2**32 - 1)), Wire.VARIABLE: r.choice((1, 127, 128, 268_435_455)),
-            Wire.STRING: r.choice(TEXTS), Wire.BINARY: r.choice(BLOBS), Wire.PAIR: (r.choice(TEXTS), r.choice(TEXTS)),
+        values: dict[WireType, Any] = {
+            WireType.FLAG: r.random() < 0.5, WireType.BYTE: 1, WireType.TWO_BYTES: r.choice((1, 2, 65535)),
+            WireType.FOUR_BYTES: r.choice((1, 60, 2**32 - 1)), WireType.VARIABLE: r.choice((1, 127, 128, 268_435_455)),
+            WireType.STRING: r.choice(TEXTS), WireType.BINARY: r.choice(BLOBS),
+            WireType.PAIR: (r.choice(TEXTS), r.choice(TEXTS)),
         }  # fmt: skip
         one = "answer/here" if prop.name == "response_topic" else values[prop.wire]
         if prop.repeats_in is None:

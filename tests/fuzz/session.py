@@ -11,7 +11,7 @@ from typing import Any
 from rumq.auth.credentials.authenticator import Authenticator
 from rumq.auth.credentials.hashes import scram
 from rumq.auth.credentials.scram import Scram
-from rumq.auth.rules import File, Rule, Rules
+from rumq.auth.rules import File, Rule, RuleSet
 from rumq.mqtt import packets as p
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
@@ -73,7 +73,7 @@ class Sessions(Target):
         policies = [
             ListenerPolicy(),
             ListenerPolicy(
-                0, Authenticator(anonymous=True, enhanced=[Scram(KEYS, bytes(32), bytes)]), rules=Rules(RULES)
+                0, Authenticator(anonymous=True, enhanced=[Scram(KEYS, bytes(32), bytes)]), rules=RuleSet(RULES)
             ),
             ListenerPolicy(0, limits=Limits(packet_bytes_max=4096, receive_maximum=4, inflight_max=3, maximum_qos=1)),
         ]

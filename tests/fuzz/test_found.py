@@ -9,7 +9,7 @@ import pytest
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.auth.credentials.authenticator import outcome
 from rumq.auth.credentials.scram import Scram
-from rumq.auth.credentials.tokens import Tokens, parse_keys
+from rumq.auth.credentials.tokens import TokenLogin, parse_keys
 from rumq.auth.errors import Denied
 from rumq.auth.identity import Credentials, Work
 from rumq.mqtt import packets as p
@@ -32,7 +32,7 @@ def shard() -> Iterator[Shard]:
 
 def suback_reasons(client: Client, *filters: str) -> list[int]:
     """What a SUBSCRIBE is answered with."""
-    client.say(encode(p.Subscribe(7, tuple(p.Subscription(name) for name in filters)), client.version))
+    client.say(encode(p.Subscribe(7, tuple(p.SubscriptionRequest(name) for name in filters)), client.version))
     for _ in range(8):  # a long one takes its turns
         client.shard.settle()
     (packet,) = [packet for packet in client.take() if packet.kind == Kind.SUBACK]
@@ -116,7 +116,7 @@ def test_a_proof_that_is_no_ascii_is_refused() -> None:
 
 @pytest.mark.parametrize("groups", [7, True, {"a": 1}])
 def test_groups_of_a_token_that_are_no_list_are_refused(groups: object) -> None:
-    steps = Tokens(parse_keys(SECRET.decode(), "keys")).check(
+    steps = TokenLogin(parse_keys(SECRET.decode(), "keys")).check(
         Credentials("c", None, jwt.encode({"sub": "a", "groups": groups}, SECRET, "HS256").encode())
     )
     step = outcome(steps)

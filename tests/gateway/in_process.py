@@ -12,12 +12,19 @@ import trio
 
 from rumq.admin import answers as a
 from rumq.auth.rules import parse as parse_rules
-from rumq.gateway.access.admission import Admission
+from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.access.credential_files import CredentialFiles
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token, formatted, hash_of
 from rumq.gateway.app import App
-from rumq.gateway.handlers.context import Context
+from rumq.gateway.handlers.context import (
+    BrokerAccess,
+    Context,
+    GatewayClock,
+    GatewayFigures,
+    GatewayRights,
+    LogAccess,
+)
 from rumq.gateway.records.log_watch import LogWatch
 from rumq.settings.table.gateway import Gateway
 
@@ -49,14 +56,19 @@ class InProcess:
         settings = Gateway()
         password_file = str(self.users_file) if has_users else ""
         anything: Any = None
-        self.context = Context(
-            settings, self._shards(), anything, self._relays(), anything, LogWatch(dict, 4),
-            Admission(known, 0.0, lambda: self.now_us), HostNames(settings, is_loopback=True),
+        clock = GatewayClock(trio.current_time, lambda: self.now_us)
+        relays, followed = self._relays(), LogWatch(dict, 4)
+        rights = GatewayRights(
+            RequestAdmission(known, 0.0, lambda: self.now_us), HostNames(settings, is_loopback=True),
             parse_rules(rules, "rules") if rules else None, [],
-            CredentialFiles(str(self.tokens_file), password_file, lambda token: None), anything, anything, anything,
-            self._event, trio.current_time, lambda: self.now_us,
+            CredentialFiles(str(self.tokens_file), password_file, lambda token: None), clock,
+            (relays.recheck, lambda _: followed.wake()),
         )  # fmt: skip
-        self.context.users = self.context.read_users()
+        self.context = Context(
+            settings, rights, BrokerAccess(self._shards(), anything, relays, anything), LogAccess(anything, followed),
+            GatewayFigures(anything, anything), clock, self._event,
+        )  # fmt: skip
+        self.context.rights.users = self.context.rights.read_users()
         self.app = App(self.context).build()
 
     def _shards(self) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.gateway.access.admission import OF_A_NETWORK_MAX, WAITING_MAX, Admission, Unauthorized
+from rumq.gateway.access.admission import OF_A_NETWORK_MAX, WAITING_MAX, RequestAdmission, Unauthorized
 from rumq.gateway.access.tokens import Token, hash_of
 from rumq.gateway.http.misuse_reports import MisuseReports
 from tests.gateway.conftest import Gateway, started
@@ -27,7 +27,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 
 def test_a_wrong_token_is_delayed_twice_as_long_each_time_and_a_right_one_never() -> None:
-    admission = Admission({hash_of("rumq_right"): Token("t", frozenset({"read"}))}, 8.0)
+    admission = RequestAdmission({hash_of("rumq_right"): Token("t", frozenset({"read"}))}, 8.0)
     waits = []
     for _ in range(7):
         with pytest.raises(Unauthorized) as caught:
@@ -43,12 +43,12 @@ def test_a_wrong_token_is_delayed_twice_as_long_each_time_and_a_right_one_never(
 @pytest.mark.parametrize("header", [None, "", "Basic abc", "Bearer", "Bearer ", "bearer\t"])
 def test_no_token_is_refused_without_a_delay(header: str | None) -> None:
     with pytest.raises(Unauthorized) as caught:
-        Admission({}, 8.0).token_of(header, "10.0.0.1", 0.0)
+        RequestAdmission({}, 8.0).token_of(header, "10.0.0.1", 0.0)
     assert caught.value.seconds == 0.0
 
 
 def test_so_many_refusals_of_a_network_wait_and_no_more() -> None:
-    admission = Admission({}, 8.0)
+    admission = RequestAdmission({}, 8.0)
     with ExitStack() as delays:
         for n in range(OF_A_NETWORK_MAX):
             delays.enter_context(admission.delayed(f"2001:db8::{n:x}"))
@@ -60,7 +60,7 @@ def test_so_many_refusals_of_a_network_wait_and_no_more() -> None:
 
 
 def test_wrong_tokens_are_counted_by_network() -> None:
-    admission = Admission({}, 8.0)
+    admission = RequestAdmission({}, 8.0)
     waits = []
     for n in range(3):
         with pytest.raises(Unauthorized) as caught:

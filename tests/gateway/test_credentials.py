@@ -97,10 +97,10 @@ def test_connections_of_a_token_end_when_it_expires(place: InProcess) -> None:
     place.rechecked.clear()
 
     async def body() -> None:
-        moved = place.context.followed.moved
+        moved = place.context.log.followed.moved
         with trio.move_on_after(120):
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(place.context.end_expired)
+                nursery.start_soon(place.context.rights.end_expired)
                 await moved.wait()
                 assert trio.current_time() - began <= 61
                 nursery.cancel_scope.cancel()
@@ -108,7 +108,7 @@ def test_connections_of_a_token_end_when_it_expires(place: InProcess) -> None:
     async def run() -> None:
         nonlocal began
         began = trio.current_time()
-        place.context.now_us = lambda: NOW_US + int((trio.current_time() - began) * 1e6)
+        place.context.clock.now_us = lambda: NOW_US + int((trio.current_time() - began) * 1e6)
         await body()
 
     began = 0.0

@@ -15,7 +15,7 @@ import trio
 
 from rumq.admin.operations import TABLE
 from rumq.client.connector import connect_over
-from rumq.client.websocket import open_websocket
+from rumq.client.transport.websocket import open_websocket
 from rumq.errors import Refused
 from rumq.gateway.contract.endpoints import ENDPOINTS
 from tests.conformance.peer import Peer

@@ -15,9 +15,9 @@ import trio.testing
 from rumq.admin.figures import HistogramFigures, ShardFigures
 from rumq.gateway.history import history_file, sample_journal, sampler
 from rumq.gateway.history.ring_store import TIERS, RingStore, Tier
-from rumq.gateway.history.sampler import Sampler
+from rumq.gateway.history.sampler import HistorySampler
 from rumq.gateway.history.series import NAN, SERIES, quantile_of, sampled
-from rumq.gateway.history.snapshot import Snapshot
+from rumq.gateway.history.snapshot import FiguresSnapshot
 from rumq.gateway.metrics import metric_table as t
 from rumq.session.state.histogram import BOUNDS, Histogram
 from tests.gateway.conftest import Gateway
@@ -40,8 +40,8 @@ def figures(
     )  # fmt: skip
 
 
-def at(seconds: float, *shards: ShardFigures) -> Snapshot:
-    return Snapshot(seconds, list(shards), 1e9)
+def at(seconds: float, *shards: ShardFigures) -> FiguresSnapshot:
+    return FiguresSnapshot(seconds, list(shards), 1e9)
 
 
 def test_counters_of_all_shards_are_rates() -> None:
@@ -176,9 +176,11 @@ async def at_once(call: Callable[..., None], *args: Any) -> None:
 
 def run_sampler(
     shards: Shards, path: Path, seconds: float, *, wall: float = START, events: list[Any] | None = None
-) -> Sampler:
+) -> HistorySampler:
     told: list[Any] = [] if events is None else events
-    made = Sampler(shards.figures, str(path), lambda name, **fields: told.append((name, fields)), lambda: wall, at_once)
+    made = HistorySampler(
+        shards.figures, str(path), lambda name, **fields: told.append((name, fields)), lambda: wall, at_once
+    )
 
     async def body() -> None:
         async with trio.open_nursery() as nursery:
@@ -190,7 +192,7 @@ def run_sampler(
     return made
 
 
-def recent(made: Sampler, now: float, seconds: int = 60, points: int = 300) -> list[float]:
+def recent(made: HistorySampler, now: float, seconds: int = 60, points: int = 300) -> list[float]:
     return made.store.points(["published"], seconds, points, now).values["published"]
 
 
@@ -215,7 +217,7 @@ def test_a_restart_keeps_the_history_and_the_time_between_is_unknown(tmp_path: P
 
 def test_while_a_shard_is_away_there_is_a_gap_and_no_peak_afterwards(tmp_path: Path) -> None:
     shards = Shards()
-    made = Sampler(shards.figures, str(tmp_path), lambda name, **fields: None, lambda: START, at_once)
+    made = HistorySampler(shards.figures, str(tmp_path), lambda name, **fields: None, lambda: START, at_once)
 
     async def body() -> None:
         async with trio.open_nursery() as nursery:
@@ -255,7 +257,7 @@ def test_a_file_that_cannot_be_read_is_put_aside_and_the_history_begins_anew(tmp
 
 def killed_at(path: Path, copy: Path, seconds: float, wall: float = START) -> None:
     """What a kill -9 at that moment would leave of a sampler: its files without the end of its task."""
-    made = Sampler(Shards().figures, str(path), lambda name, **fields: None, lambda: wall, at_once)
+    made = HistorySampler(Shards().figures, str(path), lambda name, **fields: None, lambda: wall, at_once)
 
     async def body() -> None:
         async with trio.open_nursery() as nursery:

@@ -4,10 +4,8 @@ Over memory and a fake clock; on sockets in tests/attacks/test_gateway_port.py."
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,16 +14,22 @@ from trio.testing import MockClock, memory_stream_pair
 
 from rumq.admin import answers as a
 from rumq.errors import RumqError
-from rumq.gateway.access.admission import OF_A_NETWORK_MAX, Admission
+from rumq.gateway.access.admission import OF_A_NETWORK_MAX, RequestAdmission
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token, hash_of
-from rumq.gateway.access.topic_access import TopicAccess
 from rumq.gateway.app import App
-from rumq.gateway.http.http_connection import Peer
+from rumq.gateway.handlers.context import (
+    BrokerAccess,
+    Context,
+    GatewayClock,
+    GatewayFigures,
+    GatewayRights,
+    LogAccess,
+)
+from rumq.gateway.http.http_connection import HttpPeer
 from rumq.gateway.http.misuse_reports import MisuseReports
 from rumq.gateway.http_server import HEALTH_MAX, HttpServer
-from rumq.gateway.relay.relays import WAITING_MAX, Limits, Relays
-from rumq.session.state.histogram import Histogram
+from rumq.gateway.relay.relays import WAITING_MAX, RelayLimits, Relays
 from rumq.settings.table.gateway import Gateway
 
 CONNECTIONS_MAX = 100
@@ -79,18 +83,21 @@ class Place:
     def __init__(self, **settings: Any) -> None:
         self.events: list[str] = []
         self.shards = Shards()
-        self.admission = Admission({hash_of(TOKEN): Token("t", frozenset({"read"}))}, 8.0)
+        self.admission = RequestAdmission({hash_of(TOKEN): Token("t", frozenset({"read"}))}, 8.0)
 
         def told(name: str, **fields: Any) -> None:
             self.events.append(name)
 
         self.settings = Gateway(**{"connections_max": CONNECTIONS_MAX, **settings})
         hosts = HostNames(self.settings, is_loopback=True)
-        self.relays = Relays("", Limits(9, 1 << 17, 1 << 20), self.admission, hosts, told, trio.current_time)
-        context: Any = SimpleNamespace(
-            settings=self.settings, shards=self.shards, admission=self.admission, hosts=hosts, event=told, rules=None,
-            now=trio.current_time, requests=defaultdict(Histogram),
-            access_of=lambda token: TopicAccess(token, None),
+        self.relays = Relays("", RelayLimits(9, 1 << 17, 1 << 20), self.admission, hosts, told, trio.current_time)
+        nothing: Any = None
+        shards: Any = self.shards
+        clock = GatewayClock(trio.current_time, lambda: 0)
+        context = Context(
+            self.settings, GatewayRights(self.admission, hosts, None, [], nothing, clock, []),
+            BrokerAccess(shards, nothing, self.relays, nothing), LogAccess(nothing, nothing),
+            GatewayFigures(nothing, nothing), clock, told,
         )  # fmt: skip
         self.server = HttpServer(
             App(context).build(), self.settings, None, self.relays, MisuseReports(told), room=10_000
@@ -98,7 +105,7 @@ class Place:
         self.nursery: trio.Nursery
 
     def serve(self, stream: Any, host: str) -> None:
-        self.server.begin(stream, Peer(host, 4711), self.nursery)
+        self.server.begin(stream, HttpPeer(host, 4711), self.nursery)
 
     def connect(self, host: str) -> Any:
         here, there = memory_stream_pair()

@@ -11,7 +11,7 @@ import trio
 from rumq.auth.credentials.vouched import OWN_PASSWORD, Vouched
 from rumq.auth.identity import GATEWAYS_OWN, Credentials, Identity
 from rumq.client.connector import connect_over
-from rumq.client.websocket import open_websocket
+from rumq.client.transport.websocket import open_websocket
 from rumq.errors import Refused
 from rumq.gateway.relay.login import for_broker
 from rumq.mqtt.connect import decode_connect

@@ -8,11 +8,11 @@ import pytest
 
 from rumq.gateway.records import records as module
 from rumq.gateway.records.partition_views import PartitionViews, newest_of, stamp_of
-from rumq.gateway.records.record_rows import Looked, Wanted
+from rumq.gateway.records.record_rows import Looked, RecordSelection
 from rumq.gateway.records.records import ServedRecords, begin_of, text_of
 from tests.gateway.handlers.test_event_stream import record
 
-WANTED = Wanted("#", lambda topic: True, 0)
+WANTED = RecordSelection("#", lambda topic: True, 0)
 P0, P1 = "main/g1/p0", "main/g1/p1"
 
 
@@ -32,7 +32,7 @@ class Log:
     def current(self) -> list[Any]:
         return self.views
 
-    def looked_at(self, view: Any, names: object, wanted: Wanted, lsn: int) -> Any:
+    def looked_at(self, view: Any, names: object, wanted: RecordSelection, lsn: int) -> Any:
         for each in range(max(lsn, view.first_lsn), view.end_lsn):
             yield Looked(each + 1, 1, record(each, view.name))
 

@@ -19,14 +19,14 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from rumq.client import Client, Will
 from rumq.client.connector import connect_over
-from rumq.client.websocket import open_websocket
+from rumq.client.transport.websocket import open_websocket
 from rumq.errors import ClientError, Refused
-from rumq.gateway.access.admission import OF_A_NETWORK_MAX, Admission
+from rumq.gateway.access.admission import OF_A_NETWORK_MAX, RequestAdmission
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token, hash_of
 from rumq.gateway.relay.login import LoginRefused
 from rumq.gateway.relay.relays import OF_A_NETWORK_MAX as SILENT_MAX
-from rumq.gateway.relay.relays import Limits, Relays
+from rumq.gateway.relay.relays import RelayLimits, Relays
 from rumq.gateway.relay.websocket import is_same_host
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
@@ -118,7 +118,7 @@ def test_rules_of_the_user_apply(gateway: Gateway) -> None:
 
 
 def outgoing(topic: str) -> Any:
-    from rumq.client.messages import Outgoing
+    from rumq.client.session.messages import Outgoing
     from rumq.mqtt.properties import Properties
 
     return Outgoing(topic, b"x", 1, False, Properties())
@@ -137,10 +137,10 @@ def test_a_wrong_token_is_refused(gateway: Gateway, secret: str, version: int) -
 
 
 def test_wrong_tokens_of_an_address_are_refused_later_each_time_and_a_right_one_at_once() -> None:
-    admission = Admission({hash_of("rumq_right"): Token("t", frozenset({"read"}))}, 8.0)
+    admission = RequestAdmission({hash_of("rumq_right"): Token("t", frozenset({"read"}))}, 8.0)
     relays = Relays(
         "",
-        Limits(9, 1 << 17, 1 << 20),
+        RelayLimits(9, 1 << 17, 1 << 20),
         admission,
         HostNames(config.Gateway(), is_loopback=True),
         lambda name, **fields: None,

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from commitlog import RealFiles, StreamSpec, open_store
+from commitlog import OpenOptions, RealFiles, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.lake.folder import LocalFolder
 from rumq.lake.parquet.export import Exporter
@@ -30,9 +30,12 @@ class Log:
         self.files: Any = SimulatedFiles() if root is None else RealFiles()
         spec = StreamSpec("main", ("#",), segment_bytes_max=20_480)
         self.store = open_store(
-            self.files, str(root or "data"), [spec], matches=lambda f, t: True, now_us=NOW, holder=DEAD,
-            random=numbers(1), direct_bytes_min=1 << 30,
-        )  # fmt: skip
+            self.files,
+            str(root or "data"),
+            StoreLayout([spec], lambda f, t: True),
+            OpenOptions(NOW, random=numbers(1), direct_bytes_min=1 << 30),
+            holder=DEAD,
+        )
         self.partition = self.store.partitions[0]
         self._topics: dict[bytes, int] = {}
 

@@ -77,7 +77,7 @@ def test_an_order_that_there_is_not_is_refused(shard: Shard) -> None:
 
 
 def test_a_consumer_that_falls_behind_is_told_of_once_and_when_it_is_back(shard: Shard) -> None:
-    shard.parts.operation.consumers.lag_records_max = 10
+    shard.parts.operation.consumers.alarm.records_max = 10
     shard.parts.operation.consumers.begin()
     away = Client(shard, "away", 5, properties=LASTING)
     away.say(wire.subscribe(1, [("t", 0)]))

@@ -59,4 +59,4 @@ def test_a_message_that_goes_out_as_it_came_is_not_copied_on_its_way_to_the_outb
     group = client.subscriber.main.group
     effect = Deliver(group, 0, chunk, 0, chunk.count, [client.subscriber.main])
     chunk_effects.append(effect)
-    assert FanOutCache(world.shard.feeds).of(effect, False, 0, 0, 0).data is chunk.frames
+    assert FanOutCache(world.shard.feeds).blob_of(effect, False, 0, 0, 0).data is chunk.frames

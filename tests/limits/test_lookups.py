@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commitlog import Chunk, Partition, RealFiles, StreamSpec, open_store
+from commitlog import Chunk, OpenOptions, Partition, RealFiles, StoreLayout, StreamSpec, open_store
 from tests.limits.test_restart import fill
 
 TOPICS = 1_000_000
@@ -45,10 +45,8 @@ def test_an_offset_is_found_quickly(data: Path, capsys: pytest.CaptureFixture[st
     store = open_store(
         RealFiles(),
         str(data),
-        [spec],
-        matches=lambda f, t: True,
-        now_us=time.time_ns() // 1000,
-        hot_bytes_max=0,
+        StoreLayout([spec], lambda f, t: True),
+        OpenOptions(time.time_ns() // 1000, hot_bytes_max=0),
     )
     chance = random.Random(SEED)
     cold = []

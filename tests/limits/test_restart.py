@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commitlog import RealFiles, StreamSpec, open_store
+from commitlog import OpenOptions, RealFiles, StoreLayout, StreamSpec, open_store
 from tests.broker_process import Rumqd
 from tests.commitlog.records import append, index, write
 from tests.limits.conftest import Dial
@@ -21,7 +21,9 @@ def fill(data: Path, topics: int, segments: int) -> None:
     """One record of each topic, then small segments of records until there are so many."""
     spec = StreamSpec("main", ("#",), 1, "process", segment_bytes_max=32 << 20, segment_seconds_max=10**6)
     now = time.time_ns() // 1000
-    store = open_store(RealFiles(), str(data), [spec], matches=lambda f, t: True, now_us=now, hot_bytes_max=0)
+    store = open_store(
+        RealFiles(), str(data), StoreLayout([spec], lambda f, t: True), OpenOptions(now, hot_bytes_max=0)
+    )
     partition = store.partitions[0]
     for first in range(0, topics, BATCH):
         append(

@@ -8,7 +8,7 @@ import pytest
 from rumq.auth.identity import Identity
 from rumq.errors import ConfigError
 from rumq.mosquitto.acl import parse_acl
-from rumq.mosquitto.conf import Line, read_conf
+from rumq.mosquitto.conf import OptionLine, read_conf
 from rumq.mosquitto.convert import Converted, converted
 from rumq.mosquitto.errors import MosquittoFileError
 from rumq.settings.load import load_settings
@@ -136,9 +136,9 @@ def test_a_secret_is_shown_nowhere(tmp_path: Path, key: str) -> None:
     shown = [line for line, _ in found.left_out if line.key == key]
     assert [line.shown for line in shown] in ([f"{key} ***"], [])
     with pytest.raises(MosquittoFileError) as refused:
-        raise (shown or [Line("f", 1, key, "hunter2")])[0].refused("bad")
+        raise (shown or [OptionLine("f", 1, key, "hunter2")])[0].refused("bad")
     assert "hunter2" not in str(refused.value)
-    assert Line("f", 1, "password_file", "/p").shown == "password_file /p"
+    assert OptionLine("f", 1, "password_file", "/p").shown == "password_file /p"
 
 
 def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from rumq.mqtt.packets import (
     Pubrel,
     Suback,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
     Unsuback,
     Unsubscribe,
     Will,
@@ -221,20 +221,21 @@ PUBLISH_ANSWERS += [
 ]
 
 SUBSCRIBE = [
-    row("subscribe 3.1", 3, "82 06 00 01 00 01", b"#", "01", means=Subscribe(1, (Subscription("#", 1),))),
+    row("subscribe 3.1", 3, "82 06 00 01 00 01", b"#", "01", means=Subscribe(1, (SubscriptionRequest("#", 1),))),
     row("subscribe 3.1 with dup and unused bits", 3, "8A 06 00 01 00 01", b"#", "FD",
-        means=Subscribe(1, (Subscription("#", 1),)), shortest=False),
+        means=Subscribe(1, (SubscriptionRequest("#", 1),)), shortest=False),
     row("subscribe 3.1.1 to two", 4, "82 0C 00 01 00 03", b"a/+", "00 00 01", b"b", "02",
-        means=Subscribe(1, (Subscription("a/+"), Subscription("b", 2)))),
-    row("subscribe 5", 5, "82 07 00 01 00 00 01", b"a", "00", means=Subscribe(1, (Subscription("a"),))),
+        means=Subscribe(1, (SubscriptionRequest("a/+"), SubscriptionRequest("b", 2)))),
+    row("subscribe 5", 5, "82 07 00 01 00 00 01", b"a", "00", means=Subscribe(1, (SubscriptionRequest("a"),))),
     row(
         "subscribe 5 with all options and properties", 5,
         "82 14 FF FF 09 0B 05 26 00 01", b"k", "00 01", b"v", "00 01", b"a", "2E 00 01", b"b", "11",
-        means=Subscribe(65535, (Subscription("a", 2, True, True, 2), Subscription("b", 1, retain_handling=1)),
+        means=Subscribe(65535,
+                        (SubscriptionRequest("a", 2, True, True, 2), SubscriptionRequest("b", 1, retain_handling=1)),
                         {"subscription_identifiers": [5], "user_properties": [("k", "v")]}),
     ),
     row("subscribe 5 shared", 5, "82 10 00 01 00 00 0A", b"$share/g/a", "01",
-        means=Subscribe(1, (Subscription("$share/g/a", 1),))),
+        means=Subscribe(1, (SubscriptionRequest("$share/g/a", 1),))),
 ]  # fmt: skip
 
 SUBACK = [

@@ -20,12 +20,12 @@ from rumq.mqtt.packets import (
     Pubrel,
     Suback,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
     Unsuback,
     Unsubscribe,
     Will,
 )
-from rumq.mqtt.properties import PROPERTIES, WILL, Properties, Wire
+from rumq.mqtt.properties import PROPERTIES, WILL, Properties, WireType
 from rumq.mqtt.reasons import CONNACK_RETURN_CODES, REASONS_IN, SUBACK_RETURN_CODES, Reason
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -35,23 +35,23 @@ packet_ids = st.integers(1, 65535)
 qualities = st.sampled_from((0, 1, 2))
 versions = st.sampled_from((3, 4, 5))
 
-_VALUES: dict[Wire, st.SearchStrategy[Any]] = {
-    Wire.FLAG: st.booleans(),
-    Wire.BYTE: st.integers(0, 255),
-    Wire.TWO_BYTES: st.integers(0, 2**16 - 1),
-    Wire.FOUR_BYTES: st.integers(0, 2**32 - 1),
-    Wire.VARIABLE: st.integers(0, 268_435_455),
-    Wire.STRING: texts,
-    Wire.BINARY: st.binary(max_size=20),
-    Wire.PAIR: st.tuples(texts, texts),
+_VALUES: dict[WireType, st.SearchStrategy[Any]] = {
+    WireType.FLAG: st.booleans(),
+    WireType.BYTE: st.integers(0, 255),
+    WireType.TWO_BYTES: st.integers(0, 2**16 - 1),
+    WireType.FOUR_BYTES: st.integers(0, 2**32 - 1),
+    WireType.VARIABLE: st.integers(0, 268_435_455),
+    WireType.STRING: texts,
+    WireType.BINARY: st.binary(max_size=20),
+    WireType.PAIR: st.tuples(texts, texts),
 }
 
 
 def _values(name: str, place: int) -> st.SearchStrategy[Any]:
     prop = next(prop for prop in PROPERTIES if prop.name == name)
     one = topics if name == "response_topic" else _VALUES[prop.wire]
-    if prop.values is not None and prop.wire is not Wire.FLAG:
-        top = {Wire.TWO_BYTES: 2**16 - 1, Wire.VARIABLE: 268_435_455}.get(prop.wire, 2**32 - 1)
+    if prop.values is not None and prop.wire is not WireType.FLAG:
+        top = {WireType.TWO_BYTES: 2**16 - 1, WireType.VARIABLE: 268_435_455}.get(prop.wire, 2**32 - 1)
         one = st.integers(prop.values.start, min(prop.values.stop - 1, top))
     if prop.repeats_in is None:
         return one
@@ -111,9 +111,9 @@ def publishes(version: int) -> st.SearchStrategy[Publish]:
 
 
 def subscribes(version: int) -> st.SearchStrategy[Subscribe]:
-    wanted = st.builds(Subscription, texts, qualities)
+    wanted = st.builds(SubscriptionRequest, texts, qualities)
     if version == 5:
-        wanted = st.builds(Subscription, topics, qualities, st.booleans(), st.booleans(), qualities).filter(
+        wanted = st.builds(SubscriptionRequest, topics, qualities, st.booleans(), st.booleans(), qualities).filter(
             lambda one: not one.topic_filter.startswith("$share/")
         )
     filters = st.lists(wanted, min_size=1, max_size=4).map(tuple)

@@ -68,7 +68,7 @@ def test_an_alias_without_a_topic_stays_one() -> None:
 )
 def test_filters_go_under_the_mount_point(version: int, asked: str, wanted: str) -> None:
     mount, _ = connected(version)
-    subscribe = p.Subscribe(1, (p.Subscription(asked, 1), p.Subscription("x", 0)))
+    subscribe = p.Subscribe(1, (p.SubscriptionRequest(asked, 1), p.SubscriptionRequest("x", 0)))
     found = through(mount.inward, subscribe, version)
     assert isinstance(found, p.Subscribe)
     assert [(each.topic_filter, each.qos) for each in found.filters] == [(wanted, 1), ("site-7/x", 0)]
@@ -150,7 +150,7 @@ def test_a_will_that_becomes_too_long_is_refused(version: int) -> None:
 def test_a_filter_that_becomes_too_long_and_a_list_that_becomes_too_large_are_refused() -> None:
     mount, _ = connected(5)
     with pytest.raises(MqttFault, match="too long with the mount point") as refused:
-        through(mount.inward, p.Subscribe(1, (p.Subscription("x" * 65_530),)), 5)
+        through(mount.inward, p.Subscribe(1, (p.SubscriptionRequest("x" * 65_530),)), 5)
     assert refused.value.reason == 0x8F
     small = Mount(POINT, 100)
     with pytest.raises(MqttFault, match="before its 20 filters") as refused:

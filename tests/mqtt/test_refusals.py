@@ -17,7 +17,7 @@ from rumq.mqtt.packets import (
     Pubrel,
     Suback,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
     Unsuback,
     Unsubscribe,
     Will,
@@ -80,11 +80,11 @@ REFUSED: list[tuple[str, int, Packet]] = [
     ("puback with a reason of another packet", 5, Puback(1, Reason.PACKET_IDENTIFIER_NOT_FOUND)),
     ("pubrel with a reason of another packet", 5, Pubrel(1, Reason.UNSPECIFIED_ERROR)),
     ("subscribe to nothing", 4, Subscribe(1, ())),
-    ("subscribe of QoS 3", 4, Subscribe(1, (Subscription("a", 3),))),
-    ("subscribe with retain handling 3", 5, Subscribe(1, (Subscription("a", retain_handling=3),))),
-    ("subscribe shared and no local", 5, Subscribe(1, (Subscription("$share/g/a", no_local=True),))),
+    ("subscribe of QoS 3", 4, Subscribe(1, (SubscriptionRequest("a", 3),))),
+    ("subscribe with retain handling 3", 5, Subscribe(1, (SubscriptionRequest("a", retain_handling=3),))),
+    ("subscribe shared and no local", 5, Subscribe(1, (SubscriptionRequest("$share/g/a", no_local=True),))),
     ("subscribe with two subscription identifiers", 5,
-     Subscribe(1, (Subscription("a"),), having(subscription_identifiers=[1, 2]))),
+     Subscribe(1, (SubscriptionRequest("a"),), having(subscription_identifiers=[1, 2]))),
     ("suback of nothing", 5, Suback(1, ())),
     ("suback with a reason of another packet", 5, Suback(1, (Reason.NO_SUBSCRIPTION_EXISTED,))),
     ("unsubscribe from nothing", 4, Unsubscribe(1, ())),
@@ -112,7 +112,7 @@ def test_a_version_leaves_out_what_it_has_no_place_for() -> None:
     assert encode(Connack(True, Reason.SUCCESS, said), 3) == b"\x20\x02\x00\x00"
     assert encode(Connack(False, Reason.BANNED, said), 4) == b"\x20\x02\x00\x05"
     assert encode(publish(content_type="x"), 4) == b"\x30\x03\x00\x01a"
-    shared = Subscription("$share/g/a", 1, no_local=True, retain_as_published=True, retain_handling=3)
+    shared = SubscriptionRequest("$share/g/a", 1, no_local=True, retain_as_published=True, retain_handling=3)
     assert encode(Subscribe(1, (shared,)), 4)[-1] == 1
 
 

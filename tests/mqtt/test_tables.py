@@ -15,7 +15,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault, UnsupportedVersion
 from rumq.mqtt.packet_types import FIRST_BYTE, PacketType
 from rumq.mqtt.packets import Suback
-from rumq.mqtt.properties import PROPERTIES, WILL, Properties, Property, Wire, decode_properties
+from rumq.mqtt.properties import PROPERTIES, WILL, Properties, Property, WireType, decode_properties
 from rumq.mqtt.reasons import (
     CONNACK_RETURN_CODES,
     REASONS_IN,
@@ -42,13 +42,13 @@ def test_reason_codes_stand_where_paho_says() -> None:
 def test_properties_have_the_numbers_types_and_places_that_paho_says() -> None:
     paho = PahoProperties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
     wires = {
-        "Byte": {Wire.BYTE, Wire.FLAG},
-        "Two Byte Integer": {Wire.TWO_BYTES},
-        "Four Byte Integer": {Wire.FOUR_BYTES},
-        "Variable Byte Integer": {Wire.VARIABLE},
-        "Binary Data": {Wire.BINARY},
-        "UTF-8 Encoded String": {Wire.STRING},
-        "UTF-8 String Pair": {Wire.PAIR},
+        "Byte": {WireType.BYTE, WireType.FLAG},
+        "Two Byte Integer": {WireType.TWO_BYTES},
+        "Four Byte Integer": {WireType.FOUR_BYTES},
+        "Variable Byte Integer": {WireType.VARIABLE},
+        "Binary Data": {WireType.BINARY},
+        "UTF-8 Encoded String": {WireType.STRING},
+        "UTF-8 String Pair": {WireType.PAIR},
     }
     numbers = {name.lower().replace(" ", "_"): number for name, number in paho.names.items()}
     assert {prop.words.replace(" ", "_"): prop.identifier for prop in PROPERTIES} == numbers
@@ -67,7 +67,9 @@ def test_every_property_has_its_key() -> None:
     ]
 
 
-@pytest.mark.parametrize("prop", [prop for prop in PROPERTIES if prop.wire is Wire.FLAG], ids=lambda prop: prop.name)
+@pytest.mark.parametrize(
+    "prop", [prop for prop in PROPERTIES if prop.wire is WireType.FLAG], ids=lambda prop: prop.name
+)
 def test_a_flag_is_read_as_a_truth_value(prop: Property) -> None:
     for byte in (0, 1):
         found = decode_properties(Fields(bytes([2, prop.identifier, byte])), prop.places[0])

@@ -3,11 +3,11 @@
 import threading
 from typing import Any
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.topics import matches
 from rumq.net.lingering_close import LingeringClose
-from rumq.net.listening.listener import Listener, open_sockets
+from rumq.net.listening.listener import Acceptor, open_sockets
 from rumq.net.listening.transports import ConnectionSetup, Transports
 from rumq.net.transport.transport_handshake import TransportHandshakes
 from rumq.shards.assembly.context import Platform, ShardContext
@@ -24,9 +24,12 @@ class Served:
         self.events: list[tuple[str, dict[str, Any]]] = []
         self._told = threading.Condition()
         store = open_store(
-            SimulatedFiles(), "data", [StreamSpec("main", ("#",), durability="process")], matches=matches, now_us=NOW,
-            holder=DEAD, random=numbers(1), internal=STATE,
-        )  # fmt: skip
+            SimulatedFiles(),
+            "data",
+            StoreLayout([StreamSpec("main", ("#",), durability="process")], matches, internal=STATE),
+            OpenOptions(NOW, random=numbers(1)),
+            holder=DEAD,
+        )
         self._shard = shard = build_shard(store, ShardContext(linger_seconds=0.0), Platform(self.event))
         self._pump, later = shard.pump, shard.timers.later
         self._pump.lingering = LingeringClose(self._pump, later=later, seconds_max=SECONDS_MAX)
@@ -34,7 +37,7 @@ class Served:
         shard.operation.startup.advance()
         handshakes = TransportHandshakes(self._pump, later=later, event=self.event)
         self._listeners = {
-            name: Listener(
+            name: Acceptor(
                 open_sockets("127.0.0.1", 0, 100)[0],
                 ConnectionSetup(transports, handshakes, self._pump, 1 << 20, shard.clients.broker.welcome),
                 connections_max=1000, event=self.event, later=later,

@@ -8,7 +8,7 @@ from typing import Any
 
 from rumq.auth.connection_rate import ConnectionRate
 from rumq.net.connection import Connection
-from rumq.net.listening.listener import Listener, NewConnection, open_sockets
+from rumq.net.listening.listener import Acceptor, NewConnection, open_sockets
 from rumq.net.listening.transports import ConnectionSetup, Transports
 from rumq.net.pump import Pump
 from rumq.net.transport.transport_handshake import TransportHandshakes
@@ -78,7 +78,7 @@ class Site:
             self.pump, later=self.later, event=self.event, seconds_max=seconds_max, count_max=handshakes_max,
             clock=lambda: self.now,
         )  # fmt: skip
-        self.listeners: list[Listener] = []
+        self.listeners: list[Acceptor] = []
 
     # What the pump asks
 
@@ -117,7 +117,7 @@ class Site:
         rate: ConnectionRate[NewConnection] | None = None,
     ) -> Any:  # fmt: skip
         """Returns the address."""
-        listener = Listener(
+        listener = Acceptor(
             sock or open_sockets("127.0.0.1", 0, 100)[0],
             ConnectionSetup(transports, self.handshakes, self.pump, 1 << 20, self.welcome),
             connections_max=1000, event=self.event, later=self.later, rate=rate, clock=lambda: self.now,

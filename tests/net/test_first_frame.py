@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from rumq.cluster.links.greeting import Answer, Refused, Taken
+from rumq.cluster.links.greeting import Answer, GreetingRefused, Taken
 from rumq.net.frames import encoded, maybe_first
 
 ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
 
-@pytest.mark.parametrize("message", [Taken(), Refused("no"), Refused("for a long reason" * 9)])
+@pytest.mark.parametrize("message", [Taken(), GreetingRefused("no"), GreetingRefused("for a long reason" * 9)])
 @pytest.mark.parametrize("raw", [b"", b"raw", b"longer than a word"])
 def test_it_is_cut_off_wherever_the_bytes_break(message: Answer, raw: bytes) -> None:
     frame = encoded(message, [raw])

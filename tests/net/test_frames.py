@@ -5,14 +5,14 @@ import pytest
 
 from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.replication.messages import Beat, Heard, ReplicaMessage, Write
-from rumq.net.frames import FRAME_BYTES_MAX, PREFIX, FrameReader, encode, encoded, maybe_first
+from rumq.net.frames import FRAME_BYTES_MAX, PREFIX, MessageReader, encode, encoded, maybe_first
 
 MESSAGES = [(Heard(1), b""), (Write(1, "p", "s", 4096), b"chunk"), (Heard(1 << 40), bytes(1000))]
 STREAM = b"".join(encoded(message, [raw]) for message, raw in MESSAGES)
 
 
-def reader() -> FrameReader[ReplicaMessage]:
-    return FrameReader(ReplicaMessage)
+def reader() -> MessageReader[ReplicaMessage]:
+    return MessageReader(ReplicaMessage)
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 64, len(STREAM)])
@@ -63,18 +63,18 @@ def test_what_is_no_frame_is_refused_at_once(data: bytes) -> None:
 
 def test_the_first_frame_may_have_another_bound() -> None:
     small, large = encoded(Heard(1)), encoded(Heard(2), [bytes(5000)])
-    reader: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage, 10_000, first_bytes_max=100)
+    reader: MessageReader[ReplicaMessage] = MessageReader(ReplicaMessage, 10_000, first_bytes_max=100)
     assert [message for message, _ in reader.feed(small + large)] == [Heard(1), Heard(2)]
     for first in (large, large[:8]):
-        reader = FrameReader(ReplicaMessage, 10_000, first_bytes_max=100)
+        reader = MessageReader(ReplicaMessage, 10_000, first_bytes_max=100)
         with pytest.raises(ValueError, match="a frame of 50"):
             list(reader.feed(first))
     with pytest.raises(ValueError, match="a frame of"):
-        list(FrameReader(ReplicaMessage, 100).feed(large))
+        list(MessageReader(ReplicaMessage, 100).feed(large))
 
 
 def test_what_waits_for_the_rest_of_its_frame_is_counted() -> None:
-    reader: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage)
+    reader: MessageReader[ReplicaMessage] = MessageReader(ReplicaMessage)
     whole = encoded(Heard(2), [bytes(5000)])
     list(reader.feed(whole[:4000]))
     assert reader.buffered == 4000

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rumq.auth.quota_holder import holder_of, holder_of_peer
-from rumq.net.pending_logins import TURNS, PendingLogins, State
+from rumq.net.pending_logins import TURNS, LoginStage, PendingLogins
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
@@ -69,8 +69,8 @@ def test_the_oldest_of_the_largest_holder_goes() -> None:
 def test_who_says_something_stays_before_who_is_silent_and_who_waits_for_us_before_both() -> None:
     crowd = Crowd(of_holder=3)
     owed, heard, silent = (crowd.comes("10.0.0.1", n) for n in range(3))
-    crowd.pending_logins.set_state(heard, State.HEARD)
-    crowd.pending_logins.set_state(owed, State.OWED)
+    crowd.pending_logins.set_state(heard, LoginStage.HEARD)
+    crowd.pending_logins.set_state(owed, LoginStage.OWED)
     crowd.comes("10.0.0.1", 4)
     assert not crowd.gone, "who waits for us does not count"
     crowd.comes("10.0.0.1", 5)
@@ -117,7 +117,7 @@ def test_counts_agree_with_a_list_whatever_happens(steps: list[tuple[int, int, i
         elif kind == 1:
             crowd.pending_logins.discard(here.pop(which % len(here)))
         elif kind == 2:
-            crowd.pending_logins.set_state(here[which % len(here)], State(1 + which % 2))
+            crowd.pending_logins.set_state(here[which % len(here)], LoginStage(1 + which % 2))
         elif not crowd.pending_logins.keep_bytes(here[which % len(here)], size):
             crowd.pending_logins.discard(here.pop(which % len(here)))
         here = [each for each in here if each not in crowd.gone]

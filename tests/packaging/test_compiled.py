@@ -96,5 +96,17 @@ def test_what_is_of_another_source_is_compiled_again_and_what_lost_its_mark_is_r
     assert build(tree) == ["cython_shared", "one"] and printed(tree, call) == "22"
 
 
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
+def test_a_first_look_does_not_wait_for_what_runs_once_a_connection(tmp_path: Path) -> None:
+    """But for what a hot module may be compiled against."""
+    tree = small_tree(tmp_path)
+    for name in ("rare", "typed"):
+        (tree / f"rumq/{name}.py").write_text('"""Three."""\n# compiled: warm\n\n\nclass Three:\n    pass\n')
+    (tree / "rumq/typed.pxd").write_text("cdef class Three:\n    pass\n")
+    assert build(tree, RUMQ_COMPILE="product") == ["cython_shared", "one", "two", "typed"]
+    assert build(tree) == ["cython_shared", "one", "rare", "two", "typed"]
+    assert build(tree, RUMQ_COMPILE="product") == ["cython_shared", "one", "rare", "two", "typed"]
+
+
 def test_without_a_compiler_nothing_is_compiled(tmp_path: Path) -> None:
     assert build(small_tree(tmp_path), CC=str(tmp_path / "none")) == []

@@ -12,7 +12,7 @@ from rich.console import Console
 from rumq.cli.ask.socket_source import SocketSource
 from rumq.cli.top.board import Board
 from rumq.cli.top.frame import console_of, rows_that_fit, whole
-from rumq.cli.top.state import State
+from rumq.cli.top.state import TopState
 
 WIDTH, HEIGHT = 80, 20
 SHOWN_AS = "/var/lib/rumq"  # in place of a temporary directory
@@ -31,7 +31,7 @@ def take_top(data: Path, into: Path, seconds: int) -> None:
 
 async def _draw(data: Path, console: Console, seconds: int) -> None:
     source = SocketSource(str(data))
-    board, state = Board(source, trio.current_time), State.begun("clients", "lag", "", None, 1.0)
+    board, state = Board(source, trio.current_time), TopState.begun("clients", "lag", "", None, 1.0)
     source.name = SHOWN_AS
     try:
         for _ in range(seconds):

@@ -14,7 +14,7 @@ from typing import Any
 
 import trio
 
-from rumq.auth.rules import Rules
+from rumq.auth.rules import RuleSet
 from rumq.auth.rules import parse as parse_rules
 from rumq.gateway.broker.shard_client import ShardClient
 from rumq.process.wiring.queue_ports import queue_ports
@@ -33,7 +33,7 @@ class World:
     def __init__(self, path: Path, *settings: str, shards: int = 1, rules: str = "") -> None:
         self.data = path / "data"
         self.shards = shards
-        self.rules: Rules | None = parse_rules(rules, "rules") if rules else None
+        self.rules: RuleSet | None = parse_rules(rules, "rules") if rules else None
         flags = [*FLAGS, f"shards.count={shards}", *settings]
         self.broker = Rumqd(self.data, *(word for flag in flags for word in ("--set", flag)))
         self.told: list[tuple[str, dict[str, Any]]] = []

@@ -44,7 +44,7 @@ class Scattered(World):
         client.subscriber = Subscriber(name, None, is_shard=True)
         self.clients[client.subscriber] = client
         self.attach(client)
-        self.do(c.Interest(client.subscriber, [topic_filter], [0]))
+        self.do(c.SubscribeShard(client.subscriber, [topic_filter], [0]))
         return client
 
     def turn(self, visits: int = UNLIMITED) -> None:

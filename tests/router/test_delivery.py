@@ -166,7 +166,7 @@ class Delivery(RuleBasedStateMachine):
         kind, _, topic_filter = asked.partition(":")
         client = self.clients[name]
         sent = topic_filter if kind == "live" else f"$log/x/{topic_filter}"
-        self.world.do(c.Unsubscribe(client.subscriber, sent))
+        self.world.do(c.RemoveSubscription(client.subscriber, sent))
         self.open.discard((name, asked))
         for topic in FILTERS[topic_filter]:
             self.compare(client, kind, topic, whole=False)

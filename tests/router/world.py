@@ -25,7 +25,7 @@ from router.effects import (
 from router.readers.reader import Reader
 from router.readers.subscriber import Subscriber
 from router.readers.subscription import DeliveryOptions, Subscription
-from router.shard import Shard
+from router.shard import ShardRouter
 from tests.commitlog.records import NOW, frame, opened, write
 
 UNLIMITED = 1 << 30
@@ -53,7 +53,7 @@ class World:
 
     def __init__(self, partitions: int = 1, hot: int = 0) -> None:
         self.store = opened(SimulatedFiles(), durability="process", partitions=partitions, hot=hot)
-        self.shard = Shard(self.store.partitions)
+        self.shard = ShardRouter(self.store.partitions)
         self.clients: dict[Subscriber, Client] = {}
         self.cold: deque[ReadCold] = deque()
         self.searches: deque[FindStart] = deque()
@@ -120,7 +120,7 @@ class World:
         self.do(c.Detach(client.subscriber))
 
     def subscribe(self, client: Client, topic_filter: str, *, retained: bool = False, **options: Any) -> None:
-        self.do(c.Subscribe(client.subscriber, Subscription(topic_filter, **options), retained))
+        self.do(c.AddSubscription(client.subscriber, Subscription(topic_filter, **options), retained))
 
     def replay(self, client: Client, topic_filter: str, start: str | tuple[str, int] = "earliest") -> None:
         asked = f"$log/x/{topic_filter}"
@@ -135,7 +135,7 @@ class World:
     def answer_cold(self) -> None:
         effect = self.cold.popleft()
         chunks = self.store.partitions[effect.partition].cold_read(effect.lsn, 200).run()
-        self.do(c.ColdRead(effect.partition, effect.lsn, list(chunks)))
+        self.do(c.ColdChunks(effect.partition, effect.lsn, list(chunks)))
 
     def answer_search(self) -> None:
         effect = self.searches.popleft()

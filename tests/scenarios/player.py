@@ -30,7 +30,7 @@ from router import commands as c
 from router.readers.reader import Reader
 from router.readers.subscriber import Subscriber
 from router.readers.subscription import Subscription
-from router.shard import Shard
+from router.shard import ShardRouter
 from tests.commitlog.records import NOW, frame, opened, write
 from tests.scenarios.teller import Teller
 
@@ -74,7 +74,7 @@ class Player:
         for number in map(int, re.findall(r"p(\d+) of another shard", given)):
             self.partitions[number] = Elsewhere(number)
         away = re.findall(r"the home of (\S+) elsewhere", given)
-        self.shard = Shard(self.partitions, is_home=lambda key: key not in away)
+        self.shard = ShardRouter(self.partitions, is_home=lambda key: key not in away)
         self.subscribers: dict[str, Subscriber] = {}
         self._teller = Teller(self.partitions, self.subscribers)
         self._committed = [0] * count
@@ -126,9 +126,9 @@ class Player:
         if verb == "is":
             return c.Ready(who)
         if verb == "subscribes":
-            return c.Subscribe(who, subscription(rest[0], rest[1:]), "retained" in rest)
+            return c.AddSubscription(who, subscription(rest[0], rest[1:]), "retained" in rest)
         if verb == "unsubscribes":
-            return c.Unsubscribe(who, rest[0])
+            return c.RemoveSubscription(who, rest[0])
         if verb == "replays":
             start: Any = rest[2] if rest[2] != "offset" else ("offset", int(rest[3]))
             return c.Replay(who, f"$log/{rest[2]}/{rest[0]}", subscription(rest[0], ["qos", "1"]), start)
@@ -191,8 +191,8 @@ class Player:
     def _read(self, words: list[str]) -> Any:
         ((part, lsn, _),) = places(words)
         if isinstance(self.partitions[part], Elsewhere):
-            return c.ColdRead(part, lsn, [self._chunk(part, lsn, words[1:])])
-        return c.ColdRead(part, lsn, list(self.partitions[part].cold_read(lsn, 1 << 16).run()[:8]))
+            return c.ColdChunks(part, lsn, [self._chunk(part, lsn, words[1:])])
+        return c.ColdChunks(part, lsn, list(self.partitions[part].cold_read(lsn, 1 << 16).run()[:8]))
 
     def _chunk(self, part: int, lsn: int, names: list[str]) -> Chunk:
         ids = [self.partitions[part].topic(name.encode()) for name in names]
@@ -207,9 +207,9 @@ class Player:
         verb, *rest = words
         if verb == "comes":
             own = [p.index for p in self.partitions if not p.is_mirrored]
-            return [c.Attach(who, Sink(name)), c.Interest(who, [], own, dict.fromkeys(own, 0))]
+            return [c.Attach(who, Sink(name)), c.SubscribeShard(who, [], own, dict.fromkeys(own, 0))]
         if verb == "wants":
-            return [(c.NoInterest if rest[1:] else lambda s, f: c.Interest(s, f, []))(who, rest[:1])]
+            return [(c.NoInterest if rest[1:] else lambda s, f: c.SubscribeShard(s, f, []))(who, rest[:1])]
         sharer = self.subscribers.setdefault(f"{name} shares", Subscriber(name, None, is_shard=True))
         sharer.sink = sharer.sink or Sink(name)
         if verb == "has" and rest[0] != "done":

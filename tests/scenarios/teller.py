@@ -42,13 +42,13 @@ class Teller:
             return f"{self._named(effect.reader)} has more to come"
         if kind is e.RecordsLost:
             return f"{self._named(effect.reader)} misses {effect.records} of p{effect.partition}: {effect.why}"
-        if kind is e.ShareWeight:
+        if kind is e.ReportShareWeight:
             return f"tell the home: {effect.weight} members of {effect.key}"
         if kind is e.ShareBegun:
             return f"write down: {effect.key} begins at {effect.cursors}"
-        if kind is e.ShareReady:
+        if kind is e.ReportShareReady:
             return f"tell the home: members of {effect.key} can take more"
-        what = {e.ShareBack: "take back", e.ShareDone: "done"}[kind]
+        what = {e.ReturnShare: "take back", e.ReportShareDone: "done"}[kind]
         ranges = ", ".join(f"p{part}:{first}-{stop}" for part, first, stop in effect.ranges)
         return f"tell the home: {what} of {effect.key}: {ranges or 'nothing, nobody can take any'}"
 

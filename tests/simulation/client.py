@@ -113,7 +113,7 @@ class Client:
         self.session.subscriptions.append(wish)
         packet_id = self._next_id()
         self._asked[packet_id] = wish
-        one = p.Subscription(topic_filter, qos, no_local, as_published, handling)
+        one = p.SubscriptionRequest(topic_filter, qos, no_local, as_published, handling)
         self._say(p.Subscribe(packet_id, (one,)))
 
     def unsubscribe(self, wish: Subscribed) -> None:

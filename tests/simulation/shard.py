@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.write.segment_writer import Flush
 from rumq.mqtt.topics import matches
@@ -93,10 +93,14 @@ class Shard:
             return None if owner == index else RemotePartition(spec, where, number, GENERATION, owner)
 
         self.store = open_store(
-            files, "data", streams, matches=matches, now_us=clock()[0], lock=files.open("data/LOCK"), random=random,
-            hot_bytes_max=hot_bytes_max, direct_bytes_min=1 << 30, internal=state, internal_number=index,
-            elsewhere=elsewhere, boot_id=boot_id,
-        )  # fmt: skip
+            files,
+            "data",
+            StoreLayout(streams, matches, internal=state, internal_number=index, elsewhere=elsewhere),
+            OpenOptions(
+                clock()[0], random=random, hot_bytes_max=hot_bytes_max, direct_bytes_min=1 << 30, boot_id=boot_id
+            ),
+            lock=files.open("data/LOCK"),
+        )
         context = ShardContext(index, count, linger_seconds=linger_seconds, missing_seconds=missing_seconds)
         platform = Platform(
             event, self._make_pump, clock, self._make_worker, fd_passing=self._make_doors, random=random

@@ -20,7 +20,7 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packets import Connack, Packet, Puback, Publish, Pubrec, Suback
 from rumq.mqtt.reasons import Reason
-from rumq.sink.exactly_once import ExactlyOnce, Rows, Window
+from rumq.sink.exactly_once import ExactlyOnce, Rows, RowWindow
 from rumq.sink.progress_marker import DONE, ProgressMarker
 from rumq.sink.sink_protocol import WAITS_PUBACK, WAITS_PUBREC, Steps, Wait
 from rumq.table.errors import BadProgressMarker, BatchSuperseded, BrokerCannot, Doubt, RowsChanged
@@ -166,7 +166,7 @@ class MarkBeforePubcomp(ExactlyOnce):
 
 
 class ReleaseBeforeMark(ExactlyOnce):
-    def _publish_marker(self, state: str, window: Window, *, release: int) -> Steps:
+    def _publish_marker(self, state: str, window: RowWindow, *, release: int) -> Steps:
         self._release(release)
         yield from super()._publish_marker(state, window, release=release)
 
@@ -183,7 +183,7 @@ class FirstRangeAgain(ExactlyOnce):
 
 class DoneBeforePubcomp(ExactlyOnce):
     def _finish_batch(self, release: int) -> Steps:
-        yield from self._publish_marker(DONE, Window(self._digest), release=0)
+        yield from self._publish_marker(DONE, RowWindow(self._digest), release=0)
         self._release(release)
         while self.unacknowledged_count():
             yield Wait.PACKETS

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
+from commitlog import OpenOptions, Partition, RealFiles, Store, StoreLayout, StreamSpec, open_store
 from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels import ingest
 from rumq.mqtt.kernels.batch import Batch
@@ -16,7 +16,7 @@ SECOND_US = 1_000_000
 
 def store_at(root: str, *, segment_bytes_max: int = 30_000, partitions: int = 1, holder: str = DEAD) -> Store:
     spec = StreamSpec("main", ("#",), partitions, segment_bytes_max=segment_bytes_max)
-    return open_store(RealFiles(), root, [spec], matches=lambda f, t: True, now_us=NOW, holder=holder)
+    return open_store(RealFiles(), root, StoreLayout([spec], lambda f, t: True), OpenOptions(NOW), holder=holder)
 
 
 class Publisher:

@@ -290,9 +290,9 @@ def test_nobody_is_behind_with_what_the_broker_says_of_itself(shard: Shard) -> N
     for _ in range(5):
         shard.after(SECONDS)
     session = shard.parts.clients.broker.registry.sessions["away"]
-    assert shard.parts.operation.consumers.lag(session)[0] == 0
+    assert shard.parts.operation.consumers.lag.session_lag(session)[0] == 0
     Client(shard, "p", 5).say(wire.publish("a", b"x", 1, 1))
-    assert shard.parts.operation.consumers.lag(session)[0] == 1
+    assert shard.parts.operation.consumers.lag.session_lag(session)[0] == 1
 
 
 def test_a_lasting_session_goes_on_with_the_next_run(shard: Shard) -> None:

@@ -3,12 +3,12 @@
 import pytest
 
 from rumq.table.errors import BadOption, UnknownOption
-from rumq.table.options import Options, parse
+from rumq.table.options import TableOptions, parse
 
 NOW_US = 1_790_000_000_000_000
 
 
-def options(*, streaming: bool = False, **given: str) -> Options:
+def options(*, streaming: bool = False, **given: str) -> TableOptions:
     return parse({"path": "d", **given}, now_us=NOW_US, streaming=streaming)
 
 

@@ -22,7 +22,7 @@ LEEWAY_SECONDS = 5
 SECONDS_MAX = 253_402_300_799  # the last second of the year 9999
 
 
-class Key(NamedTuple):
+class VerificationKey(NamedTuple):
     """identifier: "" where the set does not name it"""
 
     identifier: str
@@ -42,7 +42,7 @@ class Claims:
     expiry_required: bool = False
 
 
-def parse_keys(text: str, path: str) -> list[Key]:
+def parse_keys(text: str, path: str) -> list[VerificationKey]:
     """A set of keys (RFC 7517), public keys as PEM, or a secret of at least 32 bytes. raises: SecretsError"""
     stripped = text.strip()
     try:
@@ -57,14 +57,14 @@ def parse_keys(text: str, path: str) -> list[Key]:
     if len(stripped.encode()) < HS_BYTES_MIN["HS256"]:
         raise SecretsError(path, 0, f"a secret for tokens has at least {HS_BYTES_MIN['HS256']} bytes")
     algorithms = tuple(name for name, least in HS_BYTES_MIN.items() if len(stripped.encode()) >= least)
-    return [Key("", stripped.encode(), algorithms)]
+    return [VerificationKey("", stripped.encode(), algorithms)]
 
 
-def no_keys(path: str) -> list[Key]:
+def no_keys(path: str) -> list[VerificationKey]:
     raise SecretsError(path, 0, "a set without keys")
 
 
-def key_of(found: dict[str, Any], path: str) -> Key:
+def key_of(found: dict[str, Any], path: str) -> VerificationKey:
     kind = found.get("kty", "")
     algorithms = ALGORITHMS.get(kind)
     if algorithms is None:
@@ -75,7 +75,7 @@ def key_of(found: dict[str, Any], path: str) -> Key:
             raise SecretsError(path, 0, f"the key {found.get('kid', '')!r} cannot be used with {wanted!r}")
         algorithms = (wanted,)
     made = jwt.PyJWK.from_dict(found, algorithms[0])
-    return Key(str(found.get("kid", "")), made.key, algorithms)
+    return VerificationKey(str(found.get("kid", "")), made.key, algorithms)
 
 
 def pems(text: str) -> list[str]:
@@ -83,7 +83,7 @@ def pems(text: str) -> list[str]:
     return ["-----BEGIN" + part for part in text.split("-----BEGIN")[1:]]
 
 
-def pem_key(text: str) -> Key:
+def pem_key(text: str) -> VerificationKey:
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
@@ -94,19 +94,19 @@ def pem_key(text: str) -> Key:
     else:
         key = load_pem_public_key(text.encode())
     if isinstance(key, rsa.RSAPublicKey):
-        return Key("", key, RS)
+        return VerificationKey("", key, RS)
     if isinstance(key, ec.EllipticCurvePublicKey):
-        return Key("", key, ES)
+        return VerificationKey("", key, ES)
     assert isinstance(key, ed25519.Ed25519PublicKey | ed448.Ed448PublicKey)
-    return Key("", key, ("EdDSA",))
+    return VerificationKey("", key, ("EdDSA",))
 
 
-class Tokens:
+class TokenLogin:
     """Passwords that are tokens; any other is left to the next method."""
 
     name = "token"
 
-    def __init__(self, keys: list[Key], claims: Claims = Claims()) -> None:
+    def __init__(self, keys: list[VerificationKey], claims: Claims = Claims()) -> None:
         self._keys, self._claims = keys, claims
 
     def check(self, credentials: Credentials) -> Steps:

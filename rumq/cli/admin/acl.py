@@ -12,7 +12,7 @@ from rumq.errors import ConfigError, Fault
 if TYPE_CHECKING:
     from rumq.auth.identity import Identity
     from rumq.auth.permit import Action
-    from rumq.auth.rules import Rules
+    from rumq.auth.rules import RuleSet
 
 ACTIONS = ("publish", "subscribe", "replay", "retain", "will")
 
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     return explain(rules, who, args.client, args.action, args.topic, as_json=args.json)
 
 
-def explain(rules: Rules, who: Identity, client_id: str, action: Action, topic: str, *, as_json: bool = False) -> int:
+def explain(rules: RuleSet, who: Identity, client_id: str, action: Action, topic: str, *, as_json: bool = False) -> int:
     permit = rules.permit(who, client_id)
     reasons = rules.explain(who, client_id, action, topic)
     if action in ("subscribe", "replay"):

@@ -51,7 +51,7 @@ def for_days(days: int) -> Validity:
 def new_authority(organization: str, name: str, validity: Validity) -> Authority:
     """One that issues certificates, and makes no other authorities. name: at most 64 characters"""
     key = ec.generate_private_key(ec.SECP256R1())
-    own = named(name, organization)
+    own = distinguished_name(name, organization)
     made = (
         builder(own, own, key, validity)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -96,7 +96,7 @@ def builder(
     )
 
 
-def named(name: str, organization: str = "") -> x509.Name:
+def distinguished_name(name: str, organization: str = "") -> x509.Name:
     """name: the common name, at most 64 characters"""
     parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)] if organization else []
     return x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, name)])

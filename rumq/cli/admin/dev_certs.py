@@ -13,9 +13,9 @@ from rumq.cli.admin.authority import (
     Authority,
     Issued,
     Validity,
+    distinguished_name,
     host,
     issue,
-    named,
     new_authority,
     read_authority,
     write_pair,
@@ -66,7 +66,7 @@ def issue_server(authority: Authority, more: list[str]) -> Issued:
         names += [own] if own not in names else []
     except ValueError:
         pass  # a machine may have a name that no certificate can have
-    return issue(authority, named("rumq", ORGANIZATION), names, [SERVER], VALIDITY)
+    return issue(authority, distinguished_name("rumq", ORGANIZATION), names, [SERVER], VALIDITY)
 
 
 def issue_client(authority: Authority, name: str) -> Issued:
@@ -75,4 +75,4 @@ def issue_client(authority: Authority, name: str) -> Issued:
         names = [host(f"{name}.client.invalid")]
     except ValueError:
         names = []
-    return issue(authority, named(name, ORGANIZATION), names, [CLIENT], VALIDITY)
+    return issue(authority, distinguished_name(name, ORGANIZATION), names, [CLIENT], VALIDITY)

@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    folder = Folder(os.path.abspath(args.dir), group_id(args.group))
+    folder = SecretsFolder(os.path.abspath(args.dir), group_id(args.group))
     check_devices(args.device)
     if args.node:
         try:
@@ -119,7 +119,7 @@ def drawn_password() -> str:
     return found
 
 
-def make(folder: Folder, data: str, hosts: list[str], devices: list[str]) -> None:
+def make(folder: SecretsFolder, data: str, hosts: list[str], devices: list[str]) -> None:
     """devices: their names. config.toml last: without it the next call goes on where this one was interrupted.
 
     raises: OSError, RumqError"""
@@ -142,7 +142,7 @@ def make(folder: Folder, data: str, hosts: list[str], devices: list[str]) -> Non
     print(f"settings: {folder.path('config.toml')}; clients verify the broker with {folder.path('certs/ca.pem')}")
 
 
-def make_certificates(folder: Folder, hosts: list[str]) -> None:
+def make_certificates(folder: SecretsFolder, hosts: list[str]) -> None:
     """An authority whose key only its owner reads, and the broker's certificate. raises: OSError, RumqError"""
     from rumq.cli.admin.dev_certs import make_server_certificate
 
@@ -160,7 +160,7 @@ def make_certificates(folder: Folder, hosts: list[str]) -> None:
     folder.give("certs/server.key")
 
 
-def make_nodes(folder: Folder, cluster: str, nodes: list[str]) -> None:
+def make_nodes(folder: SecretsFolder, cluster: str, nodes: list[str]) -> None:
     """Certificates of nodes for each other; only its owner reads the authority's key. raises: OSError, RumqError"""
     from rumq.cli.admin.certs import check_node_names
     from rumq.cli.admin.node_certs import make_node_certificates
@@ -187,7 +187,7 @@ def check_devices(names: list[str]) -> None:
             raise RumqError(f"--device {name!r}: {problem}: it is a level of the device's topics, device/NAME/#")
 
 
-def add_devices(folder: Folder, names: list[str]) -> None:
+def add_devices(folder: SecretsFolder, names: list[str]) -> None:
     """Users for devices that have none yet; who is there keeps the password. raises: RumqError"""
     from rumq.auth.credentials import files
     from rumq.auth.credentials.passwords import parse, written
@@ -216,7 +216,7 @@ def show(passwords: dict[str, str]) -> None:
     print("These passwords are shown once: note them, or set others with rumqd passwd.")
 
 
-def warn_of_shared_device(folder: Folder) -> None:
+def warn_of_shared_device(folder: SecretsFolder) -> None:
     """Folders of versions before: one user for all devices, whose topics go by the client id that each one chooses."""
     try:
         with open(folder.path("rules.toml"), encoding="utf-8") as file:
@@ -247,7 +247,7 @@ def group_id(name: str) -> int:
         raise RumqError(f"--group {name}: there is no such group on this machine") from None
 
 
-class Folder:
+class SecretsFolder:
     """Files that their owner changes and a group reads, -1: the owner's own."""
 
     def __init__(self, name: str, group: int) -> None:

@@ -15,9 +15,9 @@ from rumq.cli.admin.authority import (
     SERVER,
     Authority,
     Issued,
+    distinguished_name,
     for_days,
     issue,
-    named,
     new_authority,
     read_authority,
     write_pair,
@@ -55,4 +55,5 @@ def authority_in(folder: str, cluster: str) -> Authority:
 def issue_node(authority: Authority, node: str, uris: Sequence[str]) -> Issued:
     """uris: what the certificate is compared by; the common name is for people"""
     names = [x509.UniformResourceIdentifier(uri) for uri in uris]
-    return issue(authority, named(node), names, [SERVER, CLIENT], for_days(NODE_DAYS))  # it dials and is dialled
+    # A node dials others and is dialled.
+    return issue(authority, distinguished_name(node), names, [SERVER, CLIENT], for_days(NODE_DAYS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rumq.cli.data.log_printing import opened
+from rumq.cli.data.log_printing import open_log
 from rumq.errors import RumqError
 
 
@@ -23,7 +23,7 @@ def print_findings(place: str, data: str | None, *, as_json: bool) -> int:
     if folder.size(NAME) < 0:
         raise LakeError(place, f"it has no {NAME}: no lake of rumq, or nothing was exported yet")
     wrong = 0
-    for finding in verify(folder, opened(data) if data is not None else None):
+    for finding in verify(folder, open_log(data) if data is not None else None):
         wrong += finding.severity == "error"
         if as_json:
             print(json.dumps(finding._asdict()))

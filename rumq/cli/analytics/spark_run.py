@@ -64,6 +64,13 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     job.add_arguments(parser.add_argument_group("options of this job"))
+    add_source_arguments(parser)
+    add_output_arguments(parser)
+    add_execution_arguments(parser, name)
+    return parser.parse_args(arguments)
+
+
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     read = parser.add_argument_group("source")
     place = read.add_mutually_exclusive_group()
     place.add_argument("--data", metavar="DIR", help="a data directory, with the broker on or off [rumq-data]")
@@ -93,6 +100,9 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
         metavar="NAME=VALUE",
         help="any other option of the source (docs/guides/spark.md)",
     )
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     out = parser.add_argument_group("output")
     out.add_argument(
         "--to",
@@ -119,6 +129,9 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
         action="store_true",
         help="--to is another broker than the source: topics may be the same",
     )
+
+
+def add_execution_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     go = parser.add_argument_group("execution")
     go.add_argument("--checkpoint", metavar="DIR", help="folder for the progress of the query")
     pace = go.add_mutually_exclusive_group()
@@ -132,7 +145,6 @@ def parse_options(name: str, job: ModuleType, arguments: Sequence[str]) -> argpa
         metavar="FILE",
         help="archive of the Python of a cluster's executors (docs/guides/spark-cluster.md)",
     )
-    return parser.parse_args(arguments)
 
 
 def check_options(args: argparse.Namespace) -> None:

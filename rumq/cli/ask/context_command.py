@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rumq.errors import RumqError
 
 if TYPE_CHECKING:
-    from rumq.cli.ask.contexts import Context, Contexts
+    from rumq.cli.ask.contexts import Contexts, SavedContext
 
 ABOUT = """\
 Keep the addresses of brokers, and the tokens of their gateways, under names. They are stored in
@@ -79,11 +79,11 @@ def run(command: str, args: argparse.Namespace) -> int:
             c.save(path, known)
         case "use":
             if args.name is not None:
-                c.known(known, args.name)
+                c.context_named(known, args.name)
             known.current = args.name or ""
             c.save(path, known)
         case "rm":
-            c.known(known, args.name)
+            c.context_named(known, args.name)
             del known.contexts[args.name]
             if known.current == args.name:
                 known.current = ""
@@ -94,7 +94,7 @@ def run(command: str, args: argparse.Namespace) -> int:
             name = args.name or known.current
             if not name:
                 raise RumqError("no context is in use: rumqd context use NAME")
-            print_one(name, c.known(known, name), known, as_json=args.json)
+            print_one(name, c.context_named(known, name), known, as_json=args.json)
     return 0
 
 
@@ -106,7 +106,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def context_of(args: argparse.Namespace) -> Context:
+def context_of(args: argparse.Namespace) -> SavedContext:
     """Files are kept with whole paths: a context is used from anywhere."""
     from rumq.cli.ask import contexts as c
 
@@ -122,14 +122,14 @@ def context_of(args: argparse.Namespace) -> Context:
         raise RumqError("standard input has no token: its first line is empty")
     if (token or args.token_file) and (why := c.exposure(args.url)):
         print(f"rumqd context: warning: {why}", file=sys.stderr)
-    return c.Context(
+    return c.SavedContext(
         url=args.url.rstrip("/"), data=os.path.abspath(args.data) if args.data else "", token=token,
         token_file=os.path.abspath(args.token_file) if args.token_file else "",
         cafile=os.path.abspath(args.cafile) if args.cafile else "",
     )  # fmt: skip
 
 
-def about(name: str, context: Context, known: Contexts) -> dict[str, object]:
+def about(name: str, context: SavedContext, known: Contexts) -> dict[str, object]:
     """All but the secret."""
     token = f"of {context.token_file}" if context.token_file else "stored" if context.token else None
     return {
@@ -152,7 +152,7 @@ def print_all(known: Contexts, *, as_json: bool) -> None:
         print(f"{'*' if row['in_use'] else ' '} {row['name']:<{width}}  {row['url'] or row['data']}")
 
 
-def print_one(name: str, context: Context, known: Contexts, *, as_json: bool) -> None:
+def print_one(name: str, context: SavedContext, known: Contexts, *, as_json: bool) -> None:
     row = about(name, context, known)
     if as_json:
         print(json.dumps(row))

@@ -18,7 +18,7 @@ from rumq.settings.loopback import is_loopback
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class Context(msgspec.Struct, kw_only=True, omit_defaults=True):
+class SavedContext(msgspec.Struct, kw_only=True, omit_defaults=True):
     """url: of a gateway; else data: a data directory on this machine
 
     token: a secret; token_file: read at each use instead"""
@@ -34,7 +34,7 @@ class Contexts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """current: the one that is used where none is named; empty: none"""
 
     current: str = ""
-    contexts: dict[str, Context] = {}
+    contexts: dict[str, SavedContext] = {}
 
 
 def path_of(environ: dict[str, str] | os._Environ[str]) -> Path:
@@ -76,7 +76,7 @@ def save(path: Path, contexts: Contexts) -> None:
         raise RumqError(f"{fault.filename or path}: {fault.strerror}") from None
 
 
-def known(contexts: Contexts, name: str) -> Context:
+def context_named(contexts: Contexts, name: str) -> SavedContext:
     """raises: RumqError"""
     found = contexts.contexts.get(name)
     if found is None:

@@ -27,7 +27,7 @@ def add_request_flags(parser: argparse.ArgumentParser, request: type[q.Request])
 
 
 def add_flag(parser: argparse.ArgumentParser, field: inspect.Field) -> None:
-    plain, about = described(field.type)
+    plain, about = describe_type(field.type)
     help_text = about.get("description", "").replace("; null: ", "; default: ").replace("null: ", "default: ")
     default = field.default
     if not field.required and default not in (None, msgspec.NODEFAULT, "", False, True):
@@ -55,7 +55,7 @@ def request_of(args: argparse.Namespace, request: type[q.Request]) -> q.Request:
     return msgspec.convert(given, request)
 
 
-def described(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
+def describe_type(kind: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
     """The type without description, and without null."""
     about: dict[str, Any] = {}
     while True:

@@ -40,9 +40,9 @@ def source_of(args: argparse.Namespace) -> Source:
     if not named:
         name = os.environ.get("RUMQ_CONTEXT") or c.load(c.path_of(os.environ)).current or None
     if name is not None:
-        context = c.known(c.load(c.path_of(os.environ)), name)
+        context = c.context_named(c.load(c.path_of(os.environ)), name)
     else:
-        context = c.Context(url=given["url"] or "", data=given["data"] or ("" if given["url"] else DATA))
+        context = c.SavedContext(url=given["url"] or "", data=given["data"] or ("" if given["url"] else DATA))
     if not context.url:
         if (flag := next((each for each in ("token_file", "cafile") if given[each] is not None), "")) != "":
             raise ConfigError(Fault(f"--{flag.replace('_', '-')}", "", "", "is of a gateway: give --url too"))
@@ -64,7 +64,7 @@ def token_of(context: object, file: str | None, variable: str, *, is_named: bool
     """Of a flag before the context's, and that before the environment's: a variable may be another broker's."""
     from rumq.cli.ask import contexts as c
 
-    assert isinstance(context, c.Context)
+    assert isinstance(context, c.SavedContext)
     if file is not None:
         return c.secret_in(file)
     if is_named and context.token_file:

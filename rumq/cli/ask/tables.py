@@ -10,7 +10,7 @@ import msgspec
 from msgspec import inspect
 
 from rumq.admin import rows as r
-from rumq.cli.ask.request_flags import described
+from rumq.cli.ask.request_flags import describe_type
 from rumq.terminal.units import shown
 
 # Of wide rows those columns that an operator looks for, the most wanted first; the others are in --json.
@@ -33,14 +33,14 @@ def units(struct: type) -> dict[str, str]:
     """Unit of each field."""
     kind = inspect.type_info(struct)
     assert isinstance(kind, inspect.StructType)
-    return {field.name: described(field.type)[1].get("x-unit", "") for field in kind.fields}
+    return {field.name: describe_type(field.type)[1].get("x-unit", "") for field in kind.fields}
 
 
 @cache
 def is_number(struct: type, name: str) -> bool:
     kind = inspect.type_info(struct)
     assert isinstance(kind, inspect.StructType)
-    plain = next(described(field.type)[0] for field in kind.fields if field.name == name)
+    plain = next(describe_type(field.type)[0] for field in kind.fields if field.name == name)
     return isinstance(plain, inspect.IntType | inspect.FloatType)
 
 

@@ -1,1 +1,1 @@
-"""`rumqd pub` and `rumqd sub`: MQTT clients with mosquitto's flags."""
+"""`rumqd pub`, `sub`, `rr` and `bench`: MQTT clients with mosquitto's flags."""

@@ -1,4 +1,4 @@
-"""Connection flags of `rumqd pub` and `rumqd sub`, the same as of mosquitto_pub."""
+"""Connection flags of `rumqd pub`, `sub`, `rr` and `bench`, the same as of mosquitto_pub."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ def add_connection_flags(parser: argparse.ArgumentParser) -> None:
 
 def url_topic(args: argparse.Namespace) -> str:
     """The topic in --url, if any. raises: ConfigError"""
-    from rumq.client.address import parse_url
+    from rumq.client.transport.address import parse_url
 
     if args.url is None:
         return ""
@@ -56,7 +56,7 @@ def url_topic(args: argparse.Namespace) -> str:
 
 def connect_arguments(args: argparse.Namespace) -> dict[str, Any]:
     """Arguments of `rumq.client.connect` from these flags. raises: ConfigError"""
-    from rumq.client.address import parse_url
+    from rumq.client.transport.address import parse_url
 
     if args.url is not None and (args.host is not None or args.port is not None):
         raise ConfigError(Fault("--url", "", "", "has host and port: omit --host and --port"))

@@ -54,12 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection_flags(parser)
     parser.add_argument("topic", nargs="?", metavar="TOPIC")
     parser.add_argument("-t", "--topic", dest="topic_flag", metavar="TOPIC", help="the topic, as in mosquitto_pub")
-    payload = parser.add_mutually_exclusive_group(required=True)
-    payload.add_argument("-m", "--message", help="the payload, as text")
-    payload.add_argument("-f", "--file", help="publish the content of this file")
+    payload = add_payload_flags(parser)
     payload.add_argument("-l", "--lines", action="store_true", help="one message for each line of standard input")
-    payload.add_argument("-s", "--stdin", action="store_true", help="publish all of standard input as one message")
-    payload.add_argument("-n", "--null", action="store_true", help="an empty payload")
     parser.add_argument("-q", "--qos", type=int, choices=(0, 1, 2), default=0, help="[0]")
     parser.add_argument("-r", "--retain", action="store_true", help="publish as retained message")
     parser.add_argument("--repeat", type=positive, default=1, metavar="N", help="publish it N times [1]")
@@ -84,6 +80,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="MQTT 5: begin a trace with each run, and print its id on standard error (docs/reference/tracing.md)",
     )
+
+
+def add_payload_flags(parser: argparse.ArgumentParser) -> "argparse._MutuallyExclusiveGroup":
+    """Where the payload comes from; `payload_of` reads it."""
+    payload = parser.add_mutually_exclusive_group(required=True)
+    payload.add_argument("-m", "--message", help="the payload, as text")
+    payload.add_argument("-f", "--file", help="publish the content of this file")
+    payload.add_argument("-s", "--stdin", action="store_true", help="publish all of standard input as one message")
+    payload.add_argument("-n", "--null", action="store_true", help="an empty payload")
+    return payload
 
 
 def run(args: argparse.Namespace) -> int:

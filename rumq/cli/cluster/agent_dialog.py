@@ -13,19 +13,19 @@ from rumq.cluster.connections.agent_socket import AgentSocket
 from rumq.cluster.control.agent_messages import (
     SOCKET_NAME,
     AgentMessage,
+    AgentStatus,
     AskStatus,
     Claim,
     Claimed,
-    Done,
-    Leave,
+    DrainNode,
     Order,
-    Status,
+    OrderResult,
 )
 from rumq.errors import RumqError
 
 ANSWER_SECONDS_MAX = 10.0
 ORDER_SECONDS_MAX = 120.0  # a learner may have to catch up; later the order goes on without us
-Answer = TypeVar("Answer", Status, Done, Claimed)
+Answer = TypeVar("Answer", AgentStatus, OrderResult, Claimed)
 
 
 class NoAgent(RumqError):
@@ -73,15 +73,15 @@ class AgentDialog:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._link.close()
 
-    def status(self) -> Status:
+    def status(self) -> AgentStatus:
         """What the agent knows now."""
         request = next(self._requests)
-        return self._answer(AskStatus(request), request, Status, ANSWER_SECONDS_MAX)
+        return self._answer(AskStatus(request), request, AgentStatus, ANSWER_SECONDS_MAX)
 
     def order(self, what: str, shard: int, to: str = "", members: list[str] | None = None) -> None:
         """Have the leader of a shard do something, and wait until it is done. raises: OrderFailed"""
         request = next(self._requests)
-        done = self._answer(Order(request, what, shard, to, members or []), request, Done, ORDER_SECONDS_MAX)
+        done = self._answer(Order(request, what, shard, to, members or []), request, OrderResult, ORDER_SECONDS_MAX)
         if done.why:
             raise OrderFailed(done.why)
 
@@ -90,7 +90,7 @@ class AgentDialog:
 
         raises: OrderFailed"""
         request = next(self._requests)
-        done = self._answer(Leave(request, leaves, node), request, Done, ANSWER_SECONDS_MAX)
+        done = self._answer(DrainNode(request, leaves, node), request, OrderResult, ANSWER_SECONDS_MAX)
         if done.why:
             raise OrderFailed(done.why)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from rumq.cli.cluster.agent_dialog import AgentDialog, OrderFailed
 from rumq.cli.cluster.orders import NotPossible, current_view, record_of
-from rumq.cluster.control.agent_messages import Claim, Status
+from rumq.cluster.control.agent_messages import AgentStatus, Claim
 from rumq.cluster.control.records import ShardRecord, View
 
 MARKS_NAME = "_cluster/forced.jsonl"  # below the data directory
@@ -63,7 +63,7 @@ def forced_record(view: View, record: ShardRecord, claim: str) -> ShardRecord:
     )  # fmt: skip
 
 
-def hears_nobody(status: Status, shard: int) -> bool:
+def hears_nobody(status: AgentStatus, shard: int) -> bool:
     """Whether this node's copy hears no leader, as where copies disagree."""
     report = next((each for each in status.reports if each.shard == shard), None)
     return report is not None and report.role == "standby" and report.figures.get("hears_leader") is False

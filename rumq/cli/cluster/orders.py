@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from rumq.cli.cluster.agent_dialog import AgentDialog, OrderFailed
-from rumq.cluster.control.agent_messages import Status
+from rumq.cluster.control.agent_messages import AgentStatus
 from rumq.cluster.control.records import ShardRecord, View
 from rumq.cluster.orders.placement import copies_by_node, leader_moves, maybe_replacement
 from rumq.cluster.replication.quorum import majority_of
@@ -28,7 +28,7 @@ class NotPossible(RumqError):
         return self.why
 
 
-def current_view(status: Status) -> View:
+def current_view(status: AgentStatus) -> View:
     """raises: NotPossible, if the control plane is away: no change can be made then"""
     if status.view is None or not status.view.is_current:
         raise NotPossible(

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from rumq.cluster.admin.cluster_faults import faults
-from rumq.cluster.control.agent_messages import Report, Status
+from rumq.cluster.control.agent_messages import AgentStatus, Report
 from rumq.cluster.control.records import NodeRecord, ShardRecord, View
 
 Row = Sequence[str]
 
 
-def print_status(status: Status, *, as_json: bool) -> int:
+def print_status(status: AgentStatus, *, as_json: bool) -> int:
     """Returns the exit status: 1 if something is wrong."""
     terms = None if status.terms is None else {each.shard: each for each in status.terms}
     wrong = list(faults(status, terms))
@@ -30,7 +30,7 @@ def print_status(status: Status, *, as_json: bool) -> int:
     return 1 if wrong else 0
 
 
-def as_object(status: Status) -> dict[str, Any]:
+def as_object(status: AgentStatus) -> dict[str, Any]:
     """Plain objects and lists: the keys are those of the records (`rumq.cluster.control.records`)."""
     view = status.view
     return {
@@ -52,7 +52,7 @@ def as_object(status: Status) -> dict[str, Any]:
     }
 
 
-def lines(status: Status) -> Iterator[str]:
+def lines(status: AgentStatus) -> Iterator[str]:
     view = status.view
     yield from control_lines(status)
     if view is None:
@@ -67,7 +67,7 @@ def lines(status: Status) -> Iterator[str]:
     yield from table(("shard", "epoch", "leader", "replicas", "learners", "here", "behind"), shards)
 
 
-def control_lines(status: Status) -> Iterator[str]:
+def control_lines(status: AgentStatus) -> Iterator[str]:
     away = f"; it has not answered for {status.lost_seconds:.0f} s" if status.lost_seconds else ""
     yield f"control plane: {status.health.kind}, {len(status.health.members)} members{away}"
     for member in status.health.members:
@@ -103,12 +103,12 @@ def counts(node: str, records: Sequence[ShardRecord]) -> Row:
 
 def shard_row(number: int, record: ShardRecord, view: View, reports: Sequence[Report]) -> Row:
     here = next((each for each in reports if each.shard == number), None)
-    replicas = " ".join(named(each, view) for each in record.replicas)
+    replicas = " ".join(display_name(each, view) for each in record.replicas)
     if record.old_replicas is not None:
-        replicas += f" (until now {' '.join(named(each, view) for each in record.old_replicas)})"
+        replicas += f" (until now {' '.join(display_name(each, view) for each in record.old_replicas)})"
     return (
-        str(number), str(record.epoch), named(record.leader, view), replicas,
-        " ".join(named(each, view) for each in record.learners) or "-",
+        str(number), str(record.epoch), display_name(record.leader, view), replicas,
+        " ".join(display_name(each, view) for each in record.learners) or "-",
         here.role if here else "-", behind(here) if here else "-",
     )  # fmt: skip
 
@@ -121,7 +121,7 @@ def behind(report: Report) -> str:
     return " ".join(f"{node.partition('#')[0]}:{count}" for node, count in found.items() if count) or "0"
 
 
-def named(node: str, view: View) -> str:
+def display_name(node: str, view: View) -> str:
     """The name of a node; in brackets if it does not live."""
     if not node:
         return "none"

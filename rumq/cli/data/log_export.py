@@ -10,7 +10,7 @@ from typing import BinaryIO, TypedDict
 from commitlog import Gap
 from commitlog.disk.files import private_file
 from commitlog.read.partition_view import PartitionView
-from rumq.cli.data.log_printing import first_lsn, opened, records
+from rumq.cli.data.log_printing import first_lsn, open_log, records
 from rumq.cli.message_format import Shown
 from rumq.errors import RumqError
 from rumq.terminal.progress import Progress
@@ -18,7 +18,7 @@ from rumq.terminal.progress import Progress
 ROWS_A_GROUP = 65_536
 
 
-class Row(TypedDict):
+class ExportedRecord(TypedDict):
     """A record as an object of JSON. payload: text if it is UTF-8, otherwise base64, as `encoding` says"""
 
     topic: str
@@ -84,7 +84,7 @@ def write_atomically(path: str, write: Callable[[BinaryIO], None]) -> None:
 def bounds_of(data: str, topic_filter: str, start: str, until: str | None) -> list[tuple[PartitionView, int, int]]:
     """(partition, first lsn, end) of each."""
     found = []
-    for view in opened(data).partitions():
+    for view in open_log(data).partitions():
         stop = view.end_lsn if until is None else min(view.end_lsn, first_lsn(view, topic_filter, until))
         found.append((view, first_lsn(view, topic_filter, start), stop))
     return found
@@ -95,7 +95,7 @@ def exported_rows(
     topic_filter: str,
     gaps: list[str],
     advance: Callable[[int], None],
-) -> Iterator[Row]:
+) -> Iterator[ExportedRecord]:
     """Each record of each partition in its order. advance: told of records that were examined"""
     for view, first, stop in bounds:
         for found in view.chunks(first, stop):
@@ -106,7 +106,7 @@ def exported_rows(
             advance(found.count)
 
 
-def row(shown: Shown) -> Row:
+def row(shown: Shown) -> ExportedRecord:
     payload, encoding = as_text(shown.payload)
     properties = {
         name: list(as_text(value)) if isinstance(value, bytes) else value for name, value in shown.properties.items()
@@ -125,12 +125,12 @@ def as_text(data: bytes) -> tuple[str, str]:
         return base64.b64encode(data).decode(), "base64"
 
 
-def write_lines(rows: Iterator[Row], out: BinaryIO) -> None:
+def write_lines(rows: Iterator[ExportedRecord], out: BinaryIO) -> None:
     for one in rows:
         out.write(json.dumps(one, ensure_ascii=False).encode() + b"\n")
 
 
-def write_parquet(rows: Iterator[Row], out: BinaryIO) -> None:
+def write_parquet(rows: Iterator[ExportedRecord], out: BinaryIO) -> None:
     """Payloads as bytes, properties as JSON text, times as timestamps of µs in UTC."""
     try:
         import pyarrow as pa
@@ -156,7 +156,7 @@ def write_parquet(rows: Iterator[Row], out: BinaryIO) -> None:
         writer.write_table(pa.Table.from_pylist(group, schema))
 
 
-def as_columns(one: Row) -> dict[str, object]:
+def as_columns(one: ExportedRecord) -> dict[str, object]:
     from datetime import datetime
 
     payload = one["payload"].encode() if one["encoding"] == "utf-8" else base64.b64decode(one["payload"])

@@ -25,7 +25,7 @@ from rumq.session.protocol.replay_syntax import BadStart, parse_start
 from rumq.terminal.progress import Progress
 
 
-def opened(data: str) -> LogReader:
+def open_log(data: str) -> LogReader:
     """raises: DataDirectoryError"""
     try:
         return LogReader(RealFiles(), data)
@@ -39,7 +39,7 @@ def as_time(ts_us: int) -> str:
 
 def print_segments(data: str, *, as_json: bool) -> int:
     rows: list[dict[str, Any]] = []
-    for view in opened(data).partitions():
+    for view in open_log(data).partitions():
         for segment in view.segments():
             rows.append(
                 {
@@ -76,7 +76,7 @@ def print_records(
     line = formatter(template)
     status, left = 0, count
     out = sys.stdout.buffer
-    for view in opened(data).partitions():
+    for view in open_log(data).partitions():
         if stream not in (None, view.stream):
             continue
         for found in view.chunks(first_lsn(view, topic_filter, start), view.end_lsn):
@@ -139,7 +139,7 @@ def records(view: PartitionView, chunk: Chunk, topic_filter: str) -> Iterator[Sh
 
 def print_verdicts(data: str, *, as_json: bool, progress: bool | None = None) -> int:
     """Every finding; status 1 when anything is damaged. progress: whether there is a bar, None: on a terminal"""
-    opened(data)
+    open_log(data)
     with Progress("verify", segment_bytes(data), "bytes", is_on=progress) as bar:
         damaged = print_findings(verify(CountedFiles(bar.advance), data), bar, as_json=as_json)
     if not as_json:

@@ -12,7 +12,7 @@ from rumq.admin import requests as q
 from rumq.cli.ask.questions import question_of
 from rumq.cli.ask.source import AskFailed, Source
 from rumq.cli.top.samples import Samples
-from rumq.cli.top.state import State
+from rumq.cli.top.state import TopState
 
 STATUS_SECONDS = 5.0  # disk and uptime: of the slow figures
 
@@ -31,7 +31,7 @@ class Board:
     seconds: float = 0.0
     _status_at: float = float("-inf")
 
-    async def refresh(self, state: State, rows: int) -> None:
+    async def refresh(self, state: TopState, rows: int) -> None:
         """Ask anew; a failure is a `problem`, and what was known stays. rows: that fit on the screen"""
         began = self.now()
         name, request = state.request(rows)

@@ -65,11 +65,11 @@ def run(args: argparse.Namespace) -> int:
     import trio
 
     from rumq.cli.ask.command import tolerate_other_encodings
-    from rumq.cli.top.state import State
+    from rumq.cli.top.state import TopState
 
     tolerate_other_encodings()
 
-    state = State.begun(args.view, args.sort, args.filter, args.client, args.interval)
+    state = TopState.begun(args.view, args.sort, args.filter, args.client, args.interval)
     source = source_of(args)
     if args.once or not sys.stdout.isatty() or not sys.stdin.isatty():
         from rumq.cli.top.once import print_frame

@@ -14,7 +14,7 @@ from rumq.cli.top.board import Board
 from rumq.cli.top.overview import BAD, DIM, LINES, TITLE, overview
 from rumq.cli.top.rows import name_of, rows_of, table_of
 from rumq.cli.top.samples import ASCII_BARS, BARS
-from rumq.cli.top.state import VIEWS, State
+from rumq.cli.top.state import VIEWS, TopState
 
 AROUND = LINES + 4  # the overview, an empty line, the tabs, the heading, the keys
 HELP = """\
@@ -35,7 +35,7 @@ def rows_that_fit(height: int) -> int:
     return max(1, height - AROUND)
 
 
-def frame(board: Board, state: State, console: Console) -> RenderableType:
+def frame(board: Board, state: TopState, console: Console) -> RenderableType:
     """As high as the screen."""
     width, height = console.size
     bars = BARS if console.encoding.startswith("utf") else ASCII_BARS
@@ -51,14 +51,14 @@ def frame(board: Board, state: State, console: Console) -> RenderableType:
     return Group(*parts)
 
 
-def whole(board: Board, state: State, console: Console) -> RenderableType:
+def whole(board: Board, state: TopState, console: Console) -> RenderableType:
     """The frame, filled up to the last line, which has the keys."""
     lines = console.render_lines(frame(board, state, console), pad=False)
     room = max(0, console.size.height - 1 - len(lines))
     return Group(frame(board, state, console), *(Text("") for _ in range(room)), keys_line(board, state))
 
 
-def tabs(board: Board, state: State) -> Text:
+def tabs(board: Board, state: TopState) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis")
     for number, view in enumerate(VIEWS):
         text.append(f"{number + 1} {view.name}", "reverse" if number == state.view else DIM)
@@ -74,7 +74,7 @@ def tabs(board: Board, state: State) -> Text:
     return text
 
 
-def details(board: Board, state: State) -> Iterator[str]:
+def details(board: Board, state: TopState) -> Iterator[str]:
     """One client, in the words of `rumqd ask client`."""
     answer = board.answer
     if not isinstance(answer, a.ClientDetail) or board.question != "client":
@@ -95,7 +95,7 @@ def two_columns(lines: Sequence[str]) -> Iterator[str]:
     yield from (each for each in lines[end:] if not each.endswith(": none"))
 
 
-def keys_line(board: Board, state: State) -> Text:
+def keys_line(board: Board, state: TopState) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis", style=DIM)
     if state.typing is not None:
         text.append(f"{state.shown.filter_is}; Enter, Esc")
@@ -117,7 +117,7 @@ def keys_line(board: Board, state: State) -> Text:
     return text
 
 
-def names_on_screen(board: Board, state: State, height: int) -> list[str]:
+def names_on_screen(board: Board, state: TopState, height: int) -> list[str]:
     return [name_of(row) for row in rows_of(board.answer, state)[: rows_that_fit(height)]]
 
 

@@ -18,12 +18,12 @@ from rumq.cli.ask.source import AskFailed, Source
 from rumq.cli.top.board import Board
 from rumq.cli.top.frame import console_of, names_on_screen, rows_that_fit, whole
 from rumq.cli.top.keys import keys_of
-from rumq.cli.top.state import State
+from rumq.cli.top.state import TopState
 
 SIGNALS = (signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
-async def run_live(source: Source, state: State) -> int:
+async def run_live(source: Source, state: TopState) -> int:
     """Until the user quits; returns the exit status. raises: AskFailed if nobody answers at the start"""
     board = Board(source, trio.current_time)
     console = console_of()
@@ -59,7 +59,7 @@ def cbreak(descriptor: int) -> Iterator[None]:
 
 
 class Screen:
-    def __init__(self, board: Board, state: State, console: Console, live: Live) -> None:
+    def __init__(self, board: Board, state: TopState, console: Console, live: Live) -> None:
         self._board, self._state, self._console, self._live = board, state, console, live
         self._ask = trio.Event()  # to ask before the interval is over
 

@@ -10,12 +10,12 @@ import trio
 from rumq.cli.ask.source import AskFailed, Source
 from rumq.cli.top.board import Board
 from rumq.cli.top.frame import AROUND, console_of, frame
-from rumq.cli.top.state import State
+from rumq.cli.top.state import TopState
 
 BETWEEN_SECONDS = 1.0  # rates need two samples
 
 
-async def print_frame(source: Source, state: State, rows: int) -> int:
+async def print_frame(source: Source, state: TopState, rows: int) -> int:
     """Returns the exit status. raises: AskFailed"""
     board = Board(source, trio.current_time)
     try:

@@ -7,14 +7,14 @@ from rich.text import Text
 
 from rumq.cli.top.board import Board
 from rumq.cli.top.samples import sparkline
-from rumq.cli.top.state import State
+from rumq.cli.top.state import TopState
 from rumq.terminal.units import age, count, printable, rate, size
 
 DIM, GOOD, BAD, TITLE = "dim", "green", "bold red", "bold"
 LINES = 5
 
 
-def overview(board: Board, state: State, width: int, bars: str) -> list[Text | Table]:
+def overview(board: Board, state: TopState, width: int, bars: str) -> list[Text | Table]:
     """As many renderables as `LINES`, each one line high."""
     samples, status = board.samples, board.status
     spark = max(8, min(60, width - 66))
@@ -43,7 +43,7 @@ def overview(board: Board, state: State, width: int, bars: str) -> list[Text | T
     ]  # fmt: skip
 
 
-def title(board: Board, state: State, width: int) -> Text:
+def title(board: Board, state: TopState, width: int) -> Text:
     status = board.status
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append("rumq", TITLE)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rumq.admin import answers as a
-from rumq.cli.top.state import State
+from rumq.cli.top.state import TopState
 from rumq.terminal.units import age, count, printable, rate, shown, size
 
 Cell = Callable[[Any], str]
@@ -107,7 +107,7 @@ def shard_state(row: Any) -> str:
     return "draining" if row.draining else "ready" if row.accepting else "refusing"
 
 
-def rows_of(answer: msgspec.Struct | None, state: State) -> list[Any]:
+def rows_of(answer: msgspec.Struct | None, state: TopState) -> list[Any]:
     """Rows of the view; the newest event first. A filter of partitions is ours: they are few."""
     if answer is None:
         return []
@@ -126,7 +126,7 @@ def name_of(row: Any) -> str:
     return found if isinstance(found, str) else ""
 
 
-def table_of(rows: Sequence[Any], state: State, width: int) -> Table:
+def table_of(rows: Sequence[Any], state: TopState, width: int) -> Table:
     """A heading and a line for each row. Columns that do not fit are left out, from the right."""
     columns = fitting(COLUMNS[state.shown.name], width, state.sort)
     table = Table(box=None, expand=True, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")

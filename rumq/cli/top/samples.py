@@ -17,7 +17,7 @@ WINDOW_SECONDS = 10.0  # of percentiles
 BARS, ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-=+*#@"
 
 
-class Sample(NamedTuple):
+class TopSample(NamedTuple):
     """at: monotonic seconds, when sessions were counted; shards: by (number, incarnation)"""
 
     at: float
@@ -26,7 +26,7 @@ class Sample(NamedTuple):
 
 class Samples:
     def __init__(self) -> None:
-        self._kept: deque[Sample] = deque(maxlen=SAMPLES_MAX)
+        self._kept: deque[TopSample] = deque(maxlen=SAMPLES_MAX)
 
     def add(self, metrics: Metrics, at: float) -> None:
         """at: when it was asked. Sessions are counted at most once a second, so two answers may have one count: of
@@ -34,7 +34,7 @@ class Samples:
         counted = at - max((each.counted_seconds_ago for each in metrics.shards), default=0.0)
         if self._kept and counted - self._kept[-1].at < SECONDS_MIN:
             return
-        self._kept.append(Sample(counted, {(each.shard, each.incarnation): each for each in metrics.shards}))
+        self._kept.append(TopSample(counted, {(each.shard, each.incarnation): each for each in metrics.shards}))
 
     def gauge(self, name: str) -> float:
         """The newest values of all shards, added."""
@@ -78,7 +78,7 @@ class Samples:
         return [*self._kept[-1].shards.values()] if self._kept else []
 
 
-def grown(before: Sample, after: Sample, name: str) -> float:
+def grown(before: TopSample, after: TopSample, name: str) -> float:
     """A shard that was started again counts from 0."""
     total = 0.0
     for key, figures in after.shards.items():

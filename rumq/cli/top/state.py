@@ -14,7 +14,7 @@ ROWS_MAX = 200  # of one request: a page
 EVENTS_MAX = 200
 
 
-class View(NamedTuple):
+class TopView(NamedTuple):
     """sorts: orders of the broker, the first is the usual one; filter_is: what its filter is"""
 
     name: str
@@ -35,18 +35,18 @@ CLIENT_ORDERS = (
     "client",
 )
 VIEWS = (
-    View("clients", CLIENT_ORDERS, "client id with * and ?"),
-    View("topics", ("records", "rate", "topic"), "topic filter"),
-    View("shards"),
-    View("partitions", (), "part of the stream's name"),
-    View("groups", (), "client id with * and ?"),
-    View("events", (), "name with * and ?"),
+    TopView("clients", CLIENT_ORDERS, "client id with * and ?"),
+    TopView("topics", ("records", "rate", "topic"), "topic filter"),
+    TopView("shards"),
+    TopView("partitions", (), "part of the stream's name"),
+    TopView("groups", (), "client id with * and ?"),
+    TopView("events", (), "name with * and ?"),
 )
 assert set(CLIENT_ORDERS) == CLIENT_SORTS.keys() and set(VIEWS[1].sorts) == TOPIC_SORTS.keys()
 
 
 @dataclass(slots=True)
-class State:
+class TopState:
     """typing: the filter that is being typed; None: keys are commands. client: shown in detail
 
     offset: rows that are skipped; selected: row on the screen"""
@@ -64,7 +64,7 @@ class State:
     interval: float = 1.0
 
     @classmethod
-    def begun(cls, view: str, sort: str | None, filter_: str, client: str | None, interval: float) -> State:
+    def begun(cls, view: str, sort: str | None, filter_: str, client: str | None, interval: float) -> TopState:
         """raises: ConfigError for an order that the view does not have"""
         number = next(index for index, each in enumerate(VIEWS) if each.name == view)
         state = cls(view=number, client=client, interval=interval)
@@ -79,7 +79,7 @@ class State:
         return state
 
     @property
-    def shown(self) -> View:
+    def shown(self) -> TopView:
         return VIEWS[self.view]
 
     @property

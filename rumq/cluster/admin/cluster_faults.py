@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rumq.admin.cluster_rows import TermRow
-from rumq.cluster.control.agent_messages import Status
+from rumq.cluster.control.agent_messages import AgentStatus
 from rumq.cluster.control.records import ShardRecord, View
 
-DOUBTED = -1  # as `opened` in a report
+DOUBTED = -1  # value of `opened` in a report: the copy is doubted
 ENDS_MAX = 3  # of a shard's process within a minute: more often it crashes
 
 
-def faults(status: Status, terms: Mapping[int, TermRow] | None = None, *, here: bool = False) -> Iterator[str]:
+def faults(status: AgentStatus, terms: Mapping[int, TermRow] | None = None, *, here: bool = False) -> Iterator[str]:
     """terms: of the leaders that have answered, by shard; None: they were not asked; here: only this node's were"""
     view = status.view
     if view is None:
@@ -73,7 +73,7 @@ def faults(status: Status, terms: Mapping[int, TermRow] | None = None, *, here: 
     yield from faults_of_processes(status, view)
 
 
-def hears_nobody(shard: int, status: Status) -> bool:
+def hears_nobody(shard: int, status: AgentStatus) -> bool:
     """Whether this node has a copy of the shard, and hears no leader."""
     here = next((each for each in status.reports if each.shard == shard), None)
     return here is not None and here.role == "standby" and here.figures.get("hears_leader") is False
@@ -154,7 +154,7 @@ def faults_of_term(number: int, record: ShardRecord, term: TermRow | None, alive
             )
 
 
-def faults_of_processes(status: Status, view: View) -> Iterator[str]:
+def faults_of_processes(status: AgentStatus, view: View) -> Iterator[str]:
     """Of the node that was asked."""
     for shard, count in sorted(status.ends.items()):
         if count >= ENDS_MAX:

@@ -7,9 +7,9 @@ from __future__ import annotations
 import msgspec
 import trio
 
-from rumq.cluster.control.leaders import Leader
+from rumq.cluster.control.leaders import LeaderAddress
 from rumq.cluster.control.records import View
-from rumq.cluster.links.greeting import Answer, Greeting, Refused
+from rumq.cluster.links.greeting import Answer, Greeting, GreetingRefused
 from rumq.cluster.orders.leader_stream import AgentTls, leader_stream
 from rumq.errors import RumqError
 from rumq.net.frames import encoded, maybe_first
@@ -21,7 +21,7 @@ READ_BYTES = 1 << 18
 ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
 
-class NoAnswer(RumqError):
+class LeaderSilent(RumqError):
     """why: it did not answer"""
 
     def __init__(self, why: str) -> None:
@@ -32,7 +32,7 @@ class NoAnswer(RumqError):
         return self.why
 
 
-class Budget:
+class AnswerBudget:
     """Bytes that all answers to one question may have."""
 
     def __init__(self, bytes_max: int = ANSWERS_BYTES_MAX) -> None:
@@ -58,10 +58,10 @@ class Budget:
 
 
 async def ask_leader(
-    view: View, leader: Leader, question: bytes, tls: AgentTls | None, budget: Budget, kind: str = "admin"
+    view: View, leader: LeaderAddress, question: bytes, tls: AgentTls | None, budget: AnswerBudget, kind: str = "admin"
 ) -> bytes:
     """The line of JSON that it says. question: a JSON object; tls: None for plain bytes; kind: of the greeting, "copy"
-    asks a node that need not lead. raises: NoAnswer"""
+    asks a node that need not lead. raises: LeaderSilent"""
     where = f"{leader.node} at {leader.host}:{leader.port}"
     greeting = Greeting(kind, view.cluster, view.node, leader.shard, leader.epoch)
     try:
@@ -73,12 +73,12 @@ async def ask_leader(
                 finally:
                     await trio.aclose_forcefully(stream)  # nobody waits for a farewell
     except trio.TooSlowError:
-        raise NoAnswer(f"{where} does not answer in time") from None
+        raise LeaderSilent(f"{where} does not answer in time") from None
     except (OSError, trio.BrokenResourceError, ValueError) as fault:
-        raise NoAnswer(f"{where} cannot be asked: {fault.__cause__ or fault}") from None
+        raise LeaderSilent(f"{where} cannot be asked: {fault.__cause__ or fault}") from None
 
 
-async def read_answer(stream: trio.abc.Stream, budget: Budget) -> bytes:
+async def read_answer(stream: trio.abc.Stream, budget: AnswerBudget) -> bytes:
     """The line behind `Taken`. raises: ValueError"""
     got = bytearray()
     while (first := maybe_first(ANSWERS, got, FIRST_BYTES_MAX)) is None:
@@ -87,6 +87,6 @@ async def read_answer(stream: trio.abc.Stream, budget: Budget) -> bytes:
             raise ValueError("it has closed the connection")
         got += more
     answer, _, end = first
-    if isinstance(answer, Refused):
+    if isinstance(answer, GreetingRefused):
         raise ValueError(answer.why)
     return await budget.line(stream, bytes(got[end:]))

@@ -22,11 +22,11 @@ from rumq.admin.node_answer import DIRECTORY, HERE, SOCKET_NAME, NodeAnswer
 from rumq.admin.operations import request_of
 from rumq.admin.socket.admin_client import socket_name
 from rumq.cluster.admin.cluster_answer import cluster_answer
-from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, Budget, NoAnswer, ask_leader
+from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, AnswerBudget, LeaderSilent, ask_leader
 from rumq.cluster.admin.node_signals import NodeSignals
-from rumq.cluster.control.agent_messages import Status
-from rumq.cluster.control.control_plane import Health
-from rumq.cluster.control.leaders import Leader, maybe_leader
+from rumq.cluster.control.agent_messages import AgentStatus
+from rumq.cluster.control.control_plane import ControlHealth
+from rumq.cluster.control.leaders import LeaderAddress, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import COPY
 from rumq.cluster.orders.leader_changes import LeaderChanges
@@ -34,11 +34,11 @@ from rumq.cluster.orders.leader_stream import AgentTls
 from rumq.events.output import get_logger
 from rumq.unix_address import Address
 
-LINE_BYTES_MAX = 48 << 10  # it fits into a greeting
+LINE_BYTES_MAX = 48 << 10  # of a question: it fits into a greeting
 SECONDS_MAX = 10.0
-QUESTIONS_MAX = 16  # at once; others wait
+QUESTIONS_MAX = 16  # questions that are answered at once; others wait
 READ_BYTES = 1 << 18
-HEALTH_SECONDS = 2.0  # so long an answer of the control plane's members counts
+HEALTH_SECONDS = 2.0  # an answer of the control plane's members is reused for so long
 OF_THE_NODE = ("prepare", "reload", "shutdown")
 PREPARE = b'{"ask":"prepare"}'
 TERMS = b'{"ask":"terms"}'
@@ -53,8 +53,8 @@ class Knowledge(Protocol):
     def leader_changes(self) -> LeaderChanges: ...
     @property
     def renew_seconds(self) -> float: ...
-    def status(self, health: Health) -> Status: ...
-    async def health(self) -> Health: ...
+    def status(self, health: ControlHealth) -> AgentStatus: ...
+    async def health(self) -> ControlHealth: ...
 
 
 class NodeAdmin:
@@ -68,7 +68,7 @@ class NodeAdmin:
         self._data, self._cluster, self._count, self._agent, self._tls = data, cluster, count, agent, tls
         self._signals = NodeSignals(send_signal)
         self._limit = trio.CapacityLimiter(QUESTIONS_MAX)
-        self._health = Health(kind="unknown", members=[])
+        self._health = ControlHealth(kind="unknown", members=[])
         self._health_at = float("-inf")
         self._asking_health = trio.Lock()
 
@@ -147,17 +147,17 @@ class NodeAdmin:
     async def _ask_leaders(self, question: bytes, *, here: bool) -> NodeAnswer:
         """here: only those of this node, and nobody is missing but these"""
         view = self._agent.status(self._health).view
-        answer, budget = NodeAnswer(), Budget()
+        answer, budget = NodeAnswer(), AnswerBudget()
         if view is None:
             why = "this node has not met its cluster yet: the control plane has not answered"
             answer.missing = [MissingShard(shard=shard, why=why) for shard in range(self._count)]
             return answer
         replies: dict[int, bytes] = {}
 
-        async def one(leader: Leader) -> None:
+        async def one(leader: LeaderAddress) -> None:
             try:
                 replies[leader.shard] = await self._ask(view, leader, question, budget)
-            except NoAnswer as fault:
+            except LeaderSilent as fault:
                 answer.missing.append(MissingShard(shard=leader.shard, why=fault.why))
 
         async with trio.open_nursery() as nursery:
@@ -171,8 +171,8 @@ class NodeAdmin:
         answer.missing.sort(key=lambda each: each.shard)
         return answer
 
-    async def _ask(self, view: View, leader: Leader, question: bytes, budget: Budget) -> bytes:
-        """raises: NoAnswer"""
+    async def _ask(self, view: View, leader: LeaderAddress, question: bytes, budget: AnswerBudget) -> bytes:
+        """raises: LeaderSilent"""
         if not leader.is_here:
             return await ask_leader(view, leader, question, self._tls, budget)
         name = socket_name(leader.shard)
@@ -183,7 +183,7 @@ class NodeAdmin:
                     return await budget.line(stream)
         except (OSError, trio.TooSlowError, trio.BrokenResourceError, ValueError) as fault:
             why = str(fault) or type(fault).__name__
-            raise NoAnswer(f"its leader, on this node, does not answer: {why}") from None
+            raise LeaderSilent(f"its leader, on this node, does not answer: {why}") from None
 
     async def _ask_copy(self, asked: dict[str, Any]) -> NodeAnswer:
         """A node about its copy of a shard: `rumq.cluster.node.copy_inquiries`. raises: ValueError"""
@@ -192,10 +192,10 @@ class NodeAdmin:
         shard = asked.get("shard")
         if view is None or found is None or not isinstance(shard, int) or not 0 <= shard < self._count:
             raise ValueError("a question about a copy names a node that lives and a shard")
-        to = Leader(shard, view.shards[shard].record.epoch, found.id, found.host, found.port + 1 + shard, False)
+        to = LeaderAddress(shard, view.shards[shard].record.epoch, found.id, found.host, found.port + 1 + shard, False)
         try:
-            reply = await ask_leader(view, to, msgspec.json.encode(asked["question"]), self._tls, Budget(), COPY)
-        except NoAnswer as fault:
+            reply = await ask_leader(view, to, msgspec.json.encode(asked["question"]), self._tls, AnswerBudget(), COPY)
+        except LeaderSilent as fault:
             return NodeAnswer(missing=[MissingShard(shard=shard, why=fault.why)])
         return NodeAnswer(replies=[msgspec.Raw(reply)])
 
@@ -228,7 +228,7 @@ class NodeAdmin:
         )
         return msgspec.Raw(msgspec.json.encode(found))
 
-    async def _fresh_health(self) -> Health:
+    async def _fresh_health(self) -> ControlHealth:
         async with self._asking_health:  # who comes meanwhile gets the same
             if trio.current_time() - self._health_at >= HEALTH_SECONDS:
                 self._health = await self._agent.health()

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from rumq.cluster.control.control_plane import ControlPlane
-from rumq.cluster.control.errors import Refused
+from rumq.cluster.control.errors import ControlRefused
 from rumq.cluster.control.etcd import Etcd, TlsFiles
 from rumq.cluster.control.etcd_control import EtcdControl
 from rumq.cluster.control.local_control import LocalControl
@@ -42,7 +42,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def control_plane(settings: AgentSettings) -> ControlPlane:
-    """raises: Refused"""
+    """raises: ControlRefused"""
     if not settings.endpoints:
         return LocalControl(Path(settings.data))
     password = ""
@@ -50,6 +50,6 @@ def control_plane(settings: AgentSettings) -> ControlPlane:
         try:
             password = Path(settings.password_file).read_text().splitlines()[0]
         except (OSError, IndexError) as fault:
-            raise Refused(f"cluster.etcd_password_file: {settings.password_file}: {fault or 'empty'}") from fault
+            raise ControlRefused(f"cluster.etcd_password_file: {settings.password_file}: {fault or 'empty'}") from fault
     etcd = Etcd(settings.endpoints, settings.tls, settings.user, password)
     return EtcdControl(etcd, settings.prefix, settings.cluster)

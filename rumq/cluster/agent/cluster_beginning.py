@@ -8,10 +8,10 @@ import os
 from collections.abc import Awaitable, Callable
 
 from rumq.cluster.agent.control_contact import ControlContact
-from rumq.cluster.agent.view_tracker import ViewTracker
 from rumq.cluster.control.control_plane import ControlPlane, Replaced
-from rumq.cluster.control.errors import OutcomeUnknown, Refused, Unreachable
+from rumq.cluster.control.errors import ControlRefused, OutcomeUnknown, Unreachable
 from rumq.cluster.control.records import ShardRecord
+from rumq.cluster.control.view_tracker import ViewTracker
 from rumq.cluster.orders.formation import (
     LayoutsDiffer,
     SeveralLogs,
@@ -33,7 +33,7 @@ class ClusterBeginning:
         self, plane: ControlPlane, contact: ControlContact, replace: Replace, shown: Callable[[bool], None]
     ) -> None:
         self._plane, self._contact, self._replace, self._shown = plane, contact, replace, shown
-        self._told: list[str] = []  # nodes of the last refusal
+        self._told: list[str] = []  # nodes that the last reported refusal named
 
     async def step(self, tracker: ViewTracker) -> None:
         """After each list: nothing, unless something is missing and this node is to make it."""
@@ -59,7 +59,7 @@ class ClusterBeginning:
             for shard, record in records.items():
                 if tracker.may_claim(shard, 0):
                     await self._replace(shard, 0, record)
-        except (Unreachable, OutcomeUnknown, Refused) as fault:
+        except (Unreachable, OutcomeUnknown, ControlRefused) as fault:
             self._contact.failed(fault)
             return
         if records:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from rumq.cluster.agent.agent_settings import AgentSettings
 from rumq.cluster.agent.node_identity import NodeIdentity
-from rumq.cluster.control.errors import Refused
+from rumq.cluster.control.errors import ControlRefused
 from rumq.cluster.control.records import ClusterRecord
 from rumq.cluster.links.greeting import FEATURE_LEVEL
 
 
 def check_cluster(settings: AgentSettings, cluster: ClusterRecord) -> None:
-    """Whether a node may be in a cluster. raises: Refused"""
+    """Whether a node may be in a cluster. raises: ControlRefused"""
     for key, found, wanted in (
         ("shards", cluster.shards, settings.shards),
         ("replicas", cluster.replicas, settings.replicas),
     ):
         if found != wanted:
-            raise Refused(
+            raise ControlRefused(
                 f"cluster.{key} = {wanted}: the cluster {settings.cluster!r} was created with {found}, which is fixed: "
                 f"set cluster.{key} to {found}, or choose another cluster.name for a new cluster"
             )
     if cluster.feature_level > FEATURE_LEVEL:
-        raise Refused(
+        raise ControlRefused(
             f"the cluster {settings.cluster!r} has feature level {cluster.feature_level}, and this version of rumq, "
             f"{settings.version}, knows {FEATURE_LEVEL}: install the version that the other nodes have"
         )

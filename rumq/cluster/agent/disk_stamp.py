@@ -14,7 +14,7 @@ import msgspec
 from rumq.cluster.control.durable_file import replace_durably
 
 
-class _Kept(msgspec.Struct):
+class _StampFile(msgspec.Struct):
     stamp: int = 0
     restored: int = 0
 
@@ -25,9 +25,9 @@ class DiskStamp:
     def __init__(self, data: Path) -> None:
         self._path = data / "_cluster" / "stamp.json"
         try:
-            self._kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
+            self._kept = msgspec.json.decode(self._path.read_bytes(), type=_StampFile)
         except (OSError, msgspec.MsgspecError):
-            self._kept = _Kept()  # a stamp that is lost is a low one
+            self._kept = _StampFile()  # a stamp that is lost is a low one
 
     @property
     def stamp(self) -> int:
@@ -41,14 +41,14 @@ class DiskStamp:
         """noted: in the control plane. returns: whether this disk is an old copy. raises: OSError"""
         if noted <= self._kept.stamp:
             return False
-        self._keep(_Kept(noted, noted))
+        self._keep(_StampFile(noted, noted))
         return True
 
     def rise(self) -> int:
         """The next stamp, which is on disk when it returns. raises: OSError"""
-        self._keep(_Kept(self._kept.stamp + 1, self._kept.restored))
+        self._keep(_StampFile(self._kept.stamp + 1, self._kept.restored))
         return self._kept.stamp
 
-    def _keep(self, kept: _Kept) -> None:
+    def _keep(self, kept: _StampFile) -> None:
         replace_durably(self._path, msgspec.json.encode(kept) + b"\n")
         self._kept = kept

@@ -13,7 +13,7 @@ from rumq.cluster.connections.agent_socket import STARTING
 from rumq.cluster.control.agent_messages import AgentMessage, Here, Seen
 from rumq.cluster.control.records import View
 from rumq.net.connection import Connection
-from rumq.net.frames import FRAME_BYTES_MAX, FrameReader, encoded
+from rumq.net.frames import FRAME_BYTES_MAX, MessageReader, encoded
 from rumq.net.pump import Pump
 from rumq.unix_address import Address
 
@@ -112,7 +112,7 @@ class AgentHandler:
         """bytes_max: of a frame"""
         self.transport = transport
         self._received, self._lost = received, lost
-        self._frames: FrameReader[AgentMessage] = FrameReader(AgentMessage, bytes_max)
+        self._frames: MessageReader[AgentMessage] = MessageReader(AgentMessage, bytes_max)
         self.closed = False
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:

@@ -16,7 +16,7 @@ import trio
 
 from rumq.cluster.control.agent_messages import AgentMessage, Here, Seen
 from rumq.cluster.control.records import View
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.unix_address import Address
 
 READ_BYTES = 1 << 16
@@ -36,7 +36,7 @@ class AgentSocket:
     def __init__(self, path: str, role: str, shard: int = -1) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._outbox = bytearray()
-        self._reader: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+        self._reader: MessageReader[AgentMessage] = MessageReader(AgentMessage)
         try:
             self._socket.setblocking(False)
             with Address(path) as address:
@@ -98,7 +98,7 @@ class LocalProcess:
         self.here, self._scope = here, scope
         self.wakes = trio.Event()
         self.queue: deque[AgentMessage] = deque()
-        self.view: View | None = None  # not yet sent; a newer one takes its place
+        self.view: View | None = None  # the view to be sent next; a newer one replaces it
 
     def send(self, message: AgentMessage) -> None:
         if len(self.queue) >= QUEUE_MAX:
@@ -154,7 +154,7 @@ class AgentServer:
                     nursery.start_soon(self._serve, trio.SocketStream(connection))
 
     async def _serve(self, stream: trio.SocketStream) -> None:
-        reader: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+        reader: MessageReader[AgentMessage] = MessageReader(AgentMessage)
         process: LocalProcess | None = None
         try:
             async with stream, trio.open_nursery() as nursery:

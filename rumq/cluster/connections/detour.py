@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from itertools import count
 
-from rumq.cluster.connections.dial import USUAL, Dial, DialUser, Later, NodeDialer, Opening, SocketOptions
+from rumq.cluster.connections.dial import USUAL, Dial, DialOpening, DialUser, Later, NodeDialer, SocketOptions
 from rumq.cluster.connections.host_addresses import HostAddresses
-from rumq.cluster.control.leaders import Leader, maybe_leader
+from rumq.cluster.control.leaders import LeaderAddress, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Greeting
 from rumq.net.frames import encoded
@@ -19,9 +19,9 @@ DIRECT_SECONDS = 0.4  # until a connection is established, which takes one round
 CUT_SECONDS = 5.0  # so long nobody tries the direct way again
 
 
-def detours(view: View | None, leader: Leader) -> list[Leader]:
+def detours(view: View | None, leader: LeaderAddress) -> list[LeaderAddress]:
     """Leaders on third nodes, one of each."""
-    found: dict[str, Leader] = {}
+    found: dict[str, LeaderAddress] = {}
     for shard in range(len(view.shards) if view is not None else 0):
         other = maybe_leader(view, shard)
         if other is not None and not other.is_here and other.node != leader.node:
@@ -38,7 +38,7 @@ class Ways:
         self._turns = count()
 
     def dial(
-        self, view: View, leader: Leader, opening: Opening, user: DialUser, options: SocketOptions = USUAL,
+        self, view: View, leader: LeaderAddress, opening: DialOpening, user: DialUser, options: SocketOptions = USUAL,
         *, is_direct: bool = False,
     ) -> Attempt:  # fmt: skip
         """As `NodeDialer.dial`. is_direct: go by no other node. raises: OSError"""
@@ -55,7 +55,7 @@ class Ways:
             attempt.is_detour = True
             attempt.handler = self._dialer.dial(
                 (address, other.port), other.node,
-                Opening(outer, encoded(greeting, [opening.raw]), opening.behind),
+                DialOpening(outer, encoded(greeting, [opening.raw]), opening.behind),
                 user._replace(failed=lambda why: failed(f"by way of {other.node}: {why}")), options,
             )  # fmt: skip
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import msgspec
 
 from rumq.cluster.connections.node_tls import NodeTls
-from rumq.cluster.links.greeting import Answer, Greeting, Refused
+from rumq.cluster.links.greeting import Answer, Greeting, GreetingRefused
 from rumq.net.connection import Connection
 from rumq.net.frames import encoded, maybe_first
 from rumq.net.pump import Pump
 
-DIAL_SECONDS_MAX = 2.0  # to connect and be answered
+DIAL_SECONDS_MAX = 2.0  # from connect(2) to the answer
 ANSWER_BYTES_MAX = 1 << 12
 UNANSWERED_SECONDS_MAX = 10.0  # bytes that a node does not acknowledge: it is gone
 IDLE_PROBE_SECONDS = 5
@@ -50,8 +50,8 @@ class Dial:
         """sock: the TCP socket, below TLS"""
         self.transport, self._sock = transport, sock
         self._taken, self._failed = taken, failed
-        self.closed = False  # it has been answered, or given up
-        self.epoch = 0  # of the leader that has taken it
+        self.closed = False  # True once the dial was answered or given up
+        self.epoch = 0  # epoch of the leader that has taken it
 
     @property
     def is_connecting(self) -> bool:
@@ -70,7 +70,7 @@ class Dial:
         if first is None:
             return pos
         answer, _, size = first
-        if isinstance(answer, Refused):
+        if isinstance(answer, GreetingRefused):
             self._end(answer.why)
         elif not self.closed:
             self.closed = True
@@ -107,7 +107,7 @@ class Dial:
         self._end("given up")
 
 
-class Opening(NamedTuple):
+class DialOpening(NamedTuple):
     """What is sent first. raw, behind: bytes in and behind the greeting"""
 
     greeting: Greeting
@@ -141,7 +141,7 @@ class NodeDialer:
         self._pump, self._later, self._tls = pump, later, tls
 
     def dial(
-        self, address: tuple[str, int], node: str, opening: Opening, user: DialUser,
+        self, address: tuple[str, int], node: str, opening: DialOpening, user: DialUser,
         options: SocketOptions = USUAL,
     ) -> Dial:  # fmt: skip
         """Connect to a shard of another node. address: (IP address, port); node: id of the one that is there

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rumq.cluster.links.client_moves import EdgeMessage
 from rumq.net.connection import Connection
-from rumq.net.frames import FrameReader, Raw, encode
+from rumq.net.frames import MessageReader, Raw, encode
 
 
 class MoveHandler:
@@ -23,7 +23,7 @@ class MoveHandler:
     ) -> None:
         self.transport = transport
         self._received, self._lost = received, lost
-        self._frames: FrameReader[EdgeMessage] = FrameReader(EdgeMessage)
+        self._frames: MessageReader[EdgeMessage] = MessageReader(EdgeMessage)
         self.closed = False
 
     def say(self, message: EdgeMessage, raw: Raw = b"") -> None:

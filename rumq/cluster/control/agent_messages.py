@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rumq.admin.cluster_rows import TermRow
-from rumq.cluster.control.control_plane import Health
+from rumq.cluster.control.control_plane import ControlHealth
 from rumq.cluster.control.records import ShardRecord, Versioned, View
 
 SOCKET_NAME = "_cluster/agent.sock"  # of the Unix socket, below the data directory
@@ -72,7 +72,7 @@ class Order(msgspec.Struct, frozen=True, tag=True, array_like=True):
     members: list[str] = []
 
 
-class Done(msgspec.Struct, frozen=True, tag=True, array_like=True):
+class OrderResult(msgspec.Struct, frozen=True, tag="Done", array_like=True):
     """Answers an order. why: empty when it was carried out"""
 
     request: int
@@ -80,12 +80,12 @@ class Done(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 class AskStatus(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """An operator asks; answered by `Status`."""
+    """An operator asks; answered by `AgentStatus`."""
 
     request: int
 
 
-class Status(msgspec.Struct, frozen=True, tag=True, array_like=True):
+class AgentStatus(msgspec.Struct, frozen=True, tag="Status", array_like=True):
     """What the agent of a node knows. view: None until the control plane has answered once
 
     reports: the latest of each shard process of this node, by shard; processes: those that are linked to the agent
@@ -97,15 +97,15 @@ class Status(msgspec.Struct, frozen=True, tag=True, array_like=True):
     view: View | None
     reports: list[Report]
     processes: list[Here]
-    health: Health
+    health: ControlHealth
     lost_seconds: float
     requests: int
     terms: list[TermRow] | None = None
     ends: dict[int, int] = {}
 
 
-class Leave(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """An operator drains this node, or takes that back: `NodeRecord.leaves`. Answered by `Done`.
+class DrainNode(msgspec.Struct, frozen=True, tag="Leave", array_like=True):
+    """An operator drains this node, or takes that back: `NodeRecord.leaves`. Answered by `OrderResult`.
 
     node: the id of a node that is removed instead, or is no longer: `View.removed`"""
 
@@ -114,4 +114,4 @@ class Leave(msgspec.Struct, frozen=True, tag=True, array_like=True):
     node: str = ""
 
 
-AgentMessage = Here | Seen | Claim | Claimed | Report | Order | Done | AskStatus | Status | Leave
+AgentMessage = Here | Seen | Claim | Claimed | Report | Order | OrderResult | AskStatus | AgentStatus | DrainNode

@@ -23,7 +23,7 @@ LEASE_SECONDS = 3
 NOT_THERE = Versioned(record=ShardRecord(epoch=0, leader="", claim="", replicas=[]), revision=0)
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class ControlSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the store has of a cluster, as of one moment.
 
     shards: by number, `NOT_THERE` where a lower number has no record yet; numbers above the last one are not in it
@@ -57,7 +57,7 @@ class MemberHealth(msgspec.Struct, frozen=True, kw_only=True):
     store: str = ""
 
 
-class Health(msgspec.Struct, frozen=True, kw_only=True):
+class ControlHealth(msgspec.Struct, frozen=True, kw_only=True):
     """kind: "etcd", "local" or "memory" """
 
     kind: str
@@ -86,14 +86,14 @@ class ControlPlane(Protocol):
     async def leave(self) -> None:
         """Give the lease up: this node is gone at once."""
 
-    async def snapshot(self) -> Snapshot:
+    async def snapshot(self) -> ControlSnapshot:
         """One read of everything."""
 
     async def nodes(self) -> list[NodeRecord]:
         """Nodes with a live lease, by id."""
 
     async def shards(self) -> list[Versioned]:
-        """By number, as in `Snapshot`."""
+        """By number, as in `ControlSnapshot`."""
 
     async def replace(self, shard: int, revision: int, record: ShardRecord) -> Replaced:
         """Put a record in the place of the one with `revision`; 0: where there is none. raises: OutcomeUnknown"""
@@ -119,7 +119,7 @@ class ControlPlane(Protocol):
     async def version_faults(self) -> dict[str, list[str]]:
         """Versions of the members that answer, each with its known faults. raises: Refused, if one is too old"""
 
-    async def health(self) -> Health:
+    async def health(self) -> ControlHealth:
         """How each member of the store is, for people. Raises nothing."""
 
     async def close(self) -> None:
@@ -137,7 +137,7 @@ def settled(now: Versioned | None, revision: int, claim: str) -> bool | None:
     return None if (now.revision if now else 0) == revision else False
 
 
-def described(node: NodeRecord) -> str:
+def describe_node(node: NodeRecord) -> str:
     return f"{node.id} at {node.host}:{node.port}, incarnation {node.incarnation}"
 
 

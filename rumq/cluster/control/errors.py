@@ -5,7 +5,7 @@ ControlError
 ├── OutcomeUnknown   a change was sent and no answer came: it may be, or may yet become, in force
 ├── LeaseLost        this node counts as dead until it announces itself again
 ├── NameTaken        another node lives under this name
-└── Refused          the settings, the directory and the cluster do not belong together, or etcd says no
+└── ControlRefused   the settings, the directory and the cluster do not belong together, or etcd says no
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class NameTaken(ControlError):
         )
 
 
-class Refused(ControlError):
+class ControlRefused(ControlError):
     """Something does not belong together, or is not allowed. why: what was seen, and the way out"""
 
     def __init__(self, why: str) -> None:

@@ -12,12 +12,12 @@ from typing import NamedTuple, TypeVar
 import msgspec
 import trio
 
-from rumq.cluster.control.errors import OutcomeUnknown, Refused, Unreachable
+from rumq.cluster.control.errors import ControlRefused, OutcomeUnknown, Unreachable
 from rumq.cluster.control.http_client import (
     HttpClient,
     InvalidUrl,
-    NoAnswer,
     NotConnected,
+    ResponseLost,
     needs_tls,
     tls_context,
 )
@@ -88,7 +88,7 @@ class _Listed(msgspec.Struct, frozen=True):
     clientURLs: list[str] = []
 
 
-class Members(msgspec.Struct, frozen=True):
+class EtcdMembers(msgspec.Struct, frozen=True):
     """Of the etcd that was asked, as it knows them."""
 
     header: _Member = _Member()
@@ -101,7 +101,7 @@ class Members(msgspec.Struct, frozen=True):
         return f"{self.header.cluster_id:x}: {', '.join(each)}"
 
 
-class Status(msgspec.Struct, frozen=True, rename={"stored_bytes": "dbSize"}):
+class EtcdStatus(msgspec.Struct, frozen=True, rename={"stored_bytes": "dbSize"}):
     header: _Member = _Member()
     version: str = ""
     leader: int = 0
@@ -138,14 +138,14 @@ class EtcdFault(Exception):
 
 
 def http_client(endpoints: list[str], tls: TlsFiles) -> HttpClient:
-    """The files are read where there is an endpoint or a file for TLS. raises: Refused"""
+    """The files are read where there is an endpoint or a file for TLS. raises: ControlRefused"""
     if not needs_tls(endpoints) and not any(tls):
         return HttpClient()
     try:
         return HttpClient(tls_context(tls.ca, tls.certificate, tls.key))
     except (OSError, ssl.SSLError) as fault:
         files = ", ".join(filter(None, tls))
-        raise Refused(f"the TLS files for etcd ({files}) cannot be used: {fault}") from fault
+        raise ControlRefused(f"the TLS files for etcd ({files}) cannot be used: {fault}") from fault
 
 
 class Etcd:
@@ -153,7 +153,7 @@ class Etcd:
 
     def __init__(self, endpoints: list[str], tls: TlsFiles = NO_FILES, user: str = "", password: str = "") -> None:
         if not endpoints:
-            raise Refused("cluster.etcd has no endpoint: write one, as http://127.0.0.1:2379")
+            raise ControlRefused("cluster.etcd has no endpoint: write one, as http://127.0.0.1:2379")
         self.endpoints = [each.rstrip("/") for each in endpoints]
         self.requests = 0
         self._http = http_client(self.endpoints, tls)
@@ -168,7 +168,7 @@ class Etcd:
         return (await self._ask("/v3/kv/range", body, _Range)).kvs
 
     async def change(self, compare: list[Body], success: list[Body], failure: list[Body]) -> TxnResult:
-        """One transaction, sent once. raises: OutcomeUnknown, Unreachable (nothing was sent), Refused"""
+        """One transaction, sent once. raises: OutcomeUnknown, Unreachable (nothing was sent), ControlRefused"""
         body: Body = {"compare": compare, "success": success, "failure": failure}
         return await self._ask("/v3/kv/txn", body, TxnResult, is_change=True)
 
@@ -187,13 +187,13 @@ class Etcd:
         """raises: Unreachable"""
         return (await self._ask_one(endpoint, "/version", None, _Version)).etcdserver
 
-    async def status(self, endpoint: str) -> Status:
+    async def status(self, endpoint: str) -> EtcdStatus:
         """raises: Unreachable"""
-        return await self._ask_one(endpoint, "/v3/maintenance/status", {}, Status)
+        return await self._ask_one(endpoint, "/v3/maintenance/status", {}, EtcdStatus)
 
-    async def members(self, endpoint: str) -> Members:
-        """raises: Unreachable, Refused"""
-        return await self._ask_one(endpoint, "/v3/cluster/member/list", {}, Members)
+    async def members(self, endpoint: str) -> EtcdMembers:
+        """raises: Unreachable, ControlRefused"""
+        return await self._ask_one(endpoint, "/v3/cluster/member/list", {}, EtcdMembers)
 
     async def watch(self, key: bytes, end: bytes, hint: Callable[[], None]) -> None:
         """Call `hint` when the watch stands and at each event; returns or raises Unreachable when it has ended."""
@@ -219,8 +219,8 @@ class Etcd:
                             raise Unreachable(f"{endpoint} ended a watch: {words}")
                         hint()
             except InvalidUrl as fault:
-                raise Refused(f"cluster.etcd: {endpoint!r} is no URL of etcd: {fault}") from fault
-            except (NotConnected, NoAnswer, trio.TooSlowError, EtcdFault) as fault:
+                raise ControlRefused(f"cluster.etcd: {endpoint!r} is no URL of etcd: {fault}") from fault
+            except (NotConnected, ResponseLost, trio.TooSlowError, EtcdFault) as fault:
                 raise Unreachable(f"{endpoint}: {type(fault).__name__} {fault}") from fault
             finally:
                 self._watches.discard(scope)
@@ -236,12 +236,12 @@ class Etcd:
                 return await self._post_with_login(endpoint, path, body, kind, seconds)
             except NotConnected as fault:
                 said = str(fault)
-            except (NoAnswer, EtcdFault) as fault:
+            except (ResponseLost, EtcdFault) as fault:
                 said = fault.message if isinstance(fault, EtcdFault) else str(fault)
                 if isinstance(fault, EtcdFault) and fault.code == EXHAUSTED:
                     raise Unreachable(f"{endpoint}: {said}") from fault
                 if isinstance(fault, EtcdFault) and fault.code in DEFINITE:
-                    raise Refused(f"etcd at {endpoint} refuses {path}: {said}") from fault
+                    raise ControlRefused(f"etcd at {endpoint} refuses {path}: {said}") from fault
                 if is_change:
                     self._turn_from(endpoint)
                     raise OutcomeUnknown(f"{endpoint}: {said}") from fault
@@ -252,7 +252,7 @@ class Etcd:
     async def _ask_one(self, endpoint: str, path: str, body: Body | None, kind: type[T]) -> T:
         try:
             return await self._post_with_login(endpoint, path, body, kind, READ_SECONDS)
-        except (NotConnected, NoAnswer, EtcdFault) as fault:
+        except (NotConnected, ResponseLost, EtcdFault) as fault:
             raise Unreachable(f"{endpoint}: {fault}") from fault
 
     async def _post_with_login(self, endpoint: str, path: str, body: Body | None, kind: type[T], seconds: float) -> T:
@@ -271,7 +271,7 @@ class Etcd:
         raise AssertionError("unreachable")
 
     async def _login(self, endpoint: str = "") -> None:
-        """raises: as `_post`; Refused for a wrong password"""
+        """raises: as `_post`; ControlRefused for a wrong password"""
         if not self._user or self._token:
             return
         endpoint = endpoint or self.endpoints[0]
@@ -283,20 +283,20 @@ class Etcd:
                 self._token, self._user = "", ""  # whoever may connect may do anything there
                 return
             if fault.code in DEFINITE:
-                raise Refused(f"etcd at {endpoint} refuses the user {self._user!r}: {fault.message}") from fault
+                raise ControlRefused(f"etcd at {endpoint} refuses the user {self._user!r}: {fault.message}") from fault
             raise
 
     async def _post(self, endpoint: str, path: str, body: Body | None, seconds: float) -> bytes:
-        """One request. body: None for a GET. raises: NotConnected, NoAnswer, EtcdFault"""
+        """One request. body: None for a GET. raises: NotConnected, ResponseLost, EtcdFault"""
         self.requests += 1
         content = None if body is None else msgspec.json.encode(body)
         try:
             with trio.fail_after(seconds):
                 status, answer = await self._http.request(endpoint + path, content, self._headers())
         except InvalidUrl as fault:
-            raise Refused(f"cluster.etcd: {endpoint!r} is no URL of etcd: {fault}") from fault
+            raise ControlRefused(f"cluster.etcd: {endpoint!r} is no URL of etcd: {fault}") from fault
         except trio.TooSlowError:
-            raise NoAnswer(f"no answer within {seconds:g} s") from None
+            raise ResponseLost(f"no answer within {seconds:g} s") from None
         if status == 200:
             return answer
         try:

@@ -11,16 +11,16 @@ import trio
 
 from rumq.cluster.control.control_plane import (
     LEASE_SECONDS,
-    Health,
+    ControlHealth,
+    ControlSnapshot,
     MemberHealth,
     Replaced,
-    Snapshot,
-    described,
+    describe_node,
     is_same_place,
     settled,
     shards_by_number,
 )
-from rumq.cluster.control.errors import LeaseLost, NameTaken, OutcomeUnknown, Refused, Unreachable
+from rumq.cluster.control.errors import ControlRefused, LeaseLost, NameTaken, OutcomeUnknown, Unreachable
 from rumq.cluster.control.etcd import Body, Etcd, KeyValue
 from rumq.cluster.control.etcd_version import known_faults
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, Versioned
@@ -80,19 +80,19 @@ class EtcdControl:
             other = parsed(held[0], NodeRecord)
             is_over = not self._is_announced and is_same_place(other, node)
             if other.incarnation != node.incarnation and not is_over:
-                raise NameTaken(node.name, described(node), described(other))
+                raise NameTaken(node.name, describe_node(node), describe_node(other))
             revision = held[0].mod_revision
         try:
             now = await self._put_if(key, revision, msgspec.json.encode(node), self._lease)
         except OutcomeUnknown as fault:  # an announcement may be repeated
             raise Unreachable(fault.why) from fault
-        except Refused as fault:
+        except ControlRefused as fault:
             if "lease not found" not in fault.why:
                 raise
             self._lease = 0
             raise LeaseLost from fault
         if now is not None and parsed(now, NodeRecord).incarnation != node.incarnation:
-            raise NameTaken(node.name, described(node), described(parsed(now, NodeRecord)))
+            raise NameTaken(node.name, describe_node(node), describe_node(parsed(now, NodeRecord)))
         self._is_announced = True
 
     async def renew(self) -> None:
@@ -105,7 +105,7 @@ class EtcdControl:
             lease, self._lease = self._lease, 0
             await self._etcd.revoke(lease)
 
-    async def snapshot(self) -> Snapshot:
+    async def snapshot(self) -> ControlSnapshot:
         cluster = None
         nodes: list[NodeRecord] = []
         shards: dict[int, Versioned] = {}
@@ -124,7 +124,7 @@ class EtcdControl:
             elif kind == "removed":
                 removed.append(name)
         nodes.sort(key=lambda node: node.id)
-        return Snapshot(
+        return ControlSnapshot(
             cluster=cluster,
             nodes=nodes,
             shards=shards_by_number(shards),
@@ -185,19 +185,19 @@ class EtcdControl:
         while True:
             try:
                 await self._etcd.watch(self._prefix, self._end, hint)
-            except (Unreachable, Refused):
+            except (Unreachable, ControlRefused):
                 pass  # C3: lists go on; they tell the operator
             hint()
             await trio.sleep(WATCH_PAUSE_SECONDS)
 
-    async def health(self) -> Health:
+    async def health(self) -> ControlHealth:
         found: dict[str, MemberHealth] = {}
 
         async def look(endpoint: str) -> None:
             began = trio.current_time()
             try:
                 status = await self._etcd.status(endpoint)
-            except (Unreachable, Refused) as fault:
+            except (Unreachable, ControlRefused) as fault:
                 found[endpoint] = MemberHealth(endpoint=endpoint, why=str(fault))
                 return
             found[endpoint] = health = MemberHealth(
@@ -209,7 +209,7 @@ class EtcdControl:
             )
             try:
                 members = await self._etcd.members(endpoint)
-            except (Unreachable, Refused):
+            except (Unreachable, ControlRefused):
                 return
             found[endpoint] = msgspec.structs.replace(health, store=members.names)
 
@@ -219,7 +219,7 @@ class EtcdControl:
                 for endpoint in endpoints:
                     nursery.start_soon(look, endpoint)
         late = f"no answer within {HEALTH_SECONDS:g} s"
-        return Health(
+        return ControlHealth(
             kind="etcd",
             members=[found.get(each) or MemberHealth(endpoint=each, why=late) for each in endpoints],
         )
@@ -249,12 +249,12 @@ class EtcdControl:
 
 
 def parsed(found: KeyValue, kind: type[T]) -> T:
-    """A record as it is stored: JSON, for people with etcdctl too. raises: Refused"""
+    """A record as it is stored: JSON, for people with etcdctl too. raises: ControlRefused"""
     try:
         return msgspec.json.decode(found.value, type=kind)
     except msgspec.MsgspecError as fault:
         key = found.key.decode(errors="replace")
-        raise Refused(
+        raise ControlRefused(
             f"etcd has something under {key} that is no record of this version of rumq ({fault}): "
             "use another cluster.etcd_prefix, or restore the record"
         ) from fault

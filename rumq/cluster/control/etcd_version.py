@@ -4,7 +4,7 @@ Sources: etcd's change logs of 3.4, 3.5 and 3.6, and the issues named."""
 
 from __future__ import annotations
 
-from rumq.cluster.control.errors import Refused
+from rumq.cluster.control.errors import ControlRefused
 
 OLDEST = (3, 4, 0)  # before it the gateway has no /v3
 FirstGood = dict[tuple[int, ...], tuple[int, ...]]
@@ -33,10 +33,14 @@ def good_versions() -> str:
 
 
 def known_faults(version: str) -> list[str]:
-    """Sentences; none for a version that is good, unknown or newer. raises: Refused, for one that cannot be used"""
+    """Sentences; none for a version that is good, unknown or newer.
+
+    raises: ControlRefused, for one that cannot be used"""
     numbers = numbers_of(version)
     if numbers and numbers < OLDEST:
-        raise Refused(f"etcd {version} is too old for a cluster: upgrade it to one of {good_versions()}, or newer")
+        raise ControlRefused(
+            f"etcd {version} is too old for a cluster: upgrade it to one of {good_versions()}, or newer"
+        )
     found = []
     for what, issue, fixed in FAULTS:
         first = fixed.get(numbers[:2])

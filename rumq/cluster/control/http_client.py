@@ -16,7 +16,7 @@ import h11
 import trio
 
 CONNECT_SECONDS = 0.5  # with the handshake of TLS
-KEPT_SECONDS, KEPT_MAX = 60.0, 8  # connections that nobody uses
+KEPT_SECONDS, KEPT_MAX = 60.0, 8  # an idle connection is kept so long, and so many of them
 READ_BYTES = 1 << 16
 ANSWER_BYTES_MAX = 16 << 20
 CLOSE_SECONDS_MAX = 0.2
@@ -30,7 +30,7 @@ class NotConnected(Exception):
     """No connection could be made, so nothing was sent."""
 
 
-class NoAnswer(Exception):
+class ResponseLost(Exception):
     """The request was sent, or a part of it; no whole answer came."""
 
 
@@ -42,7 +42,7 @@ class Origin(NamedTuple):
     port: int
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     status: int
     body: bytes
 
@@ -52,12 +52,12 @@ class HttpClient:
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls
-        self._kept: list[tuple[Origin, HttpConnection, float]] = []
+        self._kept: list[tuple[Origin, HttpClientConnection, float]] = []
 
-    async def request(self, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+    async def request(self, url: str, body: bytes | None, headers: Mapping[str, str]) -> HttpResponse:
         """POST `body`, or GET without one. Cancelled, the connection is closed.
 
-        raises: InvalidUrl, NotConnected, NoAnswer"""
+        raises: InvalidUrl, NotConnected, ResponseLost"""
         origin, target = parse_url(url)
         connection = await self._connected(origin)
         is_kept = False
@@ -67,7 +67,7 @@ class HttpClient:
             async for part in connection.parts():
                 size += len(part)
                 if size > ANSWER_BYTES_MAX:
-                    raise NoAnswer(f"an answer of more than {ANSWER_BYTES_MAX >> 20} MiB")
+                    raise ResponseLost(f"an answer of more than {ANSWER_BYTES_MAX >> 20} MiB")
                 parts.append(part)
             is_kept = connection.is_reusable()
         finally:
@@ -75,7 +75,7 @@ class HttpClient:
                 self._keep(origin, connection)
             else:
                 await connection.close()
-        return Answer(status, b"".join(parts))
+        return HttpResponse(status, b"".join(parts))
 
     @asynccontextmanager
     async def stream(
@@ -83,15 +83,15 @@ class HttpClient:
     ) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
         """An answer that goes on: its status and its lines, without their ends. Closed at the end of the block.
 
-        seconds: until it begins. raises: as `request`; NoAnswer while it is read, too"""
+        seconds: until it begins. raises: as `request`; ResponseLost while it is read, too"""
         origin, target = parse_url(url)
-        connection: HttpConnection | None = None
+        connection: HttpClientConnection | None = None
         try:
             with trio.move_on_after(seconds) as scope:
                 connection = await self._connected(origin)
                 status = await connection.send(origin, target, body, headers)
             if connection is None or scope.cancelled_caught:
-                raise NoAnswer(f"no answer within {seconds:g} s")
+                raise ResponseLost(f"no answer within {seconds:g} s")
             yield status, connection.lines()
         finally:
             if connection is not None:
@@ -102,7 +102,7 @@ class HttpClient:
         while self._kept:
             await self._kept.pop()[1].close()
 
-    async def _connected(self, origin: Origin) -> HttpConnection:
+    async def _connected(self, origin: Origin) -> HttpClientConnection:
         for place in reversed(range(len(self._kept))):
             kept, connection, since = self._kept[place]
             if kept == origin:
@@ -112,13 +112,13 @@ class HttpClient:
                 await connection.close()
         return await connect(origin, self._tls)
 
-    def _keep(self, origin: Origin, connection: HttpConnection) -> None:
+    def _keep(self, origin: Origin, connection: HttpClientConnection) -> None:
         self._kept.append((origin, connection, trio.current_time()))
         if len(self._kept) > KEPT_MAX:
             self._kept.pop(0)[1].abandon()
 
 
-class HttpConnection:
+class HttpClientConnection:
     """stream: what is read and written; sock: the socket below it"""
 
     def __init__(self, stream: trio.abc.Stream, sock: trio.SocketStream) -> None:
@@ -126,7 +126,7 @@ class HttpConnection:
         self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=READ_BYTES)
 
     async def send(self, origin: Origin, target: str, body: bytes | None, headers: Mapping[str, str]) -> int:
-        """Send a request and read up to the answer's status. raises: NoAnswer"""
+        """Send a request and read up to the answer's status. raises: ResponseLost"""
         lines: list[tuple[str, str]] = [("Host", host_line(origin)), *headers.items()]
         if body is not None:
             lines += [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
@@ -141,25 +141,25 @@ class HttpConnection:
                 if isinstance(event, h11.Response):
                     return int(event.status_code)
                 if not isinstance(event, h11.InformationalResponse):
-                    raise NoAnswer("the connection was closed before an answer")
+                    raise ResponseLost("the connection was closed before an answer")
         except (h11.ProtocolError, trio.BrokenResourceError) as fault:
-            raise NoAnswer(f"{type(fault).__name__} {fault.__cause__ or fault}") from fault
+            raise ResponseLost(f"{type(fault).__name__} {fault.__cause__ or fault}") from fault
 
     async def parts(self) -> AsyncIterator[bytes]:
-        """The body, as it comes. raises: NoAnswer"""
+        """The body, as it comes. raises: ResponseLost"""
         try:
             while isinstance(event := await self._next_event(), h11.Data):
                 yield bytes(event.data)
         except (h11.ProtocolError, trio.BrokenResourceError) as fault:
-            raise NoAnswer(f"{type(fault).__name__} {fault.__cause__ or fault}") from fault
+            raise ResponseLost(f"{type(fault).__name__} {fault.__cause__ or fault}") from fault
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """The lines of the body, the last one whether it has an end or not. raises: NoAnswer"""
+        """The lines of the body, the last one whether it has an end or not. raises: ResponseLost"""
         rest = b""
         async for part in self.parts():
             *whole, rest = (rest + part).split(b"\n")
             if len(rest) > ANSWER_BYTES_MAX:
-                raise NoAnswer(f"a line of more than {ANSWER_BYTES_MAX >> 20} MiB")
+                raise ResponseLost(f"a line of more than {ANSWER_BYTES_MAX >> 20} MiB")
             for line in whole:
                 yield line
         if rest:
@@ -192,10 +192,10 @@ class HttpConnection:
             await self._stream.aclose()
 
 
-async def connect(origin: Origin, tls: ssl.SSLContext | None) -> HttpConnection:
+async def connect(origin: Origin, tls: ssl.SSLContext | None) -> HttpClientConnection:
     """raises: NotConnected"""
     sock: trio.SocketStream | None = None
-    made: HttpConnection | None = None
+    made: HttpClientConnection | None = None
     try:
         with trio.move_on_after(CONNECT_SECONDS):
             sock = await trio.open_tcp_stream(origin.host, origin.port)
@@ -205,7 +205,7 @@ async def connect(origin: Origin, tls: ssl.SSLContext | None) -> HttpConnection:
                 secure = trio.SSLStream(sock, context, server_hostname=origin.host, https_compatible=True)
                 await secure.do_handshake()
                 stream = secure
-            made = HttpConnection(stream, sock)
+            made = HttpClientConnection(stream, sock)
     except (OSError, trio.BrokenResourceError) as fault:
         raise NotConnected(str(fault.__cause__ or fault) or type(fault).__name__) from fault
     finally:

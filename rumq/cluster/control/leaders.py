@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rumq.cluster.control.records import HANDED_OVER, View
 
 
-class Leader(NamedTuple):
+class LeaderAddress(NamedTuple):
     """epoch: of the shard; node: its id; host, port: for connections to the shard; is_here: on the view's own node"""
 
     shard: int
@@ -18,7 +18,7 @@ class Leader(NamedTuple):
     is_here: bool
 
 
-def maybe_leader(view: View | None, shard: int) -> Leader | None:
+def maybe_leader(view: View | None, shard: int) -> LeaderAddress | None:
     """None: there is none, or its node was never seen. One whose node is away is worth a dial: it may lead all the
     same."""
     if view is None or shard >= len(view.shards):
@@ -33,10 +33,10 @@ def maybe_leader(view: View | None, shard: int) -> Leader | None:
         return None
     else:
         host, port = node.host, node.port
-    return Leader(shard, record.epoch, record.leader, host, port + 1 + shard, record.leader == view.node)
+    return LeaderAddress(shard, record.epoch, record.leader, host, port + 1 + shard, record.leader == view.node)
 
 
-def is_replaced(view: View | None, leader: Leader) -> bool:
+def is_replaced(view: View | None, leader: LeaderAddress) -> bool:
     """Whether another node leads by now. A leader that changes the members of its shard goes on in a higher epoch; one
     that is started again on its node has ended the connections of the one before."""
     return epoch_of(view, leader.shard) > leader.epoch and leader_of(view, leader.shard) != leader.node

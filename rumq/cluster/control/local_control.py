@@ -9,19 +9,19 @@ import msgspec
 import trio
 
 from rumq.cluster.control.control_plane import (
-    Health,
+    ControlHealth,
+    ControlSnapshot,
     MemberHealth,
     Replaced,
-    Snapshot,
     settled,
     shards_by_number,
 )
 from rumq.cluster.control.durable_file import replace_durably
-from rumq.cluster.control.errors import OutcomeUnknown, Refused
+from rumq.cluster.control.errors import ControlRefused, OutcomeUnknown
 from rumq.cluster.control.records import ClusterRecord, NodeRecord, ShardRecord, Versioned
 
 
-class _Kept(msgspec.Struct):
+class _ControlFile(msgspec.Struct):
     revision: int = 0
     cluster: ClusterRecord | None = None
     shards: dict[int, Versioned] = {}
@@ -37,11 +37,13 @@ class LocalControl:
         self.requests = 0
         self._hint: Callable[[], None] = lambda: None
         try:
-            self._kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept, strict=False)
+            self._kept = msgspec.json.decode(self._path.read_bytes(), type=_ControlFile, strict=False)
         except FileNotFoundError:
-            self._kept = _Kept()
+            self._kept = _ControlFile()
         except (OSError, msgspec.MsgspecError) as fault:
-            raise Refused(f"{self._path}: {fault}: restore the file from a backup of the data directory") from fault
+            raise ControlRefused(
+                f"{self._path}: {fault}: restore the file from a backup of the data directory"
+            ) from fault
 
     async def cluster_record(self, make: ClusterRecord) -> ClusterRecord:
         await trio.lowlevel.checkpoint()
@@ -62,9 +64,9 @@ class LocalControl:
         await trio.lowlevel.checkpoint()
         self._node = None
 
-    async def snapshot(self) -> Snapshot:
+    async def snapshot(self) -> ControlSnapshot:
         await trio.lowlevel.checkpoint()
-        return Snapshot(
+        return ControlSnapshot(
             cluster=self._kept.cluster,
             nodes=[self._node] if self._node else [],
             shards=shards_by_number(self._kept.shards),
@@ -109,7 +111,7 @@ class LocalControl:
     async def note_removed(self, node: str, *, is_removed: bool) -> None:
         await trio.lowlevel.checkpoint()
         if is_removed:
-            raise Refused(f"{node} is the only node of this cluster: it cannot be removed")
+            raise ControlRefused(f"{node} is the only node of this cluster: it cannot be removed")
 
     async def changes(self, hint: Callable[[], None]) -> None:
         self._hint = hint
@@ -119,8 +121,8 @@ class LocalControl:
         await trio.lowlevel.checkpoint()
         return {}
 
-    async def health(self) -> Health:
-        return Health(kind="local", members=[MemberHealth(endpoint=str(self._path), is_leader=True)])
+    async def health(self) -> ControlHealth:
+        return ControlHealth(kind="local", members=[MemberHealth(endpoint=str(self._path), is_leader=True)])
 
     async def close(self) -> None:
         pass

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol, cast
 from rumq.auth.identity import Certificate
 from rumq.loop.fault_guard import ShardEvents
 from rumq.net.connection import Connection
-from rumq.net.pending_logins import PendingLogins, State
+from rumq.net.pending_logins import LoginStage, PendingLogins
 from rumq.session.connection.broker_port import BrokerPort, ClientInfo
 from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.listener_policy import ListenerPolicy
@@ -63,7 +63,7 @@ class EdgeLogins:
 
     def may_buffer(self, client: ClientInfo, size: int) -> bool:
         connection = cast(Connection, client.transport)
-        self._pending_logins.set_state(connection, State.HEARD)
+        self._pending_logins.set_state(connection, LoginStage.HEARD)
         return self._pending_logins.keep_bytes(connection, size)
 
 

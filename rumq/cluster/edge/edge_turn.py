@@ -9,7 +9,7 @@ from rumq.loop.fault_guard import ShardEvents
 from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.net.connection import Connection
 
-IDLE_SECONDS = 1.0  # a turn without anything due
+IDLE_SECONDS = 1.0  # between turns in which nothing is due
 
 
 class EdgeTurn:

@@ -9,11 +9,11 @@ import socket
 from collections import Counter
 from functools import partial
 
-from rumq.cluster.connections.dial import Dial, DialUser, NodeDialer, Opening
+from rumq.cluster.connections.dial import Dial, DialOpening, DialUser, NodeDialer
 from rumq.cluster.connections.move_handler import MoveHandler
-from rumq.cluster.control.leaders import Leader
+from rumq.cluster.control.leaders import LeaderAddress
 from rumq.cluster.edge.movable_relay import MovableClientEnd
-from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Leave, Moved, Resume
+from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Leave, Moved, ResumeRelays
 from rumq.cluster.links.greeting import Greeting
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
@@ -31,7 +31,7 @@ class MoveLinks:
         self.edge = os.urandom(8).hex()
         self.ends: dict[int, MovableClientEnd] = {}
         self._keys: dict[int, Key] = {}
-        self._counts: Counter[Key] = Counter()  # of relays to each leader
+        self._counts: Counter[Key] = Counter()  # relays, by leader
         self._links: dict[Key, MoveHandler | Dial | None] = {}
         self._count = 0
 
@@ -54,7 +54,7 @@ class MoveLinks:
             if link is not None:
                 link.end()
 
-    def want(self, cluster: str, node: str, leader: Leader, address: str) -> None:
+    def want(self, cluster: str, node: str, leader: LeaderAddress, address: str) -> None:
         """Have a link to this leader, if it takes one: it may be of a version that moves no clients."""
         key = (leader.shard, leader.epoch)
         if key in self._links:
@@ -67,7 +67,7 @@ class MoveLinks:
 
         try:
             made = self._dialer.dial(
-                (address, leader.port), leader.node, Opening(greeting),
+                (address, leader.port), leader.node, DialOpening(greeting),
                 DialUser(make, partial(self._open, key), lambda why: self._failed(key)),
             )  # fmt: skip
         except OSError:
@@ -107,7 +107,7 @@ class MoveLinks:
                     end.hold()
                     sent[number] = end.sent
             handler.say(Held(sent))
-        elif isinstance(message, Resume):
+        elif isinstance(message, ResumeRelays):
             for number in message.relays:
                 if number in self.ends:
                     self.ends[number].go_on()

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable
 from typing import Protocol
 
-from rumq.cluster.control.leaders import Leader, maybe_leader
+from rumq.cluster.control.leaders import LeaderAddress, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.edge.edge_handshake import EdgeHandshake
 from rumq.loop.ports import Timers
@@ -19,7 +19,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.net.client_placement import home_of
 from rumq.net.connection import Connection
 from rumq.net.connection_handover import CLIENT, KNOWN
-from rumq.net.pending_logins import PendingLogins, State
+from rumq.net.pending_logins import LoginStage, PendingLogins
 from rumq.net.sockets.fd_passing import FdPassing
 from rumq.session.ports.clock import Clock
 
@@ -55,11 +55,11 @@ class Arrival:
         return self.handshake.client.closed
 
 
-class Relays(Protocol):
+class LeaderRelays(Protocol):
     """Connections to leaders on other nodes: `rumq.cluster.edge.remote_relay`."""
 
     def begin(
-        self, leader: Leader, arrival: Arrival, taken: Callable[[], None], failed: Callable[[str], None]
+        self, leader: LeaderAddress, arrival: Arrival, taken: Callable[[], None], failed: Callable[[str], None]
     ) -> None: ...
 
     def view_changed(self, view: View) -> None: ...
@@ -69,7 +69,13 @@ class EdgePlacement:
     """view: the last one, None before the first; count: of the cluster's shards"""
 
     def __init__(
-        self, count: int, doors: FdPassing, relays: Relays, pending_logins: PendingLogins, clock: Clock, timers: Timers
+        self,
+        count: int,
+        doors: FdPassing,
+        relays: LeaderRelays,
+        pending_logins: PendingLogins,
+        clock: Clock,
+        timers: Timers,
     ) -> None:
         self.count = count
         self._doors, self._relays, self._pending_logins = doors, relays, pending_logins
@@ -104,12 +110,12 @@ class EdgePlacement:
         if len(self._waiting) >= WAITING_MAX:
             raise MqttFault("too many wait for a leader of their shard", Reason.SERVER_UNAVAILABLE)
         arrival.connection.pause_reading()
-        self._pending_logins.set_state(arrival.connection, State.OWED)
+        self._pending_logins.set_state(arrival.connection, LoginStage.OWED)
         self._waiting[arrival] = None
         self._check_later()
         self._go_on(arrival)
 
-    def _leader(self, arrival: Arrival) -> Leader | None:
+    def _leader(self, arrival: Arrival) -> LeaderAddress | None:
         if arrival.shard is not None:
             return maybe_leader(self.view, arrival.shard)
         # It has no client id: the shard gives it one of its own.
@@ -151,7 +157,7 @@ class EdgePlacement:
         self._waiting.pop(arrival, None)
         arrival.handshake.gone()
 
-    def _failed(self, arrival: Arrival, leader: Leader, why: str) -> None:
+    def _failed(self, arrival: Arrival, leader: LeaderAddress, why: str) -> None:
         arrival.is_under_way = False
         arrival.why = f"{leader.node} did not take it: {why}"
         if arrival.is_gone:

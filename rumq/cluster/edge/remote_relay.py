@@ -13,10 +13,10 @@ from functools import partial
 from typing import NamedTuple
 
 from rumq.cluster.connections.detour import Attempt, Ways
-from rumq.cluster.connections.dial import DialUser, Later, NodeDialer, Opening
+from rumq.cluster.connections.dial import DialOpening, DialUser, Later, NodeDialer
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.node_tls import NodeTls
-from rumq.cluster.control.leaders import Leader, is_replaced
+from rumq.cluster.control.leaders import LeaderAddress, is_replaced
 from rumq.cluster.control.records import View
 from rumq.cluster.edge.movable_relay import MovableClientEnd, MovableShardEnd
 from rumq.cluster.edge.move_links import MoveLinks
@@ -32,7 +32,7 @@ from rumq.net.transport.relay import RELAY_BYTES, RelaySocket
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.moves.moved_client import MovedClient
 
-LAST_WORDS_SECONDS = 0.1  # of a leader that hands over
+LAST_WORDS_SECONDS = 0.1  # that a leader that hands over gets for its last bytes
 MOVE_SECONDS_MAX = 2.0  # until the state of a client is here that its leader gives to the next one
 Moving = Callable[[Connection, MovedClient, ListenerPolicy], None]
 
@@ -57,8 +57,9 @@ class RemoteRelays:
         dialer = NodeDialer(lambda: pump, later, tls)
         self._ways = Ways(addresses, dialer, later)
         self._view: View | None = None
-        self._dials: dict[Arrival | Traveller, tuple[Leader, Attempt]] = {}  # that have not been answered
-        self._sockets: defaultdict[Leader, set[RemoteSocket]] = defaultdict(set)
+        # dials that no leader has answered yet
+        self._dials: dict[Arrival | Traveller, tuple[LeaderAddress, Attempt]] = {}
+        self._sockets: defaultdict[LeaderAddress, set[RemoteSocket]] = defaultdict(set)
         self._is_looking = False
         self._moves = MoveLinks(pump, dialer)
         self.moving: Moving  # takes clients that go to another leader
@@ -67,7 +68,9 @@ class RemoteRelays:
         """How many clients are relayed."""
         return sum(map(len, self._sockets.values()))
 
-    def begin(self, leader: Leader, arrival: Arrival, taken: Callable[[], None], failed: Callable[[str], None]) -> None:
+    def begin(
+        self, leader: LeaderAddress, arrival: Arrival, taken: Callable[[], None], failed: Callable[[str], None]
+    ) -> None:
         """Dial the leader for a client; `taken` or `failed` is called, perhaps before this returns."""
         certificate = arrival.connection.certificate
         state = encode_state(HandoverState(certificate)) if certificate is not None else b""
@@ -77,7 +80,7 @@ class RemoteRelays:
         self._dial(leader, arrival, client, taken, failed)
 
     def carry(
-        self, leader: Leader, traveller: Traveller, state: bytes, data: bytes, taken: Callable[[], None],
+        self, leader: LeaderAddress, traveller: Traveller, state: bytes, data: bytes, taken: Callable[[], None],
         failed: Callable[[str], None],
     ) -> None:  # fmt: skip
         """As `begin`, for a client that comes from the leader before. data: bytes of the client that nobody handled"""
@@ -89,7 +92,7 @@ class RemoteRelays:
         self._moves.leave(reference)
 
     def _dial(
-        self, leader: Leader, who: Arrival | Traveller, relayed: ClientToRelay, taken: Callable[[], None],
+        self, leader: LeaderAddress, who: Arrival | Traveller, relayed: ClientToRelay, taken: Callable[[], None],
         failed: Callable[[str], None],
     ) -> None:  # fmt: skip
         client, policy, kind, state, data, is_gone = relayed
@@ -137,7 +140,9 @@ class RemoteRelays:
         try:
             self._dials[who] = (
                 leader,
-                self._ways.dial(self._view, leader, Opening(greeting, state, data), DialUser(make, attach, not_taken)),
+                self._ways.dial(
+                    self._view, leader, DialOpening(greeting, state, data), DialUser(make, attach, not_taken)
+                ),
             )
         except OSError as fault:
             failed(fault.strerror or str(fault))

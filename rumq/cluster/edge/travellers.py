@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 
 from rumq.cluster.connections.server_reference import maybe_reference
-from rumq.cluster.control.leaders import Leader, maybe_leader
+from rumq.cluster.control.leaders import LeaderAddress, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.client_moves import MOVED
 from rumq.loop.ports import Timers
@@ -65,17 +65,17 @@ class Traveller:
         self.transport.close()
 
 
-class Relays(Protocol):
+class TravellerRelays(Protocol):
     """`rumq.cluster.edge.remote_relay`."""
 
     def carry(
-        self, leader: Leader, traveller: Traveller, state: bytes, data: bytes, taken: Callable[[], None],
+        self, leader: LeaderAddress, traveller: Traveller, state: bytes, data: bytes, taken: Callable[[], None],
         failed: Callable[[str], None],
     ) -> None: ...  # fmt: skip
 
 
 class Travellers:
-    def __init__(self, doors: FdPassing, relays: Relays, clock: Clock, timers: Timers) -> None:
+    def __init__(self, doors: FdPassing, relays: TravellerRelays, clock: Clock, timers: Timers) -> None:
         self._doors, self._relays, self._clock, self._timers = doors, relays, clock, timers
         self._waiting: dict[Traveller, None] = {}
         self._view: View | None = None

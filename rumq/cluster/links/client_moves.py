@@ -2,7 +2,7 @@
 
 A leader that hands its shard over has the edges send nothing more of their clients (`Hold`), learns how much they have
 sent (`Held`), and gives each client's state back (`Moved`), with which the edge goes to the next leader. A leader that
-goes on after all says `Resume`."""
+goes on after all says `ResumeRelays`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Held(msgspec.Struct, frozen=True, tag=True, array_like=True):
     sent: dict[int, int]
 
 
-class Resume(msgspec.Struct, frozen=True, tag=True, array_like=True):
+class ResumeRelays(msgspec.Struct, frozen=True, tag="Resume", array_like=True):
     """Nothing comes of the hand-over: send again."""
 
     relays: list[int]
@@ -44,4 +44,4 @@ class Leave(msgspec.Struct, frozen=True, tag=True, array_like=True):
     reference: str = ""
 
 
-EdgeMessage = Hold | Held | Resume | Moved | Leave
+EdgeMessage = Hold | Held | ResumeRelays | Moved | Leave

@@ -1,7 +1,7 @@
 """The first frame of each connection between nodes: who comes, to which shard, and what for.
 
 Whoever takes a client or a link of the bus answers `Taken`; from then on the bytes are MQTT's or the bus's. A process
-that is not what the greeting asks for answers `Refused` and closes the connection."""
+that is not what the greeting asks for answers `GreetingRefused` and closes the connection."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Taken(msgspec.Struct, frozen=True, tag=True, array_like=True):
     epoch: int = 0
 
 
-class Refused(msgspec.Struct, frozen=True, tag=True, array_like=True):
+class GreetingRefused(msgspec.Struct, frozen=True, tag="Refused", array_like=True):
     """Instead of an answer; the connection is closed behind it."""
 
     why: str
 
 
-Answer = Taken | Refused
+Answer = Taken | GreetingRefused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-TOLD_MAX = 100  # in a window
+TOLD_MAX = 100  # refusals that are reported in a window
 WINDOW_SECONDS = 10.0
 
 
@@ -13,7 +13,7 @@ class RefusalLog:
 
     def __init__(self, tell: Callable[..., None]) -> None:
         self._tell = tell
-        self._until = 0.0  # end of the window
+        self._until = 0.0  # monotonic seconds: end of the window
         self._told = self._left_out = 0
 
     def refused(self, peer: str, why: str, now: float) -> None:

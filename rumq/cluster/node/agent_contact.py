@@ -5,12 +5,12 @@ from __future__ import annotations
 import selectors
 from collections.abc import Callable
 
-from rumq.cluster.agent.report_filter import ReportFilter
 from rumq.cluster.connections.agent_socket import STARTING, AgentSocket
+from rumq.cluster.connections.report_filter import ReportFilter
 from rumq.cluster.control.agent_messages import AgentMessage, Claim, Report
 
 REPORT_SECONDS = 1.0
-AGENT_SECONDS = 0.2  # between attempts to reach the agent
+AGENT_SECONDS = 0.2  # between two attempts to reach the agent
 
 
 class AgentContact:

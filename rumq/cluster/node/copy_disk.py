@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 LOOK_SECONDS = 1.0
 SLOW_SECONDS = 2.0
-SLOW_SYNCS = 2  # in a row: a pause of the process, or of the machine, makes one
-REMEMBERED_SECONDS = 30.0  # so long they count, unless one is quick
-PROBE = "probe"  # a file beside the state of the copies
+SLOW_SYNCS = 2  # slow syncs in a row before the disk counts as slow: a pause makes one
+REMEMBERED_SECONDS = 30.0  # slow syncs count for so long, unless a quick one follows
+PROBE = "probe"  # name of the file that is written to try the disk
 PROBE_BYTES = 4096
-FREED = 1.25  # as many times the least must be free: a leader gives up at the least
+FREED = 1.25  # x the least free space that a replica needs to lead; a leader gives up at the least
 
 
 class CopyDisk:
@@ -28,7 +28,7 @@ class CopyDisk:
         self._free_bytes = free_bytes or free_bytes_of
         self._looked_at = self._slow_until = float("-inf")
         self._has_room = True
-        self._slow = 0  # syncs in a row
+        self._slow = 0  # slow syncs in a row
 
     def took(self, seconds: float) -> None:
         """A sync took so long."""

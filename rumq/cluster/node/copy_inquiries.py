@@ -14,8 +14,8 @@ from commitlog.disk.files import Files
 from commitlog.errors import LogError
 from commitlog.replica.copy_digest import SegmentDigest, copy_digest, marked_view
 
-WAITING_MAX = 4  # questions at once
-BYTES_MAX = 16 << 20  # that a question has read
+WAITING_MAX = 4  # questions that may wait at once
+BYTES_MAX = 16 << 20  # that one question may read
 LOOK_SECONDS = 0.02
 
 

@@ -14,12 +14,12 @@ from commitlog.disk.files import Files
 from commitlog.format.segment import SEGMENT_HEADER_BYTES, body_fault, opening, walk
 from commitlog.replica.inventory import SegmentState
 
-PIECE_BYTES = 1 << 18  # of a segment at once: nobody waits longer than for that
-IDLE_SECONDS = 60.0  # after a round
-ASIDE = ".damaged"  # behind the name of a segment that was put aside
+PIECE_BYTES = 1 << 18  # read of a segment at once: others wait at most that long
+IDLE_SECONDS = 60.0  # pause after each round over all copies
+ASIDE = ".damaged"  # suffix of a segment that was put aside
 
 
-class Copies(Protocol):
+class FinishedSegments(Protocol):
     """`rumq.cluster.node.log_copies`"""
 
     def finished(self) -> list[tuple[str, SegmentState]]:
@@ -36,7 +36,7 @@ class Damage(NamedTuple):
 class CopyScrubber:
     """rounds: that are over"""
 
-    def __init__(self, files: Files, copies: Copies, bytes_per_second: int, now: float) -> None:
+    def __init__(self, files: Files, copies: FinishedSegments, bytes_per_second: int, now: float) -> None:
         """bytes_per_second: 0 switches it off; now: monotonic seconds"""
         self._files, self._copies, self._rate = files, copies, bytes_per_second
         self._next = now if bytes_per_second else inf

@@ -13,7 +13,7 @@ from rumq.cluster.links.frame_outbox import FrameOutbox
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX
 from rumq.cluster.node.link_handshake import LinkHandshake, LinkTls
 from rumq.cluster.replication.messages import ReplicaMessage
-from rumq.net.frames import FrameReader, Raw
+from rumq.net.frames import MessageReader, Raw
 
 READ_BYTES = 1 << 20
 _received = memoryview(bytearray(READ_BYTES))  # of all links: each takes out at once what it has read
@@ -51,11 +51,11 @@ class FrameLink:
         self.outbox = FrameOutbox()
         self.is_connecting = is_connecting
         self.closed = self.ended_there = self.is_watched_for_room = False
-        self.closes = False  # once everything has been sent
+        self.closes = False  # True if the link closes once everything has been sent
         self.why = ""
         first_bytes_max = 0 if is_connecting else GREETING_BYTES_MAX
         self._read_bytes = READ_BYTES if is_connecting else GREETING_BYTES_MAX
-        self._reader: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage, first_bytes_max=first_bytes_max)
+        self._reader: MessageReader[ReplicaMessage] = MessageReader(ReplicaMessage, first_bytes_max=first_bytes_max)
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not is_connecting:

@@ -40,7 +40,7 @@ class NodeLogCopies:
         self._copies = {
             each.key: MirrorPartition(files, f"{data}/{each.key}", each.stream, each.number) for each in partitions
         }
-        self._lost_marks: dict[str, int] = {}  # of what a copy lacks, by key
+        self._lost_marks: dict[str, int] = {}  # by partition: the mark up to which a copy lacks records
         self._readers = {key: TailReader(files, f"{data}/{key}") for key in self._ids}
         self._touched: dict[str, None] = {}
         self._indexer = ThreadPoolExecutor(1, "rumq-index")

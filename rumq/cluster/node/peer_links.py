@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rumq.cluster.control.records import NodeRecord, View
-from rumq.cluster.links.greeting import Greeting, Refused
+from rumq.cluster.links.greeting import Greeting, GreetingRefused
 from rumq.cluster.links.impostor_log import ImpostorLog
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.node.link_handshake import LinkTls
@@ -18,7 +18,7 @@ from rumq.cluster.replication.messages import ReplicaMessage
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
-class Answers(NamedTuple):
+class PeerCallbacks(NamedTuple):
     """answered: takes a peer, its message and raw bytes, and monotonic seconds
     unreachable: takes a peer that cannot be reached, or whose link has ended, and monotonic seconds"""
 
@@ -30,7 +30,7 @@ class PeerLinks:
     """Of one shard."""
 
     def __init__(
-        self, node: str, shard: int, selector: selectors.BaseSelector, tls: LinkTls | None, answers: Answers,
+        self, node: str, shard: int, selector: selectors.BaseSelector, tls: LinkTls | None, answers: PeerCallbacks,
         tell: Callable[..., None],
     ) -> None:  # fmt: skip
         """node: id of this one; tls: None for plain bytes; tell: takes events"""
@@ -79,7 +79,7 @@ class PeerLinks:
         def ready() -> None:
             if not link.is_connecting:
                 for message, raw in link.read():
-                    if isinstance(message, Refused):
+                    if isinstance(message, GreetingRefused):
                         link.close()
                         break
                     self._answers.answered(peer, message, raw, time.monotonic())

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from rumq.auth.quota_holder import holder_of
 from rumq.cluster.connections.dial import tune
-from rumq.cluster.links.greeting import Refused
+from rumq.cluster.links.greeting import GreetingRefused
 from rumq.cluster.links.greeting_queue import GREETING_SECONDS_MAX, GreetingQueue
 from rumq.cluster.links.refusal_log import RefusalLog
 from rumq.cluster.node.frame_link import FrameLink
@@ -201,7 +201,7 @@ class StandbyPort:
         if isinstance(found, Refusal):
             if not found.is_ordinary:
                 self._refusals.refused(each.peer, found.why, self._clock())
-            each.link.send(Refused(found.told))
+            each.link.send(GreetingRefused(found.told))
             each.link.flush()
             each.link.close()  # whether it has taken the answer or not: nothing more of it is read
             each.link.why = ""  # what was behind the greeting is nobody's fault

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from commitlog import LogError
 from commitlog.format.known_tail import KnownTail
 from rumq.cluster.connections.agent_socket import AgentSocket
-from rumq.cluster.control.agent_messages import AgentMessage, Claim, Claimed, Done, Order, Report, Seen
+from rumq.cluster.control.agent_messages import AgentMessage, Claim, Claimed, Order, OrderResult, Report, Seen
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import COPY, FEATURE_LEVEL, TO_A_STRANGER, Greeting, Taken
 from rumq.cluster.links.greeting_queue import GREETINGS_MAX
@@ -27,7 +27,7 @@ from rumq.cluster.node.copy_inquiries import CopyInquiries
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.log_copies import NodeLogCopies
-from rumq.cluster.node.peer_links import Answers, PeerLinks
+from rumq.cluster.node.peer_links import PeerCallbacks, PeerLinks
 from rumq.cluster.node.standby_port import LinkOwner, Refusal, StandbyPort
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication.messages import Beat, ReplicaMessage
@@ -35,12 +35,12 @@ from rumq.cluster.replication.ports import ReplicaState
 from rumq.cluster.replication.standby.leader_silence import PATIENCE_SECONDS
 from rumq.cluster.replication.standby.standby_core import StandbyCore
 
-WORK_SECONDS = 1.0  # between looks at what the copies want, while only beats come
-GIVE_BACK_SECONDS = 0.1  # else a client would go to and fro between this process and the edge
+WORK_SECONDS = 1.0  # between looks at the copies' work while only beats arrive
+GIVE_BACK_SECONDS = 0.1  # before a client goes back to the edge, so that it does not go to and fro
 NODE_CHARS_MAX = 200  # of what a stranger says, in the log
 
 
-class Standing(NamedTuple):
+class StandbyContext(NamedTuple):
     """Where a shard's process stands. node: id of this one; listener: for other nodes' processes
 
     give_back: called every now and then: clients that were handed to this process go back to the edge
@@ -80,7 +80,7 @@ class TakenOffice(NamedTuple):
 
 class StandbyProcess:
     def __init__(
-        self, standing: Standing, copies: NodeLogCopies, state: ReplicaState, tell: Callable[..., None]
+        self, standing: StandbyContext, copies: NodeLogCopies, state: ReplicaState, tell: Callable[..., None]
     ) -> None:
         """tell: takes events"""
         self._standing, self._copies, self._tell = standing, copies, tell
@@ -99,13 +99,13 @@ class StandbyProcess:
         )  # fmt: skip
         self._peers = PeerLinks(
             standing.node, standing.shard, self._selector, standing.tls,
-            Answers(self._core.answered, self._core.unreachable), tell,
+            PeerCallbacks(self._core.answered, self._core.unreachable), tell,
         )  # fmt: skip
         self._contact = AgentContact(
             standing.agent_path, standing.shard, self._selector, self._hear, self._agent_lost, tell
         )
         self._upkeep = Upkeep(standing, copies)
-        self._asked: list[tuple[int, Future[bytes]]] = []  # about the copies, and the link that waits for it
+        self._asked: list[tuple[int, Future[bytes]]] = []  # questions about the copies: (link that waits, its answer)
         self._view: View | None = None
         self._request = 0
         self._lead: fx.Lead | None = None
@@ -219,7 +219,7 @@ class StandbyProcess:
             self._core.claimed(message.won, message.known, message.now, now)
         elif isinstance(message, Order) and self._contact.agent is not None:
             why = f"{self._standing.node} does not lead shard {self._standing.shard} now: ask again"
-            self._contact.agent.send(Done(message.request, why))
+            self._contact.agent.send(OrderResult(message.request, why))
 
     def _see(self, view: View, now: float) -> None:
         self._view = view
@@ -268,7 +268,7 @@ class Upkeep:
 
     has_work: there is more to be done at once; has_news: something else than a beat has come"""
 
-    def __init__(self, standing: Standing, copies: NodeLogCopies) -> None:
+    def __init__(self, standing: StandbyContext, copies: NodeLogCopies) -> None:
         self._standing, self._copies = standing, copies
         self.has_work = self.has_news = False
         self._work_at = self._give_back_at = 0.0

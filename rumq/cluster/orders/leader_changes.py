@@ -13,7 +13,7 @@ class LeaderChanges:
     def __init__(self) -> None:
         self.failovers: Counter[int] = Counter()
         self.hand_overs: Counter[int] = Counter()
-        self._seen: dict[int, tuple[int, str]] = {}  # epoch and leader
+        self._seen: dict[int, tuple[int, str]] = {}  # by shard: (epoch, leader)
 
     def note(self, view: View) -> None:
         for shard, each in enumerate(view.shards):

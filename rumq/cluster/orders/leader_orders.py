@@ -6,18 +6,18 @@ from __future__ import annotations
 
 import trio
 
-from rumq.cluster.control.agent_messages import ORDER_BYTES_MAX, AgentMessage, Done, Order
-from rumq.cluster.control.leaders import Leader
+from rumq.cluster.control.agent_messages import ORDER_BYTES_MAX, AgentMessage, Order, OrderResult
+from rumq.cluster.control.leaders import LeaderAddress
 from rumq.cluster.control.records import View
-from rumq.cluster.links.greeting import Greeting, Refused
+from rumq.cluster.links.greeting import Greeting, GreetingRefused
 from rumq.cluster.orders.leader_stream import AgentTls, leader_stream
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 
 DONE_SECONDS_MAX = 115.0  # a learner may have to catch up; less than an operator waits for this node
 READ_BYTES = 1 << 16
 
 
-async def order_leader(view: View, leader: Leader, order: Order, tls: AgentTls | None) -> Done:
+async def order_leader(view: View, leader: LeaderAddress, order: Order, tls: AgentTls | None) -> OrderResult:
     """Have a leader do something, and wait until it is done. tls: None for plain bytes. A fault is an answer."""
     where = f"{leader.node} at {leader.host}:{leader.port}"
     greeting = Greeting("ask", view.cluster, view.node, leader.shard, leader.epoch)
@@ -28,25 +28,27 @@ async def order_leader(view: View, leader: Leader, order: Order, tls: AgentTls |
             try:
                 is_sent = True
                 await stream.send_all(encoded(greeting) + encoded(order))
-                return Done(order.request, await outcome(stream, where))
+                return OrderResult(order.request, await outcome(stream, where))
             finally:
                 await trio.aclose_forcefully(stream)  # nobody waits for a farewell
     except trio.TooSlowError:
         if not is_sent:
-            return Done(order.request, f"{where} cannot be reached in time")
+            return OrderResult(order.request, f"{where} cannot be reached in time")
         why = f"{where} has not answered within {DONE_SECONDS_MAX:g} s; the order may still be carried out"
-        return Done(order.request, why)
+        return OrderResult(order.request, why)
     except (OSError, trio.BrokenResourceError, ValueError) as fault:
-        return Done(order.request, f"{where} cannot be asked: {fault.__cause__ or fault}")
+        return OrderResult(order.request, f"{where} cannot be asked: {fault.__cause__ or fault}")
 
 
 async def outcome(stream: trio.abc.Stream, where: str) -> str:
     """Why an order was not carried out; empty if it was. raises: ValueError, for what is no answer"""
-    reader: FrameReader[AgentMessage | Refused] = FrameReader(AgentMessage | Refused, ORDER_BYTES_MAX)
+    reader: MessageReader[AgentMessage | GreetingRefused] = MessageReader(
+        AgentMessage | GreetingRefused, ORDER_BYTES_MAX
+    )
     while data := await stream.receive_some(READ_BYTES):
         for message, _ in reader.feed(data):
-            if isinstance(message, Refused):
+            if isinstance(message, GreetingRefused):
                 return f"{where} refused: {message.why}"
-            if isinstance(message, Done):
+            if isinstance(message, OrderResult):
                 return message.why
     return f"{where} ended before it answered: see the status"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import trio
 
-from rumq.cluster.control.leaders import Leader
+from rumq.cluster.control.leaders import LeaderAddress
 from rumq.cluster.links.node_names import NodeNames, uris_of
 
 CONNECT_SECONDS_MAX = 2.0
@@ -22,7 +22,7 @@ class AgentTls:
     names: NodeNames
 
 
-async def leader_stream(leader: Leader, tls: AgentTls | None) -> trio.abc.Stream:
+async def leader_stream(leader: LeaderAddress, tls: AgentTls | None) -> trio.abc.Stream:
     """tls: None for plain bytes. raises: OSError, trio.BrokenResourceError, trio.TooSlowError"""
     with trio.fail_after(CONNECT_SECONDS_MAX):
         stream = await trio.open_tcp_stream(leader.host, leader.port)

@@ -10,8 +10,8 @@ import msgspec
 import trio
 
 from rumq.cluster.connections.agent_socket import AgentServer, LocalProcess
-from rumq.cluster.control.agent_messages import Done, Order
-from rumq.cluster.control.leaders import Leader, maybe_leader
+from rumq.cluster.control.agent_messages import Order, OrderResult
+from rumq.cluster.control.leaders import LeaderAddress, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.orders.leader_orders import order_leader
 from rumq.cluster.orders.leader_stream import AgentTls
@@ -24,8 +24,9 @@ class OrderRouting:
         """tls: of connections to other nodes, None for plain bytes"""
         self._server, self._tls = server, tls
         self._numbers = count(1)
-        self._waiting: dict[int, tuple[LocalProcess, int, LocalProcess]] = {}  # who asked, as what, who was asked
-        self._elsewhere: dict[trio.CancelScope, LocalProcess] = {}  # who asked
+        # by number: (sender, its request number, the shard's process)
+        self._waiting: dict[int, tuple[LocalProcess, int, LocalProcess]] = {}
+        self._elsewhere: dict[trio.CancelScope, LocalProcess] = {}  # orders under way to other nodes, and their senders
 
     def order(self, asks: LocalProcess, order: Order, view: View | None, nursery: trio.Nursery) -> None:
         """view: None before the first; nursery: of what waits for other nodes"""
@@ -41,14 +42,14 @@ class OrderRouting:
         shard = self._server.maybe_shard(order.shard)
         if shard is None:
             why = f"this node has no process of shard {order.shard}, and knows no leader of it: see the status"
-            asks.send(Done(order.request, why))
+            asks.send(OrderResult(order.request, why))
             return
         number = next(self._numbers)
         self._waiting[number] = (asks, order.request, shard)
         shard.send(msgspec.structs.replace(order, request=number))
 
     async def _order_elsewhere(
-        self, asks: LocalProcess, order: Order, view: View, leader: Leader, scope: trio.CancelScope
+        self, asks: LocalProcess, order: Order, view: View, leader: LeaderAddress, scope: trio.CancelScope
     ) -> None:
         try:
             with scope:
@@ -56,12 +57,12 @@ class OrderRouting:
         finally:
             del self._elsewhere[scope]
 
-    def done(self, answers: LocalProcess, done: Done) -> None:
+    def done(self, answers: LocalProcess, done: OrderResult) -> None:
         """An answer to what nobody asked, or not this process, is ignored."""
         asks, request, shard = self._waiting.get(done.request, (None, 0, None))
         if asks is not None and shard is answers:
             del self._waiting[done.request]
-            asks.send(Done(request, done.why))
+            asks.send(OrderResult(request, done.why))
 
     def gone(self, process: LocalProcess) -> None:
         for number, (asks, request, shard) in list(self._waiting.items()):
@@ -69,7 +70,7 @@ class OrderRouting:
                 del self._waiting[number]
                 if process is shard:
                     why = f"the process of shard {process.here.shard} ended before it answered: see the status"
-                    asks.send(Done(request, why))
+                    asks.send(OrderResult(request, why))
         for scope, asks in self._elsewhere.items():
             if asks is process:
                 scope.cancel()

@@ -23,7 +23,7 @@ class Reply(NamedTuple):
     is_last: bool = False
 
 
-class Feed(NamedTuple):
+class FeedFollower(NamedTuple):
     """Make a follower's copy of a partition equal to the leader's, then send what is written as it is written.
 
     segments: that the follower has"""
@@ -42,7 +42,7 @@ class Serve(NamedTuple):
     have: list[SegmentInfo]
 
 
-class Committed(NamedTuple):
+class MarkCommitted(NamedTuple):
     partition: str
     lsn: int
 
@@ -99,6 +99,6 @@ class Alarm(NamedTuple):
 
 
 Effect = (
-    Send | Reply | Feed | Serve | Committed | TermOpen | Fenced | OwnDoubt | QuorumLost | QuorumBack | Deposed
-    | ClaimShard | Lead | Alarm
+    Send | Reply | FeedFollower | Serve | MarkCommitted | TermOpen | Fenced | OwnDoubt | QuorumLost | QuorumBack
+    | Deposed | ClaimShard | Lead | Alarm
 )  # fmt: skip

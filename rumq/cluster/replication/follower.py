@@ -6,21 +6,21 @@ from collections import Counter
 from collections.abc import Mapping
 
 
-class Follower:
+class FollowerProgress:
     """What the leader knows of one replica. synced: by partition, of a log that is a prefix of the leader's"""
 
     def __init__(self) -> None:
         self.is_linked = False
         self.has_promised = False
-        self.is_complete = False  # was sent everything that the leader had when it took office
+        self.is_complete = False  # True once it was sent everything the leader had when it took office
         self.has_opened = False
         self.synced: dict[str, int] = {}
-        self.acknowledged: dict[str, int] = {}  # the most that it ever had synced in this term
-        self.told: dict[str, int] = {}  # committed lsns
-        self.told_config = -1  # the last configuration that it was told of
+        self.acknowledged: dict[str, int] = {}  # by partition: the highest lsn it has synced in this term
+        self.told: dict[str, int] = {}  # by partition: the committed lsn it was told last
+        self.told_config = -1  # number of the configuration it was told last
         self.asked: Counter[str] = Counter()  # by partition, inventories that have not been answered
         self.heard_at: float | None = None
-        self.is_well = True  # it may lead: R10
+        self.is_well = True  # True if its disk lets it lead: R10
         self.forgets_since: float | None = None  # its promises may be missing, and others have not confirmed this term
 
     def maybe_behind(self, own: Mapping[str, int]) -> int | None:

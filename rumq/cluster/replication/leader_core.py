@@ -11,7 +11,7 @@ from math import inf
 from rumq.cluster.control.records import ShardRecord
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
-from rumq.cluster.replication.follower import Follower
+from rumq.cluster.replication.follower import FollowerProgress
 from rumq.cluster.replication.majority_lease import MajorityLease
 from rumq.cluster.replication.quorum import committed_lsn, copies_lsn, has_quorum, members_of
 from rumq.cluster.replication.quorum_watch import QUORUM_SECONDS, QuorumWatch
@@ -31,12 +31,12 @@ class LeaderCore:
         have what is committed, learners too"""
         self.epoch, self.node, self.record = epoch, node, record
         self.ends = dict(ends)
-        self.own = dict(ends)  # synced here
+        self.own = dict(ends)  # by partition: lsns that are synced on this node
         self.is_open = self.is_deposed = False
-        self.is_fenced = True  # the office was taken with the promises of a majority
+        self.is_fenced = True  # True once a majority has promised this term
         self._quorum = QuorumWatch(node, copies_min)
         self._committed = dict.fromkeys(ends, 0)
-        self._followers: dict[str, Follower] = {}
+        self._followers: dict[str, FollowerProgress] = {}
         self._next_beat = 0.0
         self._lease = MajorityLease(node)
         self._ticked_at = -inf
@@ -45,7 +45,7 @@ class LeaderCore:
 
     def _name_followers(self) -> None:
         members = [each for each in self.record.members if each != self.node]
-        self._followers = {each: self._followers.get(each) or Follower() for each in members}
+        self._followers = {each: self._followers.get(each) or FollowerProgress() for each in members}
 
     @property
     def peers(self) -> list[str]:
@@ -137,10 +137,10 @@ class LeaderCore:
             self._feed_confirmed()
         elif isinstance(message, m.Promised):
             self._promised(peer, follower, message, now)
-        elif isinstance(message, m.Segments) and follower.has_promised:
+        elif isinstance(message, m.SegmentStates) and follower.has_promised:
             follower.asked[message.partition] = max(0, follower.asked[message.partition] - 1)
             if not follower.asked[message.partition]:
-                self._effects.append(fx.Feed(peer, message.partition, message.segments))
+                self._effects.append(fx.FeedFollower(peer, message.partition, message.segments))
         elif isinstance(message, m.Synced) and follower.has_promised:
             if follower.asked[message.partition]:
                 return  # of what may be cut off
@@ -167,7 +167,7 @@ class LeaderCore:
             self.is_open = False
             self._effects.append(fx.Deposed(why))
 
-    def _promised(self, peer: str, follower: Follower, message: m.Promised, now: float) -> None:
+    def _promised(self, peer: str, follower: FollowerProgress, message: m.Promised, now: float) -> None:
         for partition, mark in (message.marks or {}).items():
             # What a copy without its promises knows may be of a newer leader, whom the others tell of.
             if mark > self.own.get(partition, 0) and not message.forgets:
@@ -249,7 +249,7 @@ class LeaderCore:
             follower.asked[partition] += 1
             self._send(peer, m.Inventory(self.epoch, partition))
 
-    def _complete(self, peer: str, follower: Follower) -> None:
+    def _complete(self, peer: str, follower: FollowerProgress) -> None:
         """R4: it has everything of before this term; it is to note that, once."""
         if not self.is_fenced or not follower.has_promised or follower.is_complete:
             return
@@ -289,7 +289,7 @@ class LeaderCore:
         lsn = min(committed_lsn(self.record, synced), copies_lsn(copies_min, synced), self.own[partition])
         if lsn > self._committed[partition]:
             self._committed[partition] = lsn
-            self._effects.append(fx.Committed(partition, lsn))
+            self._effects.append(fx.MarkCommitted(partition, lsn))
 
     # Time
 
@@ -309,7 +309,7 @@ class LeaderCore:
         if (change := self._quorum.maybe_change(self.record, self._followers, now)) is not None:
             self._effects.append(change)
 
-    def _news(self, follower: Follower) -> dict[str, int]:
+    def _news(self, follower: FollowerProgress) -> dict[str, int]:
         """What is committed of a follower's copy. Before it has opened the term, its records may be others."""
         if not follower.has_opened:
             return {}
@@ -320,7 +320,7 @@ class LeaderCore:
                 news[partition] = follower.told[partition] = lsn
         return news
 
-    def _maybe_members(self, follower: Follower) -> m.Members | None:
+    def _maybe_members(self, follower: FollowerProgress) -> m.Members | None:
         """Of the term, once after each change, to a follower that has opened it."""
         if not follower.has_opened or follower.told_config == self.record.config:
             return None

@@ -82,8 +82,8 @@ class MajorityLease:
         return min(self._until(group) for group in groups(record))
 
     def _until(self, group: list[str]) -> float:
-        ordered = sorted((self._of(each) for each in group), reverse=True)
+        ordered = sorted((self._confirmed_at(each) for each in group), reverse=True)
         return ordered[len(group) // 2] + LEASE_SECONDS
 
-    def _of(self, node: str) -> float:
+    def _confirmed_at(self, node: str) -> float:
         return inf if node == self._node else self._answered.get(node, -inf)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rumq.cluster.links.greeting import Greeting, Refused
+from rumq.cluster.links.greeting import Greeting, GreetingRefused
 
 # Instead of an opened epoch: this copy is damaged, and does not count until a leader has repaired it.
 DOUBTED = -1
@@ -94,7 +94,7 @@ class Outdated(msgspec.Struct, frozen=True, tag=True, array_like=True):
     term: str = ""
 
 
-class Fetch(msgspec.Struct, frozen=True, tag=True, array_like=True):
+class FetchCopy(msgspec.Struct, frozen=True, tag="Fetch", array_like=True):
     """To a replica that has promised this epoch: send what the claimant's copy of a partition lacks. Answered by the
     `Cut`, `Open` and `Write`, and `Fetched` as the last one. have: the claimant's segments"""
 
@@ -117,7 +117,7 @@ class Inventory(msgspec.Struct, frozen=True, tag=True, array_like=True):
     partition: str
 
 
-class Segments(msgspec.Struct, frozen=True, tag=True, array_like=True):
+class SegmentStates(msgspec.Struct, frozen=True, tag="Segments", array_like=True):
     epoch: int
     partition: str
     segments: list[SegmentInfo]
@@ -164,7 +164,7 @@ class Names(msgspec.Struct, frozen=True, tag=True, array_like=True):
     partition: str
 
 
-class Trim(msgspec.Struct, frozen=True, tag=True, array_like=True):
+class TrimCopy(msgspec.Struct, frozen=True, tag="Trim", array_like=True):
     """Retention has removed everything below `first_lsn`."""
 
     epoch: int
@@ -237,6 +237,7 @@ class Succeed(msgspec.Struct, frozen=True, tag=True, array_like=True):
 
 
 ReplicaMessage = (
-    Greeting | Refused | Poll | Polled | Promise | Promised | Outdated | Fetch | Fetched | Inventory | Segments | Cut
-    | Open | Write | Names | Trim | Synced | Complete | Distrust | Ahead | Opened | Beat | Heard | Succeed
+    Greeting | GreetingRefused | Poll | Polled | Promise | Promised | Outdated | FetchCopy | Fetched | Inventory
+    | SegmentStates | Cut | Open | Write | Names | TrimCopy | Synced | Complete | Distrust | Ahead | Opened | Beat
+    | Heard | Succeed
 )  # fmt: skip

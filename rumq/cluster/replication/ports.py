@@ -11,7 +11,7 @@ from rumq.cluster.replication import messages as m
 Holding = tuple[int, str]  # of a copy: its end, and the name of its last segment
 Voters = tuple[int, int, list[str], list[str] | None]
 
-DataFrame = m.Cut | m.Open | m.Write | m.Names | m.Trim
+DataFrame = m.Cut | m.Open | m.Write | m.Names | m.TrimCopy
 
 
 class CutRefused(Exception):

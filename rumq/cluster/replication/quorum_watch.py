@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 from rumq.cluster.control.records import ShardRecord
 from rumq.cluster.replication import effects as fx
-from rumq.cluster.replication.follower import Follower
+from rumq.cluster.replication.follower import FollowerProgress
 from rumq.cluster.replication.quorum import has_quorum
 
-QUORUM_SECONDS = 2.0  # without an answer of a majority the operator is told
+QUORUM_SECONDS = 2.0  # without an answer of a majority, until the operator is told
 
 
 class QuorumWatch:
@@ -33,7 +33,7 @@ class QuorumWatch:
             self._began_at = now
 
     def maybe_change(
-        self, record: ShardRecord, followers: Mapping[str, Follower], now: float
+        self, record: ShardRecord, followers: Mapping[str, FollowerProgress], now: float
     ) -> fx.QuorumLost | fx.QuorumBack | None:
         assert self._began_at is not None
         heard = [self._node]

@@ -23,7 +23,7 @@ from rumq.auth.errors import BAD_USER_NAME_OR_PASSWORD, NOT_AUTHORIZED, SERVER_B
 from rumq.auth.identity import Credentials, Identity, Steps, Work
 from rumq.auth.login_backoff import LoginBackoff
 from rumq.auth.permit import Permit
-from rumq.auth.rules import Rules
+from rumq.auth.rules import RuleSet
 from rumq.flight.serving.login_turns import (
     HANDSHAKE_SOURCE,
     WAITING_MAX,
@@ -57,8 +57,9 @@ class CallAuthorization:
     """now: monotonic seconds; now_us: µs since 1970; wait: blocks only the calling thread for so many seconds"""
 
     def __init__(
-        self, authenticator: Authenticator, rules: Rules | None, *, now: Callable[[], float], now_us: Callable[[], int],
-        wait: Callable[[float], None], exact: bool = True, guess_seconds_max: float = 8.0, hashes_max: int = 1,
+        self, authenticator: Authenticator, rules: RuleSet | None, *, now: Callable[[], float],
+        now_us: Callable[[], int], wait: Callable[[float], None], exact: bool = True,
+        guess_seconds_max: float = 8.0, hashes_max: int = 1,
     ) -> None:  # fmt: skip
         """exact: whether a refusal mentions the wrong password; hashes_max: computed at once"""
         self._now, self._now_us, self._wait = now, now_us, wait
@@ -72,7 +73,7 @@ class CallAuthorization:
         """The longest delay of refusals of an address that guesses passwords."""
         self._guesses.seconds_max = seconds_max
 
-    def replace_rules(self, authenticator: Authenticator, rules: Rules | None, *, exact: bool = True) -> None:
+    def replace_rules(self, authenticator: Authenticator, rules: RuleSet | None, *, exact: bool = True) -> None:
         """Another authenticator and other rules apply from now on; sessions of earlier handshakes end."""
         with self._lock:
             self._authenticator, self._rules, self._exact = authenticator, rules, exact

@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 
-from rumq.flight.errors import Busy
+from rumq.flight.errors import TooManyReads
 
 READS_MAX = 64  # at once; each holds a few batches of 8 MiB
 STALLED_SECONDS = 10.0  # for a client to receive a batch; a slower read may lose its slot
@@ -33,22 +33,22 @@ class ReadSlots:
         self._leaving: Counter[str] = Counter()
 
     def acquire(self, holder: str) -> Read:
-        """raises: Busy"""
+        """raises: TooManyReads"""
         with self._lock:
             made = Read(holder)
             if self._leaving[holder] >= LEAVING_MAX:
-                raise Busy(f"{LEAVING_MAX} of your reads wait for their clients to receive a batch")
+                raise TooManyReads(f"{LEAVING_MAX} of your reads wait for their clients to receive a batch")
             if len(self._going) >= self._max:
                 self._end(self._one_to_end(made))
             self._going[made] = None
             return made
 
     def batch_offered(self, read: Read) -> None:
-        """A batch is being sent. raises: Busy if the read lost its slot"""
+        """A batch is being sent. raises: TooManyReads if the read lost its slot"""
         with self._lock:
             read.since = self._now()
             if read.ended:
-                raise Busy("others needed its slot: it resumes at the same record")
+                raise TooManyReads("others needed its slot: it resumes at the same record")
 
     def batch_taken(self, read: Read) -> None:
         """The batch was received."""
@@ -73,7 +73,7 @@ class ReadSlots:
         until = self._now() - STALLED_SECONDS
         stalled = [read for read in self._going if read.since <= until]
         if not stalled:
-            raise Busy(f"{self._max} read already")
+            raise TooManyReads(f"{self._max} read already")
         return min(stalled, key=lambda read: (-counts[read.holder], read.since))
 
     def _end(self, read: Read) -> None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 from rumq.flight.errors import BadRequest, NotAllowed
 from rumq.flight.schema import makers_of, schema_of
 from rumq.flight.serving.call_authorization import FlightCaller
-from rumq.flight.tickets import PARTITION, Command, EndWithin, FindTime, Segments, Ticket, parse_command
+from rumq.flight.tickets import PARTITION, EndWithin, FindTime, ReadCommand, SegmentsBelow, Ticket, parse_command
 from rumq.table.lake_fallback import LakeFallback
-from rumq.table.options import Options
+from rumq.table.options import TableOptions
 from rumq.table.partition_ranges import PartitionRange, log_reader, partition_ranges
 from rumq.table.plan import cut, spans
 from rumq.table.scan import Selection, scan_with_positions, topic_matcher
@@ -29,7 +29,7 @@ class ServedLog:
     def heads(self) -> dict[str, dict[str, int]]:
         """Of each partition: first lsn, committed (end of the readable records), its generation, and last_ts, the time
         of the newest record, µs since 1970. They include records that the caller may not read."""
-        return {partition.name: head(partition) for partition in partition_ranges(Options(self.path))}
+        return {partition.name: head(partition) for partition in partition_ranges(TableOptions(self.path))}
 
     def find_time(self, asked: FindTime) -> int:
         """The first lsn at or after a time; the end if there is none. raises: BadRequest"""
@@ -41,20 +41,20 @@ class ServedLog:
         partition = self._partition_range("action", asked.partition)
         return partition.end_within(asked.start, asked.end, asked.bytes_max)
 
-    def segments(self, asked: Segments) -> dict[str, str]:
+    def segments(self, asked: SegmentsBelow) -> dict[str, str]:
         """By partition, the file that has the last record below an lsn; "" if none has it."""
         names = [name for name in asked.below if PARTITION.fullmatch(name) is not None]
-        found = partition_ranges(Options(self.path), names)
+        found = partition_ranges(TableOptions(self.path), names)
         return {partition.name: partition.segment_of(asked.below[partition.name] - 1) for partition in found}
 
-    def tickets(self, command: Command) -> list[Ticket]:
+    def tickets(self, command: ReadCommand) -> list[Ticket]:
         """One ticket per range. raises: BadOption, DataLoss"""
         options = command.options
         planned = spans(options, partition_ranges(options))
         found = cut(planned, options.partitions_min, options.records_max, cores=1)
         return [command.ticket(*span) for span in found]
 
-    def command(self, data: bytes, now_us: int) -> Command:
+    def command(self, data: bytes, now_us: int) -> ReadCommand:
         """raises: BadRequest, BadOption, UnknownOption"""
         return parse_command(data, self.path, now_us)
 
@@ -85,7 +85,7 @@ class ServedLog:
     def _partition_range(self, what: str, name: str) -> PartitionRange:
         found = None
         if PARTITION.fullmatch(name) is not None:
-            found = next(iter(partition_ranges(Options(self.path), [name])), None)
+            found = next(iter(partition_ranges(TableOptions(self.path), [name])), None)
         if found is None:
             there = ", ".join(log_reader(self.path).names()) or "none yet"
             raise BadRequest(what, f"there is no partition {name!r}; there are {there}")
@@ -99,7 +99,7 @@ def head(partition: PartitionRange) -> dict[str, int]:
     }  # fmt: skip
 
 
-def check_permission(ticket: Ticket | Command, caller: FlightCaller) -> None:
+def check_permission(ticket: Ticket | ReadCommand, caller: FlightCaller) -> None:
     """Refuse a caller without permission for any row, as for subscriptions. raises: NotAllowed"""
     if not any(caller.may_read_any(topic_filter) for topic_filter in ticket.topics or ("#",)):
         asked = ", ".join(ticket.topics) or "any topic"

@@ -18,13 +18,13 @@ import pyarrow.flight as fl
 
 from rumq.auth.errors import SERVER_BUSY, Denied
 from rumq.errors import RumqError
-from rumq.flight.errors import NAMES, BadRequest, Busy, Failed, NotAllowed, to_wire
+from rumq.flight.errors import NAMES, BadRequest, Failed, NotAllowed, TooManyReads, to_wire
 from rumq.flight.schema import schema_of
 from rumq.flight.serving.call_authorization import HEADER, CallAuthorization, FlightCaller
 from rumq.flight.serving.login_turns import source_of
 from rumq.flight.serving.read_slots import READS_MAX, ReadSlots
 from rumq.flight.serving.served_log import ServedLog, check_permission
-from rumq.flight.tickets import Command, EndWithin, FindTime, Segments, decoded, parse_ticket
+from rumq.flight.tickets import EndWithin, FindTime, ReadCommand, SegmentsBelow, decoded, parse_ticket
 
 ACTIONS = {
     "heads": "of each partition its first lsn, committed, generation and last_ts; no body",
@@ -175,12 +175,12 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
             case "find_time":
                 return {"lsn": self._log.find_time(decoded("action", body, FindTime))}
             case "segments":
-                return self._log.segments(decoded("action", body, Segments))
+                return self._log.segments(decoded("action", body, SegmentsBelow))
             case "end_within":
                 return {"lsn": self._log.end_within(decoded("action", body, EndWithin))}
         raise BadRequest("action", f"there is no {name!r}; there are {', '.join(ACTIONS)}")
 
-    def _info(self, descriptor: fl.FlightDescriptor, command: Command, records: int = -1) -> fl.FlightInfo:
+    def _info(self, descriptor: fl.FlightDescriptor, command: ReadCommand, records: int = -1) -> fl.FlightInfo:
         """Endpoints without a location: tickets are valid on this server."""
         endpoints = [fl.FlightEndpoint(ticket.to_bytes(), []) for ticket in self._log.tickets(command)]
         return fl.FlightInfo(schema_of(command.columns, command.properties), descriptor, endpoints, records, -1)
@@ -199,7 +199,7 @@ class LogServer(fl.FlightServerBase):  # type: ignore[misc]
                 for batch, next_lsn in batches:
                     self._reads.batch_offered(read)
                     if self._closing:
-                        raise Busy("the server stops")
+                        raise TooManyReads("the server stops")
                     if context.is_cancelled():
                         return
                     yield batch, b'{"next":%d}' % next_lsn
@@ -245,7 +245,7 @@ def as_flight(fault: RumqError) -> Exception:
     kind: type[Exception] = fl.FlightServerError
     if isinstance(fault, NotAllowed):
         kind = fl.FlightUnauthorizedError if fault.known else fl.FlightUnauthenticatedError
-    elif isinstance(fault, Busy):
+    elif isinstance(fault, TooManyReads):
         kind = fl.FlightUnavailableError
     elif isinstance(fault, Failed):
         kind = fl.FlightInternalError

@@ -33,7 +33,7 @@ class Forbidden(Exception):
     """403: the token lacks a role."""
 
 
-class Admission:
+class RequestAdmission:
     """tokens: by hash, replaced by a reload; refused: requests so far"""
 
     def __init__(

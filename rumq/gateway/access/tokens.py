@@ -39,7 +39,7 @@ class Token(NamedTuple):
         return role in self.roles
 
 
-class Line(msgspec.Struct, forbid_unknown_fields=True):
+class TokenLine(msgspec.Struct, forbid_unknown_fields=True):
     """A line of the file, as JSON."""
 
     name: str
@@ -64,7 +64,7 @@ def parse(text: str, path: str) -> dict[str, Token]:
         if not line.strip() or line.startswith("#"):
             continue
         try:
-            read = msgspec.json.decode(line, type=Line)
+            read = msgspec.json.decode(line, type=TokenLine)
         except msgspec.DecodeError as fault:
             raise SecretsError(path, number, f"is no token ({fault}); rumqd token writes such lines") from None
         if NAME.fullmatch(read.name) is None or any(each.name == read.name for each in found.values()):
@@ -78,6 +78,6 @@ def formatted(tokens: Mapping[str, Token]) -> str:
     """The text of a file with these tokens, by hash."""
     lines = ["# tokens of the gateway: rumqd token"]
     for sha256, token in tokens.items():
-        line = Line(token.name, sorted(token.roles), sha256, token.user, token.expires_us or msgspec.UNSET)
+        line = TokenLine(token.name, sorted(token.roles), sha256, token.user, token.expires_us or msgspec.UNSET)
         lines.append(msgspec.json.encode(line).decode())
     return "\n".join(lines) + "\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from rumq.admin import requests as q
-from rumq.admin.operations import Reader
+from rumq.admin.operations import AskingUser
 from rumq.admin.topic_names import Kind, Tells, leave_out
 from rumq.auth.permit import Permit
 from rumq.gateway.access.admission import Forbidden
@@ -35,11 +35,11 @@ class TopicAccess:
     def may_read(self, topic: str) -> bool:
         return self._permit is None or self._permit.past.may_receive(topic)
 
-    def maybe_reader(self, tells: Tells) -> Reader | None:
+    def maybe_reader(self, tells: Tells) -> AskingUser | None:
         """For whom the shards leave rows out; None: for nobody."""
         if not tells.in_shards or self._is_told_all(tells):
             return None
-        return Reader(user=self._token.user or None)
+        return AskingUser(user=self._token.user or None)
 
     def check(self, tells: Tells, asked: Struct) -> None:
         """raises: Forbidden for a request of which nothing could be told"""

@@ -14,10 +14,10 @@ from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.merging import merged
 from rumq.admin.node_answer import DIRECTORY, HERE, SOCKET_NAME, decoded
-from rumq.admin.operations import OPERATIONS, Operation, Reader, question_of
+from rumq.admin.operations import OPERATIONS, AskingUser, Operation, question_of
 from rumq.admin.socket.admin_client import ask_socket
 from rumq.errors import RumqError
-from rumq.gateway.broker.shard_client import Away
+from rumq.gateway.broker.shard_client import ShardAway
 
 ONE_SHARDS = {"disconnect", "drop", "reset", "seal", "trim"}  # what they concern is in one shard
 
@@ -28,7 +28,7 @@ class ClusterClient:
     def __init__(self, directory: str) -> None:
         self._directory = os.path.abspath(directory)
 
-    async def ask(self, operation: Operation, request: q.Request, reader: Reader | None = None) -> a.Answer:
+    async def ask(self, operation: Operation, request: q.Request, reader: AskingUser | None = None) -> a.Answer:
         return await self._ask(operation, request, reader, here=False)
 
     async def ask_here(self, operation: Operation, request: q.Request) -> a.Answer:
@@ -42,21 +42,23 @@ class ClusterClient:
         assert isinstance(found, a.Cluster)
         return found
 
-    async def _ask(self, operation: Operation, request: q.Request, reader: Reader | None, *, here: bool) -> a.Answer:
+    async def _ask(
+        self, operation: Operation, request: q.Request, reader: AskingUser | None, *, here: bool
+    ) -> a.Answer:
         question = msgspec.json.encode(question_of(operation, request, reader) | {HERE: here}) + b"\n"
         try:
             line = await ask_socket(f"{self._directory}/{DIRECTORY}", SOCKET_NAME, question)
         except OSError as fault:
-            raise Away(f"the agent of this node does not answer: {fault}") from None
+            raise ShardAway(f"the agent of this node does not answer: {fault}") from None
         replies, missing = decoded(line)
         why = "; ".join(f"shard {each.shard} does not answer: {each.why}" for each in missing)
         if missing and (here or not replies):
-            raise Away(why)
+            raise ShardAway(why)
         if not replies:  # this node leads nothing
             replies = [{each.encode_name: [] for each in fields(operation.answer) if each.required}]
         answer = merged(operation, request, replies, missing)
         if missing and operation.is_action and not (operation.name in ONE_SHARDS and has_applied(answer)):
-            raise Away(f"{why}; the others have done it, and asking again is safe")
+            raise ShardAway(f"{why}; the others have done it, and asking again is safe")
         return answer
 
 

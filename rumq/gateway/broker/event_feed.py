@@ -19,7 +19,7 @@ from rumq.admin.event_cursor import row_of
 from rumq.admin.operations import OPERATIONS, Operation
 from rumq.admin.rows import EventRow
 from rumq.errors import RumqError
-from rumq.events.event_ring import EventRing, Found, Kept, wants
+from rumq.events.event_ring import EventRing, FoundEvents, KeptEvent, wants
 
 LOOK_SECONDS = 0.5
 WAITING_MAX = 200  # polls that wait at once
@@ -33,7 +33,7 @@ class TooManyWait(RumqError):
     """So many polls wait already."""
 
 
-class Sent(msgspec.Struct):
+class SentEvent(msgspec.Struct):
     """By `rumq.events.event_sender`."""
 
     source: str
@@ -61,7 +61,7 @@ class EventFeed:
         wanted = wants(asked.level, asked.event)
         await self._refresh()  # first: a cursor may be of an earlier run of the gateway
         number = self._number(asked.after)
-        found = self._found(number, asked.limit, wanted)
+        found = self._matching_events(number, asked.limit, wanted)
         if number is None or found.events or found.lost or not wait:
             return self._answer(found, number)
         if self._waiting >= WAITING_MAX:
@@ -72,12 +72,12 @@ class EventFeed:
                 while not found.events and not found.lost:
                     await trio.sleep(LOOK_SECONDS)
                     await self._refresh()
-                    found = self._found(number, asked.limit, wanted)
+                    found = self._matching_events(number, asked.limit, wanted)
         finally:
             self._waiting -= 1
         return self._answer(found, number)
 
-    def _found(self, number: int | None, limit: int, wanted: Callable[[Kept], bool]) -> Found:
+    def _matching_events(self, number: int | None, limit: int, wanted: Callable[[KeptEvent], bool]) -> FoundEvents:
         return self._ring.newest(limit, wanted) if number is None else self._ring.since(number, limit, wanted)
 
     async def _refresh(self) -> None:
@@ -111,7 +111,7 @@ class EventFeed:
     def take(self, datagram: bytes) -> None:
         """An event that another process has sent; what is none is left out."""
         try:
-            said = msgspec.json.decode(datagram, type=Sent)
+            said = msgspec.json.decode(datagram, type=SentEvent)
             self._sent.append(row_of(said.line, "", said.time_us, said.source, None))
         except (msgspec.DecodeError, KeyError):
             pass
@@ -134,7 +134,7 @@ class EventFeed:
         later = self._ring.since(0, 1, lambda each: each.time_us > time_us).events
         return later[0].number if later else self._ring.next
 
-    def _answer(self, found: Found, number: int | None) -> a.Events:
+    def _answer(self, found: FoundEvents, number: int | None) -> a.Events:
         rows = []
         for each in found.events:
             row = msgspec.json.decode(each.line, type=EventRow)

@@ -16,17 +16,17 @@ import trio
 from rumq.auth.credentials.vouched import OWN_PASSWORD
 from rumq.client.client import Client
 from rumq.client.connector import connect_over
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.errors import ClientError
 from rumq.gateway.broker.broker_socket import open_broker
-from rumq.gateway.records.positions import SEARCH_SECONDS_MAX, Claims
+from rumq.gateway.records.positions import SEARCH_SECONDS_MAX, PositionClaims
 from rumq.mqtt.reasons import Reason
 
 CONNECTIONS_MAX = 64
 CONNECT_SECONDS_MAX = 5.0
 
 
-class Publisher:
+class PublishConnection:
     """One connection. scope: ends it; failure: why it has ended
 
     claims, search_seconds: of the search for its messages in the log, and how long the next one may take"""
@@ -37,17 +37,17 @@ class Publisher:
         self.failure: ClientError | None = None
         self.ready = trio.Event()
         self.client_id = ""
-        self.claims = Claims()
+        self.claims = PositionClaims()
         self.search_seconds = SEARCH_SECONDS_MAX
 
 
-class Publishers:
+class PublishConnections:
     """node: of a cluster, "" for a broker alone; published: messages that were acknowledged, so far"""
 
     def __init__(self, path: str, node: str = "") -> None:
         self._path = path
         self._name = "-".join(filter(None, ("rumq-gateway", node, str(os.getpid()))))
-        self._users: OrderedDict[tuple[str, bool], Publisher] = OrderedDict()
+        self._users: OrderedDict[tuple[str, bool], PublishConnection] = OrderedDict()
         self._nursery: trio.Nursery | None = None
         self.published = 0
 
@@ -60,7 +60,7 @@ class Publishers:
 
     async def publish(
         self, user: str, messages: Sequence[Outgoing], *, is_located: bool = False
-    ) -> tuple[dict[int, tuple[Reason, str]], Publisher]:
+    ) -> tuple[dict[int, tuple[Reason, str]], PublishConnection]:
         """Publish in order and wait for the acknowledgements. raises: ClientError
 
         is_located: on a connection of its own, all of whose messages are then looked for in the log
@@ -78,7 +78,7 @@ class Publishers:
         self.published += len(messages) - len(refused)
         return refused, publisher
 
-    def _publisher(self, user: tuple[str, bool]) -> Publisher:
+    def _publisher(self, user: tuple[str, bool]) -> PublishConnection:
         known = self._users.get(user)
         if known is not None:
             self._users.move_to_end(user)
@@ -86,16 +86,16 @@ class Publishers:
         assert self._nursery is not None
         if len(self._users) >= CONNECTIONS_MAX:
             self._users.popitem(last=False)[1].scope.cancel()
-        made = self._users[user] = Publisher()
+        made = self._users[user] = PublishConnection()
         self._nursery.start_soon(self._hold, user, made)
         return made
 
-    def _forget(self, user: tuple[str, bool], publisher: Publisher) -> None:
+    def _forget(self, user: tuple[str, bool], publisher: PublishConnection) -> None:
         if self._users.get(user) is publisher:
             del self._users[user]
         publisher.scope.cancel()
 
-    async def _hold(self, user: tuple[str, bool], publisher: Publisher) -> None:
+    async def _hold(self, user: tuple[str, bool], publisher: PublishConnection) -> None:
         """Keep one connection until it fails or is cancelled."""
         name = f"{self._name}-{secrets.token_hex(8)}"  # unique in the cluster, and nothing that a client could foresee
         try:

@@ -11,19 +11,19 @@ import trio
 from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.merging import merged
-from rumq.admin.operations import Operation, Raw, Reader, question_of
+from rumq.admin.operations import AskingUser, Operation, Raw, question_of
 from rumq.admin.socket.admin_client import ask_socket, socket_name
 from rumq.errors import RumqError
 
 
-class Away(RumqError):
+class ShardAway(RumqError):
     """A shard does not answer: the broker is starting, stopping, or down."""
 
 
-class Shards(Protocol):
-    """Whom the gateway asks. Both raise Away, RequestRefused; ValueError for an answer of another version."""
+class ShardQueries(Protocol):
+    """Whom the gateway asks. Both raise ShardAway, RequestRefused; ValueError for an answer of another version."""
 
-    async def ask(self, operation: Operation, request: q.Request, reader: Reader | None = None) -> a.Answer:
+    async def ask(self, operation: Operation, request: q.Request, reader: AskingUser | None = None) -> a.Answer:
         """The whole broker, or cluster. reader: None for who may be told of every topic"""
 
     async def ask_here(self, operation: Operation, request: q.Request) -> a.Answer:
@@ -39,16 +39,16 @@ class ShardClient:
     def __init__(self, directory: str, count: int) -> None:
         self._directory, self.count = os.path.abspath(directory), count
 
-    async def ask(self, operation: Operation, request: q.Request, reader: Reader | None = None) -> a.Answer:
-        """raises: Away, RequestRefused; ValueError for an answer of another version"""
+    async def ask(self, operation: Operation, request: q.Request, reader: AskingUser | None = None) -> a.Answer:
+        """raises: ShardAway, RequestRefused; ValueError for an answer of another version"""
         question = msgspec.json.encode(question_of(operation, request, reader)) + b"\n"
         replies: list[Raw] = [{} for _ in range(self.count)]
-        faults: list[Away] = []
+        faults: list[ShardAway] = []
 
         async def ask_shard(index: int) -> None:
             try:
                 replies[index] = await self.ask_one(index, question)
-            except Away as away:
+            except ShardAway as away:
                 faults.append(away)
 
         async with trio.open_nursery() as nursery:
@@ -64,10 +64,10 @@ class ShardClient:
         return None
 
     async def ask_one(self, index: int, question: bytes) -> Raw:
-        """Ask a shard of this machine a line of JSON. raises: Away"""
+        """Ask a shard of this machine a line of JSON. raises: ShardAway"""
         try:
             got = await ask_socket(self._directory, socket_name(index), question)
         except OSError as fault:
-            raise Away(f"shard {index} does not answer: {fault}") from None
+            raise ShardAway(f"shard {index} does not answer: {fault}") from None
         reply: dict[str, Any] = msgspec.json.decode(got)
         return reply

@@ -36,7 +36,7 @@ class SpanCounts:
     lost: int = 0
 
 
-class Shards(Protocol):
+class SpanSource(Protocol):
     """`rumq.gateway.broker.shard_client.ShardClient`; count: of shards"""
 
     count: int
@@ -44,7 +44,7 @@ class Shards(Protocol):
     async def ask_one(self, index: int, question: bytes) -> Raw: ...
 
 
-class Endpoint(Protocol):
+class SpanEndpoint(Protocol):
     """Takes spans; for a thread."""
 
     def send(self, spans: Sequence[Span]) -> bool:
@@ -84,12 +84,12 @@ class SpanExporter:
     """event: reports trace.export_failed and trace.export_resumed; made: an endpoint from settings and headers"""
 
     def __init__(
-        self, shards: Shards, counts: SpanCounts, event: Callable[..., None],
-        made: Callable[[Trace, dict[str, str]], Endpoint] = OtlpEndpoint,
+        self, shards: SpanSource, counts: SpanCounts, event: Callable[..., None],
+        made: Callable[[Trace, dict[str, str]], SpanEndpoint] = OtlpEndpoint,
     ) -> None:  # fmt: skip
         self._shards, self._counts, self._event, self._made = shards, counts, event, made
         self._settings, self._headers = Trace(), dict[str, str]()
-        self._endpoint: Endpoint | None = None
+        self._endpoint: SpanEndpoint | None = None
         self._cursors: dict[int, int] = {}
         self._queue: deque[Span] = deque()
         self._changed = trio.Event()  # something to send, or other settings

@@ -10,7 +10,7 @@ from rumq.admin import requests as q
 from rumq.admin.answers import Answer, Streams
 from rumq.admin.answers import Events as EventsAnswer
 from rumq.admin.operations import OPERATIONS, Role
-from rumq.admin.topic_names import NO_TOPICS, Place, Tells
+from rumq.admin.topic_names import NO_TOPICS, Tells, TopicField
 from rumq.admin.units import field, number, text
 from rumq.gateway.contract.credential_messages import (
     MadeToken,
@@ -167,9 +167,9 @@ class Health(Answer, kw_only=True):
 
 
 # What the topic of a request allows; rows that are no such topics are not read at all.
-RECORDS = Tells((Place("records.topic"),), Place("topic", "filter"), payloads=True)
-VALUE = Tells((Place("record.topic"),), Place("topic"), payloads=True)
-CLEARED = Tells((Place("first_refused.topic"),), Place("topic", "filter"), payloads=True)
+RECORDS = Tells((TopicField("records.topic"),), TopicField("topic", "filter"), payloads=True)
+VALUE = Tells((TopicField("record.topic"),), TopicField("topic"), payloads=True)
+CLEARED = Tells((TopicField("first_refused.topic"),), TopicField("topic", "filter"), payloads=True)
 
 
 class Endpoint(NamedTuple):

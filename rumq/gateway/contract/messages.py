@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from rumq.admin.units import field, number
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.gateway.contract.problems import Problem
 from rumq.gateway.http.media_types import JSON as JSON_TYPE
 from rumq.gateway.records.positions import Position

@@ -46,7 +46,7 @@ def description(version: str) -> Schema:
     for operation in TABLE:
         method: Literal["post", "get"] = "post" if operation.is_action else "get"
         paths[path_of(operation)] = {
-            method: described(
+            method: describe_operation(
                 operation.name, operation.summary, operation.role, known[operation.answer],
                 *(parameters(known[operation.request], components), None)
                 if method == "get"
@@ -73,7 +73,7 @@ def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema
     is_post = endpoint.method == "post" and endpoint.name != "publish"
     given = () if is_post else parameters(known[endpoint.request], components)
     taken = body({JSON: known[endpoint.request]}) if is_post else None
-    made = described(endpoint.name, endpoint.summary, endpoint.role, known[endpoint.answer], given, taken)
+    made = describe_operation(endpoint.name, endpoint.summary, endpoint.role, known[endpoint.answer], given, taken)
     if endpoint.name in ("make_token", "make_user"):
         made["responses"]["201"] = answer("it was made", known[endpoint.answer])
         made["responses"]["409"] = answer(
@@ -103,7 +103,7 @@ def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema
     return made
 
 
-def described(
+def describe_operation(
     name: str,
     summary: str,
     role: str | None,

@@ -14,14 +14,14 @@ from starlette.responses import Response
 from rumq.admin import answers as a
 from rumq.admin import requests as q
 from rumq.admin.merging import streams_of
-from rumq.admin.operations import OPERATIONS, NotFound, Operation, Reader
+from rumq.admin.operations import OPERATIONS, AskingUser, NotFound, Operation
 from rumq.auth.identity import Identity
 from rumq.auth.permit import Action
 from rumq.errors import ClientError, RumqError
 from rumq.errors import Refused as MqttRefused
 from rumq.gateway.access.tokens import Token
 from rumq.gateway.broker.event_feed import TooManyWait
-from rumq.gateway.broker.shard_client import Away
+from rumq.gateway.broker.shard_client import ShardAway
 from rumq.gateway.contract import endpoints as e
 from rumq.gateway.contract.openapi import ROWS_MAX
 from rumq.gateway.contract.problems import Unavailable
@@ -41,7 +41,7 @@ class Api:
         asked = parameters_of(request, operation.request)
         if getattr(asked, "limit", 0) > ROWS_MAX:
             raise ValueError(f"an answer has at most {ROWS_MAX} rows: give a smaller limit, and an offset")
-        access = self._context.access_of(token)
+        access = self._context.rights.topics_of(token)
         access.check(operation.tells, asked)
         found = await self._ask(operation, asked, access.maybe_reader(operation.tells))
         access.leave_out(operation.tells, found)
@@ -57,10 +57,10 @@ class Api:
         self._audit(operation, asked, token, "", found)
         return as_json(found)
 
-    async def _ask(self, operation: Operation, asked: q.Request, reader: Reader | None = None) -> a.Answer:
+    async def _ask(self, operation: Operation, asked: q.Request, reader: AskingUser | None = None) -> a.Answer:
         try:
-            return await self._context.shards.ask(operation, asked, reader)
-        except Away as fault:
+            return await self._context.broker.shards.ask(operation, asked, reader)
+        except ShardAway as fault:
             raise Unavailable(str(fault)) from None
         except NotFound:
             raise
@@ -82,10 +82,10 @@ class Api:
         asked = parameters_of(request, e.Events)
         if asked.limit > ROWS_MAX:
             raise ValueError(f"an answer has at most {ROWS_MAX} rows: give a smaller limit")
-        self._context.access_of(token).check(OPERATIONS["events"].tells, asked)
+        self._context.rights.topics_of(token).check(OPERATIONS["events"].tells, asked)
         wait = min(asked.wait, 0.8 * self._context.settings.request_seconds_max)
         try:
-            return as_json(await while_heard(request, partial(self._context.events.answer, asked, wait)))
+            return as_json(await while_heard(request, partial(self._context.broker.events.answer, asked, wait)))
         except TooManyWait as fault:
             raise Unavailable(str(fault)) from None
 
@@ -94,7 +94,7 @@ class Api:
         names = list(SERIES) if asked.names is None else list(dict.fromkeys(asked.names.split(",")))
         if unknown := sorted(set(names) - SERIES.keys()):
             raise ValueError(f"there is no series {unknown[0]!r}; there are {', '.join(SERIES)}")
-        found = self._context.history.points(names, asked.seconds, asked.points)
+        found = self._context.figures.history.points(names, asked.seconds, asked.points)
         series = {
             name: [None if value != value else value for value in values] for name, values in found.values.items()
         }
@@ -105,7 +105,7 @@ class Api:
         """Delete retained messages: those that the token's user may read, as far as it may publish retained ones."""
         asked = await fields_of(request, e.Clear, self._context.settings.body_bytes_max)
         operation = OPERATIONS["retained"]
-        access = self._context.access_of(token)
+        access = self._context.rights.topics_of(token)
 
         async def find(page: q.Retained) -> a.Retained:
             found = await self._ask(operation, page, access.maybe_reader(operation.tells))
@@ -116,7 +116,7 @@ class Api:
         found, why = None, ""
         try:
             access.check(operation.tells, asked)
-            found = await clear(asked, token.user, find, self._context.publishers)
+            found = await clear(asked, token.user, find, self._context.broker.publishers)
         except MqttRefused as fault:
             why = str(fault)
             raise Unavailable(why) from None
@@ -133,7 +133,7 @@ class Api:
     # What the settings say
 
     async def me(self, request: Request, token: Token) -> Response:
-        reads = self._context.access_of(token).reach
+        reads = self._context.rights.topics_of(token).reach
         return as_json(e.Me(name=token.name, roles=sorted(token.roles), user=token.user, reads=reads))
 
     async def streams(self, request: Request, token: Token) -> Response:
@@ -149,7 +149,7 @@ class Api:
         if asked.action not in get_args(Action):
             raise ValueError(f"action: one of {', '.join(get_args(Action))}")
         action: Any = asked.action
-        rules = self._context.rules
+        rules = self._context.rights.rules
         if rules is None:
             return as_json(e.Rules(rules=False, allowed=True, reasons=[]))
         who = Identity(asked.user)

@@ -1,5 +1,6 @@
-"""What the endpoints of the gateway share: its settings, the ways to the broker, tokens and rules. A reload replaces
-tokens, rules and users in place."""
+"""What the endpoints of the gateway share, in groups: who may ask, the ways to the broker, the log, figures, clocks.
+
+A reload replaces tokens, rules and users in place."""
 
 from __future__ import annotations
 
@@ -12,19 +13,20 @@ import trio
 from rumq.auth.credentials.files import read_secrets
 from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.auth.identity import Identity
-from rumq.auth.rules import Rules
-from rumq.gateway.access.admission import Admission
+from rumq.auth.rules import RuleSet
+from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.access.credential_files import CredentialFiles
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token
 from rumq.gateway.access.topic_access import TopicAccess
 from rumq.gateway.broker.event_feed import EventFeed
-from rumq.gateway.broker.publishers import Publishers
-from rumq.gateway.broker.shard_client import Shards
+from rumq.gateway.broker.publishers import PublishConnections
+from rumq.gateway.broker.shard_client import ShardQueries
 from rumq.gateway.broker.span_export import SpanCounts
 from rumq.gateway.contract.endpoints import EffectiveSetting
-from rumq.gateway.history.sampler import Sampler
+from rumq.gateway.history.sampler import HistorySampler
 from rumq.gateway.metrics.certificate_expiry import CertificateExpiry
+from rumq.gateway.metrics.function_metrics import Figures
 from rumq.gateway.metrics.scraped_figures import ScrapedFigures
 from rumq.gateway.records.log_watch import LogWatch
 from rumq.gateway.records.records import ServedRecords
@@ -36,35 +38,59 @@ EXPIRY_SECONDS = 1.0  # connections of a token that expires end so much later at
 
 
 @dataclass(slots=True)
-class Context:
-    """event: reports events; now_us, now: µs since 1970, monotonic seconds
+class GatewayClock:
+    """now: monotonic seconds; now_us: µs since 1970"""
 
-    hosts: names that clients may ask for; rules: None: everything is allowed; users: of the password file
-    effective_settings: those in force, each with its source
-    requests: durations of those answered, by method, route and class of status"""
-
-    settings: Gateway
-    shards: Shards
-    publishers: Publishers
-    relays: Relays
-    records: ServedRecords
-    followed: LogWatch
-    admission: Admission
-    hosts: HostNames
-    rules: Rules | None
-    users: Sequence[str]
-    credentials: CredentialFiles
-    events: EventFeed
-    figures: ScrapedFigures
-    history: Sampler
-    event: Callable[..., None]
     now: Callable[[], float]
     now_us: Callable[[], int]
+
+
+@dataclass(slots=True)
+class BrokerAccess:
+    """The ways to the broker. relays: of clients over WebSocket; events: of the broker, as they come"""
+
+    shards: ShardQueries
+    publishers: PublishConnections
+    relays: Relays
+    events: EventFeed
+
+
+@dataclass(slots=True)
+class LogAccess:
+    """The log of this node, as it is read from disk. followed: wakes requests that wait for records"""
+
+    records: ServedRecords
+    followed: LogWatch
+
+
+@dataclass(slots=True)
+class GatewayFigures:
+    """What is measured. scraped: of the shards; history: samples of the last days; connections: (open, shed so far)
+
+    requests: durations of those answered, by method, route and class of status"""
+
+    scraped: ScrapedFigures
+    history: HistorySampler
     requests: defaultdict[tuple[str, str, str], Histogram] = field(default_factory=lambda: defaultdict(Histogram))
-    effective_settings: Callable[[], list[EffectiveSetting]] = list
     spans: SpanCounts = field(default_factory=SpanCounts)
     certificates: CertificateExpiry = field(default_factory=lambda: CertificateExpiry(dict))
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
+    functions: Callable[[], Figures] = dict  # by name of the function, from its file
+
+
+@dataclass(slots=True)
+class GatewayRights:
+    """Who may ask for what. hosts: names that clients may ask for; rules: None: everything is allowed
+
+    users: of the password file; rechecks: called with the tokens that are valid when rights have changed"""
+
+    admission: RequestAdmission
+    hosts: HostNames
+    rules: RuleSet | None
+    users: Sequence[str]
+    credentials: CredentialFiles
+    clock: GatewayClock
+    rechecks: Sequence[Callable[[Mapping[str, Token]], object]]
 
     def read_users(self) -> list[str]:
         """Of the password file as it is now. raises: SecretsError"""
@@ -78,21 +104,35 @@ class Context:
 
     def recheck(self) -> None:
         """Rights have changed, or a token has expired: whoever is connected is looked at again."""
-        now_us = self.now_us()
+        now_us = self.clock.now_us()
         live = {sha256: each for sha256, each in self.admission.tokens.items() if not each.is_expired(now_us)}
-        self.relays.recheck(live)
-        self.followed.wake()
+        for recheck in self.rechecks:
+            recheck(live)
 
     async def end_expired(self) -> None:
         """End what tokens hold when they expire, until cancelled."""
         while True:
-            before_us = self.now_us()
+            before_us = self.clock.now_us()
             await trio.sleep(EXPIRY_SECONDS)
-            now_us = self.now_us()
+            now_us = self.clock.now_us()
             if any(before_us < each.expires_us <= now_us for each in self.admission.tokens.values()):
                 self.recheck()
 
-    def access_of(self, token: Token) -> TopicAccess:
+    def topics_of(self, token: Token) -> TopicAccess:
         """Of which topics the token may be told."""
         permit = None if self.rules is None else self.rules.permit(Identity(token.user or None), "")
         return TopicAccess(token, permit)
+
+
+@dataclass(slots=True)
+class Context:
+    """event: reports events; effective_settings: those in force, each with its source"""
+
+    settings: Gateway
+    rights: GatewayRights
+    broker: BrokerAccess
+    log: LogAccess
+    figures: GatewayFigures
+    clock: GatewayClock
+    event: Callable[..., None]
+    effective_settings: Callable[[], list[EffectiveSetting]] = list

@@ -21,10 +21,12 @@ from rumq.errors import RumqError
 from rumq.gateway.access.admission import Forbidden
 from rumq.gateway.access.credential_files import AlreadyThere, NoStore, NoSuchCredential
 from rumq.gateway.access.tokens import NAME, Token, hash_of, new_secret
+from rumq.gateway.broker.shard_client import ShardQueries
 from rumq.gateway.contract import credential_messages as m
 from rumq.gateway.contract.problems import Conflict, Unavailable
-from rumq.gateway.handlers.context import Context
+from rumq.gateway.handlers.context import GatewayRights
 from rumq.gateway.http.requests import as_json, fields_of, parameters_of
+from rumq.settings.table.gateway import Gateway
 
 T = TypeVar("T")
 SECOND_US = 1_000_000
@@ -32,16 +34,17 @@ CREATED = 201
 
 
 class CredentialEndpoints:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(
+        self, rights: GatewayRights, shards: ShardQueries, settings: Gateway, event: Callable[..., None]
+    ) -> None:
+        self._rights, self._shards, self._settings, self._event = rights, shards, settings, event
 
     async def tokens(self, request: Request, token: Token) -> Response:
-        known = sorted(self._context.admission.tokens.values(), key=lambda each: each.name)
+        known = sorted(self._rights.admission.tokens.values(), key=lambda each: each.name)
         return as_json(m.Tokens(tokens=[self._row(each) for each in known]))
 
     async def make_token(self, request: Request, token: Token) -> Response:
-        context = self._context
-        asked = await fields_of(request, m.NewToken, context.settings.body_bytes_max)
+        asked = await fields_of(request, m.NewToken, self._settings.body_bytes_max)
         if NAME.fullmatch(asked.name) is None:
             raise ValueError("a name has letters, digits, . _ and -, at most 64, and begins with a letter or digit")
         if more := sorted(set(asked.roles) - token.roles):
@@ -51,10 +54,10 @@ class CredentialEndpoints:
         secret = new_secret()
         expires_us = 0
         if asked.seconds is not None:
-            expires_us = context.now_us() + asked.seconds * SECOND_US
+            expires_us = self._rights.clock.now_us() + asked.seconds * SECOND_US
         made = Token(asked.name, frozenset(asked.roles), asked.user, hash_of(secret), expires_us)
-        tokens = await self._changed(lambda: context.credentials.add_token(made))
-        context.replace_tokens(tokens)
+        tokens = await self._changed(lambda: self._rights.credentials.add_token(made))
+        self._rights.replace_tokens(tokens)
         self._audit(
             "make_token",
             token,
@@ -67,26 +70,26 @@ class CredentialEndpoints:
 
     async def revoke_token(self, request: Request, token: Token) -> Response:
         asked = parameters_of(request, m.OneToken)
-        tokens = await self._changed(lambda: self._context.credentials.remove_token(asked.name))
-        self._context.replace_tokens(tokens)
+        tokens = await self._changed(lambda: self._rights.credentials.remove_token(asked.name))
+        self._rights.replace_tokens(tokens)
         self._audit("revoke_token", token, name=asked.name)
         return as_json(m.Revoked(revoked=asked.name))
 
     async def users(self, request: Request, token: Token) -> Response:
-        return as_json(m.Users(users=list(self._context.users)))
+        return as_json(m.Users(users=list(self._rights.users)))
 
     async def make_user(self, request: Request, token: Token) -> Response:
-        asked = await fields_of(request, m.NewUser, self._context.settings.body_bytes_max)
+        asked = await fields_of(request, m.NewUser, self._settings.body_bytes_max)
         self._check_reach(token, "a user of the password file")
-        password = await self._changed(lambda: self._context.credentials.put_user(asked.user, asked.password))
-        is_new = asked.user not in self._context.users
+        password = await self._changed(lambda: self._rights.credentials.put_user(asked.user, asked.password))
+        is_new = asked.user not in self._rights.users
         await self._read_again()
         self._audit("make_user", token, user=asked.user, is_new=is_new)
         return as_json(m.MadeUser(user=asked.user, password=password or None), CREATED if is_new else 200)
 
     async def revoke_user(self, request: Request, token: Token) -> Response:
         asked = parameters_of(request, m.OneUser)
-        await self._changed(lambda: self._context.credentials.remove_user(asked.user))
+        await self._changed(lambda: self._rights.credentials.remove_user(asked.user))
         await self._read_again()
         self._audit("revoke_user", token, user=asked.user)
         return as_json(m.Revoked(revoked=asked.user))
@@ -94,12 +97,12 @@ class CredentialEndpoints:
     def _row(self, token: Token) -> m.TokenRow:
         return m.TokenRow(
             name=token.name, roles=sorted(token.roles), user=token.user, expires_us=token.expires_us or None,
-            expired=token.is_expired(self._context.now_us()),
+            expired=token.is_expired(self._rights.clock.now_us()),
         )  # fmt: skip
 
     def _check_reach(self, token: Token, what: str) -> None:
         """raises: Forbidden for a token whose user may not do everything: with another user it could"""
-        rules = self._context.rules
+        rules = self._rights.rules
         permit = None if rules is None else rules.permit(Identity(token.user or None), "")
         if permit is not None and any(permit.reach(action, "#") != "all" for action in ACTIONS):
             who = f"user {token.user}" if token.user else f"token {token.name}, which has no user,"
@@ -126,12 +129,11 @@ class CredentialEndpoints:
 
     async def _read_again(self) -> None:
         """Have the broker read the password file, as SIGHUP does. raises: Unavailable"""
-        context = self._context
-        context.users = await self._changed(context.read_users)
+        self._rights.users = await self._changed(self._rights.read_users)
         try:
-            await context.shards.ask(OPERATIONS["reload"], q.Nothing())
+            await self._shards.ask(OPERATIONS["reload"], q.Nothing())
         except (RumqError, ValueError) as fault:
             raise Unavailable(f"the file was changed, but the broker does not read it: {fault}") from None
 
     def _audit(self, action: str, token: Token, **what: object) -> None:
-        self._context.event("admin.action", action=action, token=token.name, what=what, why="", result=None)
+        self._event("admin.action", action=action, token=token.name, what=what, why="", result=None)

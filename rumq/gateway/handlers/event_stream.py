@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from rumq.gateway.handlers.log_watcher import LogWatcher
 from rumq.gateway.http.media_types import EVENTS
 from rumq.gateway.records.log_watch import TooManyWatch
-from rumq.gateway.records.records import Piece, text_of
+from rumq.gateway.records.records import RecordSlice, text_of
 
 KEEP_ALIVE_SECONDS = 15.0
 RETRY = b"retry: 2000\n"  # ms after which a browser connects again
@@ -29,7 +29,7 @@ class EventStream(Response):
     media_type = EVENTS
 
     def __init__(
-        self, watcher: LogWatcher, first: Piece, place: Callable[[], AbstractContextManager[None]],
+        self, watcher: LogWatcher, first: RecordSlice, place: Callable[[], AbstractContextManager[None]],
         fault: Callable[[Exception], Response],
     ) -> None:  # fmt: skip
         super().__init__()
@@ -75,7 +75,7 @@ async def end_with(receive: Receive, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-def as_events(piece: Piece) -> bytes:
+def as_events(piece: RecordSlice) -> bytes:
     """Each record with the cursor behind it as its id; a block without data, which only moves the id, at the end."""
     lines = []
     if piece.lost:

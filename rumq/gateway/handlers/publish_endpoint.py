@@ -9,19 +9,19 @@ import trio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.errors import ClientError
 from rumq.errors import Refused as MqttRefused
 from rumq.gateway.access.tokens import Token
-from rumq.gateway.broker.publishers import Publisher
+from rumq.gateway.broker.publishers import PublishConnection, PublishConnections
 from rumq.gateway.contract import endpoints as e
 from rumq.gateway.contract.messages import Published, RefusedMessage, RefusedMessages, decoded
 from rumq.gateway.contract.problems import Unavailable, WrongKind, fields_of, response_of
-from rumq.gateway.handlers.context import Context
 from rumq.gateway.http.media_types import JSON, MSGPACK, MSGPACK_TOO
 from rumq.gateway.http.request_body import body_of
 from rumq.gateway.http.requests import as_json, parameters_of
 from rumq.gateway.records.positions import SEARCH_SECONDS_MAX, SEARCH_SECONDS_MIN, Position, PositionSearch
+from rumq.gateway.records.records import ServedRecords
 
 Answered = TypeVar("Answered")
 SEARCHES_MAX = 2  # that read the log at once
@@ -29,23 +29,22 @@ LOOK_SECONDS = 0.02
 
 
 class PublishEndpoint:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, records: ServedRecords, publishers: PublishConnections, body_bytes_max: int) -> None:
+        self._records, self._publishers, self._body_bytes_max = records, publishers, body_bytes_max
         self._searches = trio.CapacityLimiter(SEARCHES_MAX)
 
     async def publish(self, request: Request, token: Token) -> Response:
-        context = self._context
         kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
         if kind != JSON and kind not in MSGPACK_TOO:
             raise WrongKind(f"cannot take {kind[:100]!r}: send {JSON} or {MSGPACK}")
         asked = parameters_of(request, e.Publish)
-        body = await body_of(request, context.settings.body_bytes_max)
+        body = await body_of(request, self._body_bytes_max)
         messages = decoded(body, is_msgpack=kind != JSON)
         begin = {}
         if asked.positions:
-            begin = await self._on_thread(context.records.views.ends)
+            begin = await self._on_thread(self._records.views.ends)
         try:
-            refused, publisher = await context.publishers.publish(token.user, messages, is_located=asked.positions)
+            refused, publisher = await self._publishers.publish(token.user, messages, is_located=asked.positions)
         except MqttRefused as fault:
             raise Unavailable(str(fault)) from None
         except (ClientError, OSError) as fault:
@@ -71,12 +70,12 @@ class PublishEndpoint:
     async def _positions(
         self,
         begin: dict[str, int],
-        publisher: Publisher,
+        publisher: PublishConnection,
         messages: Sequence[Outgoing],
         refused: Mapping[int, object],
     ) -> list[Position | None]:
         """None for those that are not found in time: they are published all the same."""
-        search = PositionSearch(self._context.records, begin, publisher.client_id, publisher.claims, messages, refused)
+        search = PositionSearch(self._records, begin, publisher.client_id, publisher.claims, messages, refused)
         try:
             with trio.move_on_after(publisher.search_seconds):
                 while not search.is_over:

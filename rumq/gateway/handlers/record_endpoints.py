@@ -15,35 +15,35 @@ from rumq.auth.quota_holder import holder_of
 from rumq.gateway.access.tokens import Token
 from rumq.gateway.contract import endpoints as e
 from rumq.gateway.contract.problems import Unavailable, problem_of
-from rumq.gateway.handlers.context import Context
+from rumq.gateway.handlers.context import GatewayRights, LogAccess
 from rumq.gateway.handlers.event_stream import PIECE_BYTES_MAX, PIECE_RECORDS_MAX, EventStream
 from rumq.gateway.handlers.log_watcher import LogWatcher
 from rumq.gateway.http.media_types import EVENTS, JSON, LINES, MSGPACK
 from rumq.gateway.http.requests import address_of, as_json, parameters_of, while_heard
-from rumq.gateway.records.records import BYTES_MAX, Piece, Records, text_of
+from rumq.gateway.records.records import BYTES_MAX, Records, RecordSlice, text_of
 
 READS_MAX = 4  # requests that read the log at once
 Read = TypeVar("Read")
 
 
 class RecordEndpoints:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, log: LogAccess, rights: GatewayRights, request_seconds_max: float) -> None:
+        self._log, self._rights, self._request_seconds_max = log, rights, request_seconds_max
         self._reads = trio.CapacityLimiter(READS_MAX)
 
     async def records(self, request: Request, token: Token) -> Response:
-        context, kind = self._context, wanted_kind(request)
+        kind = wanted_kind(request)
         asked = parameters_of(request, e.Fetch)
-        context.access_of(token).check(e.RECORDS, asked)
+        self._rights.topics_of(token).check(e.RECORDS, asked)
         if kind == EVENTS:
             return await self._stream(request, token, asked)
-        watcher = LogWatcher(context, token, asked, self._read, is_binary=kind == MSGPACK)
-        wait = min(asked.wait, 0.8 * context.settings.request_seconds_max)
+        watcher = LogWatcher(self._log, self._rights, token, asked, self._read, is_binary=kind == MSGPACK)
+        wait = min(asked.wait, 0.8 * self._request_seconds_max)
         look = partial(watcher.next_piece, asked.limit, BYTES_MAX, wait)
         if not wait:
             piece = await look()
         else:
-            with context.followed.place(holder_of(address_of(request)), token.name):
+            with self._log.followed.place(holder_of(address_of(request)), token.name):
                 piece = await while_heard(request, look)
         return as_records(piece, kind)
 
@@ -51,18 +51,20 @@ class RecordEndpoints:
         """raises: TooManyWatch, ValueError, Unavailable, for which it is too late once the stream has begun"""
         if seen := request.headers.get("last-event-id"):
             asked = msgspec.structs.replace(asked, cursor=seen)
-        place = partial(self._context.followed.place, holder_of(address_of(request)), token.name)
-        watcher = LogWatcher(self._context, token, asked, self._read)
+        place = partial(self._log.followed.place, holder_of(address_of(request)), token.name)
+        watcher = LogWatcher(self._log, self._rights, token, asked, self._read)
         with place():
             first = await watcher.next_piece(PIECE_RECORDS_MAX, PIECE_BYTES_MAX, 0.0)
         return EventStream(watcher, first, place, problem_of)
 
     async def value(self, request: Request, token: Token) -> Response:
-        context, kind = self._context, wanted_kind(request)
+        kind = wanted_kind(request)
         asked = parameters_of(request, e.LastValue)
-        access = context.access_of(token)
+        access = self._rights.topics_of(token)
         access.check(e.VALUE, asked)
-        last = partial(context.records.last, asked.topic, access.may_read, context.now_us(), is_binary=kind == MSGPACK)
+        last = partial(
+            self._log.records.last, asked.topic, access.may_read, self._rights.clock.now_us(), is_binary=kind == MSGPACK
+        )
         return as_kind(e.Value(record=await self._read(last)), kind)
 
     async def _read(self, read: Callable[[], Read]) -> Read:
@@ -73,7 +75,7 @@ class RecordEndpoints:
             raise Unavailable(f"the log cannot be read: {fault.strerror or fault}") from None
 
 
-def as_records(piece: Piece, kind: str) -> Response:
+def as_records(piece: RecordSlice, kind: str) -> Response:
     cursor = text_of(piece.end)
     if kind == LINES:
         headers = {

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 
 from rumq.admin import requests as q
 from rumq.admin.answers import Retained
-from rumq.client.messages import Outgoing
-from rumq.gateway.broker.publishers import Publishers
+from rumq.client.session.messages import Outgoing
+from rumq.gateway.broker.publishers import PublishConnections
 from rumq.gateway.contract.endpoints import Clear, Cleared, NotCleared
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.properties import Properties
@@ -22,7 +22,7 @@ REFUSED_TOLD = 20
 Find = Callable[[q.Retained], Awaitable[Retained]]
 
 
-async def clear(asked: Clear, user: str, find: Find, publishers: Publishers) -> Cleared:
+async def clear(asked: Clear, user: str, find: Find, publishers: PublishConnections) -> Cleared:
     """find: a page of retained messages, without those that the token may not be told of
 
     raises: ValueError for what is no filter; ClientError, OSError of the connection to the broker"""

@@ -24,7 +24,7 @@ BYTES_MAX = 16 << 20
 HEAD, CHECK = struct.Struct("<IQ"), struct.Struct("<I")
 
 
-class Sample(NamedTuple):
+class SlotSample(NamedTuple):
     """Of one slot of the ring with this step, in seconds."""
 
     step: int
@@ -39,7 +39,7 @@ def begin(path: str) -> None:
     os.replace(f"{path}.new", path)
 
 
-def add(path: str, samples: Iterable[Sample]) -> None:
+def add(path: str, samples: Iterable[SlotSample]) -> None:
     """raises: OSError, FileNotFoundError if it was not begun"""
     data = b"".join(entry_of(each) for each in samples)
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
@@ -52,7 +52,7 @@ def add(path: str, samples: Iterable[Sample]) -> None:
         os.close(handle)
 
 
-def entry_of(sample: Sample) -> bytes:
+def entry_of(sample: SlotSample) -> bytes:
     values = array("d", [sample.values.get(name, NAN) for name in SERIES]).tobytes()
     body = HEAD.pack(sample.step, sample.slot) + values
     return body + CHECK.pack(zlib.crc32(body))

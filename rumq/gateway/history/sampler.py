@@ -14,13 +14,13 @@ from rumq.admin.figures import ShardFigures
 from rumq.gateway.history import history_file, sample_journal
 from rumq.gateway.history.ring_store import Points, RingStore, Tier
 from rumq.gateway.history.series import sampled
-from rumq.gateway.history.snapshot import Snapshot
+from rumq.gateway.history.snapshot import FiguresSnapshot
 
 WRITE_SECONDS = 300.0
 OnThread = Callable[..., Awaitable[None]]
 
 
-class Sampler:
+class HistorySampler:
     """ask: figures of the shards and when they were made, None if one is away; wall: seconds since 1970, at the start
 
     directory: of the broker's data"""
@@ -34,7 +34,7 @@ class Sampler:
         self._path = f"{directory}/{history_file.NAME}"
         self._journal = f"{directory}/{sample_journal.NAME}"
         self.store = RingStore()
-        self._before: dict[int, tuple[int, Snapshot]] = {}  # by step of the tier, with its slot
+        self._before: dict[int, tuple[int, FiguresSnapshot]] = {}  # by step of the tier, with its slot
         self._offset = 0.0  # from trio's clock to seconds since 1970: steps of the clock do not tear the history
         self._is_writable = True
 
@@ -66,13 +66,13 @@ class Sampler:
         asked_at, shards = await self._ask()
         if shards is None:
             return  # the next sample is of the whole time
-        after = Snapshot(asked_at, shards, free_bytes(self._directory))
+        after = FiguresSnapshot(asked_at, shards, free_bytes(self._directory))
         now = self.now()
         put = [self._put(tier, int((now + 0.1) // tier.step), after) for tier in self.store.tiers]
         if samples := [each for each in put if each is not None]:
             await self._on_thread(self._add, samples)
 
-    def _put(self, tier: Tier, slot: int, after: Snapshot) -> sample_journal.Sample | None:
+    def _put(self, tier: Tier, slot: int, after: FiguresSnapshot) -> sample_journal.SlotSample | None:
         then, before = self._before.get(tier.step, (-1, None))
         if slot <= then or (before is not None and after.at <= before.at):
             return None
@@ -81,7 +81,7 @@ class Sampler:
             return None
         values = sampled(before, after)
         tier.put(slot, values)
-        return sample_journal.Sample(tier.step, slot, values)
+        return sample_journal.SlotSample(tier.step, slot, values)
 
     def _read(self) -> None:
         try:
@@ -109,7 +109,7 @@ class Sampler:
             history_file.write(self._path, data)
             sample_journal.begin(self._journal)
 
-    def _add(self, samples: list[sample_journal.Sample]) -> None:
+    def _add(self, samples: list[sample_journal.SlotSample]) -> None:
         with self._reporting_faults(self._journal):
             sample_journal.add(self._journal, samples)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from rumq.gateway.history.snapshot import Snapshot
+from rumq.gateway.history.snapshot import FiguresSnapshot
 from rumq.session.state.histogram import BOUNDS
 
 NAN = float("nan")
@@ -18,29 +18,29 @@ class Series(NamedTuple):
     name: str
     unit: str
     help: str
-    value: Callable[[Snapshot, Snapshot], float]
+    value: Callable[[FiguresSnapshot, FiguresSnapshot], float]
     join: Join = "mean"
 
 
-def rate(key: str) -> Callable[[Snapshot, Snapshot], float]:
+def rate(key: str) -> Callable[[FiguresSnapshot, FiguresSnapshot], float]:
     """Of a counter that every shard counts when it counts its sessions, per second."""
     return lambda before, after: after.counted_rate(before, key)
 
 
-def growth(key: str) -> Callable[[Snapshot, Snapshot], float]:
+def growth(key: str) -> Callable[[FiguresSnapshot, FiguresSnapshot], float]:
     """Of a counter that is up to date, per second."""
     return lambda before, after: after.rate(before, key)
 
 
-def total(key: str) -> Callable[[Snapshot, Snapshot], float]:
+def total(key: str) -> Callable[[FiguresSnapshot, FiguresSnapshot], float]:
     return lambda _, after: sum(each.gauges[key] for each in after.shards)
 
 
-def largest(key: str) -> Callable[[Snapshot, Snapshot], float]:
+def largest(key: str) -> Callable[[FiguresSnapshot, FiguresSnapshot], float]:
     return lambda _, after: max((each.gauges[key] for each in after.shards), default=NAN)
 
 
-def quantile(key: str, share: float) -> Callable[[Snapshot, Snapshot], float]:
+def quantile(key: str, share: float) -> Callable[[FiguresSnapshot, FiguresSnapshot], float]:
     return lambda before, after: quantile_of(after.observed(before, key), share)
 
 
@@ -94,5 +94,5 @@ SERIES: Mapping[str, Series] = {
 }  # fmt: skip
 
 
-def sampled(before: Snapshot, after: Snapshot) -> dict[str, float]:
+def sampled(before: FiguresSnapshot, after: FiguresSnapshot) -> dict[str, float]:
     return {name: each.value(before, after) for name, each in SERIES.items()}

@@ -10,7 +10,7 @@ COUNTED_SECONDS_MIN = 0.2  # less than this apart, two counts of sessions are th
 
 
 @dataclass(slots=True)
-class Snapshot:
+class FiguresSnapshot:
     """at: monotonic seconds; rates: by shard and counter, kept for as long as sessions are not counted anew"""
 
     at: float
@@ -22,11 +22,11 @@ class Snapshot:
     def log_bytes(self) -> float:
         return sum(each.bytes for shard in self.shards for each in shard.partitions)
 
-    def rate(self, before: Snapshot, key: str) -> float:
+    def rate(self, before: FiguresSnapshot, key: str) -> float:
         """Per second, of all shards together."""
         return sum(grown(earlier, later, key) for earlier, later in pairs(before, self)) / (self.at - before.at)
 
-    def counted_rate(self, before: Snapshot, key: str) -> float:
+    def counted_rate(self, before: FiguresSnapshot, key: str) -> float:
         """The same of what is counted with the sessions, which many of them make rare: between those counts."""
         total = 0.0
         for earlier, later in pairs(before, self):
@@ -40,7 +40,7 @@ class Snapshot:
             total += self.rates[place]
         return total
 
-    def observed(self, before: Snapshot, key: str) -> list[int]:
+    def observed(self, before: FiguresSnapshot, key: str) -> list[int]:
         """Observations by bucket, of all shards together."""
         found: list[int] = []
         for earlier, later in pairs(before, self):
@@ -51,7 +51,7 @@ class Snapshot:
         return found
 
 
-def pairs(before: Snapshot, after: Snapshot) -> list[tuple[ShardFigures | None, ShardFigures]]:
+def pairs(before: FiguresSnapshot, after: FiguresSnapshot) -> list[tuple[ShardFigures | None, ShardFigures]]:
     """Each shard of now with what it was in the same run; None: it has begun since.
 
     One of a cluster that had not answered before is left out: when it counted what it has is not known."""

@@ -28,7 +28,7 @@ Message = MutableMapping[str, Any]
 App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
 
 
-class Peer(NamedTuple):
+class HttpPeer(NamedTuple):
     host: str
     port: int
 
@@ -41,7 +41,7 @@ class HttpConnection:
         self,
         stream: Any,
         app: App,
-        peer: Peer,
+        peer: HttpPeer,
         scheme: str,
         *,
         idle_seconds_max: float,
@@ -73,7 +73,7 @@ class HttpConnection:
                 if request.http_version not in VERSIONS:
                     await self._refuse(wire, 505)
                     return b""
-                exchange = Exchange(self._stream, wire, request, self._answer_seconds_max)
+                exchange = HttpExchange(self._stream, wire, request, self._answer_seconds_max)
                 scope = self._scope(request)
                 self._on_request(scope["path"])
                 await self._app(scope, exchange.receive, exchange.send)
@@ -143,7 +143,7 @@ class HttpConnection:
                 read += len(data)
 
 
-class Exchange:
+class HttpExchange:
     """A request and its answer: what an ASGI application receives and sends."""
 
     def __init__(self, stream: Any, wire: h11.Connection, request: h11.Request, answer_seconds_max: float) -> None:

@@ -13,17 +13,17 @@ import trio
 
 from rumq.auth.connection_rate import Arrivals, ConnectionRate
 from rumq.auth.quota_holder import holder_of
-from rumq.gateway.http.http_connection import Peer
+from rumq.gateway.http.http_connection import HttpPeer
 
 LISTENER = "gateway"  # in place of a listener's name
 RELEASED_MAX = 64  # in a turn of the loop
 
 
-class Arrival(NamedTuple):
+class AcceptedConnection(NamedTuple):
     """A connection that was accepted, and from where."""
 
     sock: socket.socket
-    peer: Peer
+    peer: HttpPeer
 
     def refuse(self) -> None:
         """Cheaply: with a reset, so that nothing is left of it here."""
@@ -34,14 +34,18 @@ class Arrival(NamedTuple):
 class NewConnections:
     """counts: of those over the rate, so far"""
 
-    def __init__(self, per_second: int, serve: Callable[[Arrival], None], event: Callable[..., None]) -> None:
+    def __init__(
+        self, per_second: int, serve: Callable[[AcceptedConnection], None], event: Callable[..., None]
+    ) -> None:
         """per_second: 0: any; serve: begins with a connection; event: is told when connections are over the rate"""
         self.counts = Arrivals()
         self._serve, self._event, self._per_second = serve, event, per_second
-        self._rate: ConnectionRate[Arrival] = ConnectionRate(per_second, self.counts, Arrival.refuse, self._limited)
+        self._rate: ConnectionRate[AcceptedConnection] = ConnectionRate(
+            per_second, self.counts, AcceptedConnection.refuse, self._limited
+        )
         self._wake = trio.Event()
 
-    def came(self, arrival: Arrival) -> None:
+    def came(self, arrival: AcceptedConnection) -> None:
         """A connection was accepted: serve it now, later or never."""
         if self._rate.admit(arrival, holder_of(arrival.peer.host), trio.current_time()):
             self._serve(arrival)

@@ -15,6 +15,7 @@ from rumq.admin.rows import ClientRow
 from rumq.gateway.metrics import metric_table as t
 from rumq.gateway.metrics.certificate_expiry import CertificateState
 from rumq.gateway.metrics.cluster_metrics import cluster_families
+from rumq.gateway.metrics.function_metrics import Figures, function_families
 from rumq.session.state.histogram import BOUNDS, Histogram
 
 __all__ = ["CONTENT_TYPE", "exposition", "of_client"]
@@ -49,16 +50,19 @@ def exposition(
     requests: Mapping[Labels, Histogram],
     cluster: Cluster | None = None,
     certificates: Mapping[tuple[str, str], CertificateState] | None = None,
+    functions: Figures | None = None,
 ) -> bytes:
     """The text of a scrape. gateway: values of `metric_table.GATEWAY` by name; requests: their durations
 
-    cluster: what this node knows of it; None for a broker alone; certificates: by whose they are, and file"""
+    cluster: what this node knows of it; None for a broker alone; certificates: by whose they are, and file
+    functions: figures of each by its name"""
     found = [
         *plain(shards),
         *labelled(shards),
         *partitions(shards),
         *histograms(shards),
         *cluster_families(cluster, [each.term for each in shards if each.term is not None]),
+        *function_families(functions or {}),
         *of_gateway(gateway, requests, certificates or {}),
     ]
     return bytes(generate_latest(Families(found)))

@@ -19,6 +19,7 @@ GROUPS = {
     "Counters of a shard": t.COUNTERS, "Gauges of a shard": t.GAUGES, "By label": t.LABELLED,
     "By partition": t.PARTITIONS, "Histograms": t.HISTOGRAMS,
     "The cluster, as each node sees it": t.CLUSTER, "Copies of a shard, at the node that leads it": t.LEADER,
+    "Functions of a broker alone ([functions.md](../guides/functions.md)), since their process began": t.FUNCTIONS,
     "The gateway": t.GATEWAY,
     "Of one client, with `/metrics?client=ID` and a token that may read": t.CLIENTS,
 }  # fmt: skip

@@ -334,6 +334,32 @@ LEADER = (
     ),
     Metric("rumq_cluster_behind_bytes", "gauge", "behind_bytes", "the same in bytes of files", FOLLOWER),
 )
+FUNCTION = ("function",)
+FUNCTIONS = (
+    Metric(
+        "rumq_function_records_total", "counter", "records",
+        "records of the log that a function is done with, those that its filters leave out too", FUNCTION,
+    ),
+    Metric("rumq_function_results_total", "counter", "results", "messages published for a function", FUNCTION),
+    Metric(
+        "rumq_function_passed_records_total", "counter", "passed",
+        "records that went on unchanged, for the function could not do their batch", FUNCTION,
+    ),
+    Metric(
+        "rumq_function_refused_records_total", "counter", "refused",
+        "records of which nothing was published, for the function could not do their batch", FUNCTION,
+    ),
+    Metric(
+        "rumq_function_failures_total", "counter", "failures",
+        "failures by kind: raised, stalled, died, memory, result, load; publish: the broker or the log was not there",
+        ("function", "kind"),
+    ),
+    Metric("rumq_function_behind_records", "gauge", "behind", "records that a function has not done yet", FUNCTION),
+    Metric(
+        "rumq_function_held_partitions", "gauge", "held",
+        "partitions in which a function waits at a batch that it could not do or publish", FUNCTION,
+    ),
+)  # fmt: skip
 GATEWAY = (
     Metric("rumq_up", "gauge", "", "1: every shard answers; in a cluster: every shard that this node leads"),
     Metric("rumq_gateway_connections", "gauge", "", "HTTP connections"),
@@ -371,4 +397,4 @@ GATEWAY = (
         "spans that were not exported: the endpoint refused, was slow or away",
     ),
 )
-TABLE = (*COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLUSTER, *LEADER, *CLIENTS, *GATEWAY)
+TABLE = (*COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLUSTER, *LEADER, *CLIENTS, *FUNCTIONS, *GATEWAY)

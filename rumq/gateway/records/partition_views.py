@@ -19,7 +19,7 @@ SEGMENTS_LOOKED_AT = 2  # the newest of a partition: others are not written any 
 Stamp = tuple[tuple[int, int], ...]
 
 
-class Kept(NamedTuple):
+class CachedView(NamedTuple):
     """stamp: of the files before the view was made; newest: paths that it is taken from"""
 
     view: PartitionView
@@ -33,7 +33,7 @@ class PartitionViews:
 
     def __init__(self, path: str, now: Callable[[], float] = time.monotonic) -> None:
         self._path, self._now = path, now
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, CachedView] = {}
         self._looking = threading.Lock()
 
     def current(self) -> list[PartitionView]:
@@ -44,7 +44,7 @@ class PartitionViews:
             reader = LogReader(RealFiles(), self._path, only_committed=True)
             found = []
             for name in reader.names():
-                view = self._of(reader, name)
+                view = self._maybe_view(reader, name)
                 if view is not None:
                     found.append(view)
             return found
@@ -53,7 +53,7 @@ class PartitionViews:
         """Of each partition the end of what may be read. raises: OSError"""
         return {view.name: view.end_lsn for view in self.current()}
 
-    def _of(self, reader: LogReader, name: str) -> PartitionView | None:
+    def _maybe_view(self, reader: LogReader, name: str) -> PartitionView | None:
         kept, now = self._kept.get(name), self._now()
         directory = f"{self._path}/{name}"
         is_recent = kept is not None and now - kept.made_at < KEPT_SECONDS
@@ -63,7 +63,7 @@ class PartitionViews:
         stamp = stamp_of(directory, newest)  # before the view: what is written meanwhile changes it
         view = reader.maybe_partition(name, None if kept is None else kept.view)
         if view is not None:
-            self._kept[name] = Kept(view, stamp, now, newest)
+            self._kept[name] = CachedView(view, stamp, now, newest)
         return view
 
 

@@ -1,6 +1,6 @@
 """Where messages lie that the gateway has published: found in the log's files, by the client id of its connection.
 
-An acknowledgement does not say it. Messages of equal content are alike; each record is told once (`Claims`)."""
+An acknowledgement does not say it. Messages of equal content are alike; each record is told once (`PositionClaims`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from commitlog import Gap
 from commitlog.read.partition_view import PartitionView
 from commitlog.row_layout import ROW, ROW_QOS, ROW_RETAIN
 from rumq.admin.units import field
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.gateway.records.record_rows import publish_of
 from rumq.gateway.records.records import ServedRecords
 
@@ -32,7 +32,7 @@ class Position(msgspec.Struct, kw_only=True, frozen=True):
     offset: Annotated[int, field("in its topic, from 0")]
 
 
-class Claims:
+class PositionClaims:
     """Records of one connection that were told to a request."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class PositionSearch:
     found: by number of the message"""
 
     def __init__(
-        self, records: ServedRecords, begin: Mapping[str, int], client_id: str, claims: Claims,
+        self, records: ServedRecords, begin: Mapping[str, int], client_id: str, claims: PositionClaims,
         messages: Sequence[Outgoing], refused: Mapping[int, object],
     ) -> None:  # fmt: skip
         self._records, self._at, self._claims = records, dict(begin), claims

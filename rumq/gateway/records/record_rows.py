@@ -66,7 +66,7 @@ class TopicNames:
         return name
 
 
-class Wanted(NamedTuple):
+class RecordSelection(NamedTuple):
     """What a reader wants. now_us: nobody is given what has expired by then; is_binary: payloads as bytes
 
     contains: part of the payload"""
@@ -83,7 +83,7 @@ class Wanted(NamedTuple):
 
 
 def looked_at(
-    view: PartitionView, names: TopicNames, wanted: Wanted, lsn: int, stop: int | None = None
+    view: PartitionView, names: TopicNames, wanted: RecordSelection, lsn: int, stop: int | None = None
 ) -> Iterator[Looked]:
     """Every part of lsn..stop, in order; parts without a wanted topic as one."""
     topics: dict[int, str | None] = {}
@@ -97,7 +97,7 @@ def looked_at(
 
 
 def rows_of(
-    chunk: Chunk, view: PartitionView, names: TopicNames, wanted: Wanted, topics: dict[int, str | None]
+    chunk: Chunk, view: PartitionView, names: TopicNames, wanted: RecordSelection, topics: dict[int, str | None]
 ) -> Iterator[Looked]:
     """topics: topic id -> name if it is wanted, filled here"""
     if not chunk.count:
@@ -117,7 +117,7 @@ def rows_of(
         yield Looked(chunk.base_lsn + len(ids), len(ids) - seen)
 
 
-def record_of(chunk: Chunk, number: int, topic: str, partition: str, wanted: Wanted) -> Record | None:
+def record_of(chunk: Chunk, number: int, topic: str, partition: str, wanted: RecordSelection) -> Record | None:
     """The record of a row; None: it has expired, or lacks what is looked for."""
     _, start, offset, late_us, _, _, flags, _ = ROW.unpack_from(chunk.rows, number * ROW_BYTES)
     stop = len(chunk.frames)

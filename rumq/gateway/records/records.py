@@ -16,7 +16,7 @@ import msgspec
 from commitlog.read.partition_view import PartitionView
 from rumq.admin.units import field
 from rumq.gateway.records.partition_views import PartitionViews
-from rumq.gateway.records.record_rows import Looked, MayRead, Record, TopicNames, Wanted, looked_at
+from rumq.gateway.records.record_rows import Looked, MayRead, Record, RecordSelection, TopicNames, looked_at
 from rumq.session.protocol.replay_syntax import BadStart, parse_start
 
 EXAMINED_MAX = 200_000  # records, of one request
@@ -33,7 +33,7 @@ class Records(msgspec.Struct, kw_only=True):
     lost: Annotated[int, field("damaged, or removed by retention meanwhile", "records")] = 0
 
 
-class Piece(NamedTuple):
+class RecordSlice(NamedTuple):
     """Some of the log, between the cursors begin and end. is_more: there are records behind it; lost: records in it
     that cannot be read"""
 
@@ -91,11 +91,13 @@ class ServedRecords:
         """start: earliest, latest, -1h, an RFC 3339 time, or an offset of one topic; contains: part of the payload
 
         raises: ValueError, OSError"""
-        wanted = Wanted(topic_filter, may_read, now_us, is_binary, contains)
+        wanted = RecordSelection(topic_filter, may_read, now_us, is_binary, contains)
         found = self.piece(wanted, start, cursor, limit)
         return Records(records=found.records, cursor=text_of(found.end), more=found.is_more, lost=found.lost)
 
-    def piece(self, wanted: Wanted, start: str, cursor: str | None, limit: int, bytes_max: int = BYTES_MAX) -> Piece:
+    def piece(
+        self, wanted: RecordSelection, start: str, cursor: str | None, limit: int, bytes_max: int = BYTES_MAX
+    ) -> RecordSlice:
         """As `fetch`. Partitions take turns, and pieces begin with different ones: none keeps another waiting."""
         views = self.views.current()
         begin, lost = begin_of(views, wanted, start, cursor)
@@ -121,13 +123,13 @@ class ServedRecords:
                 end[view.name] = max(end[view.name], view.end_lsn)  # a copy may be behind the cursor's node
             room.less(turn)
         is_more = any(end[view.name] < view.end_lsn for view, _ in turns)
-        return Piece(records, begin, end, is_more, lost)
+        return RecordSlice(records, begin, end, is_more, lost)
 
     def last(self, topic: str, may_read: MayRead, now_us: int, *, is_binary: bool = False) -> Record | None:
         """The newest record of a topic that has not expired.
 
         cost: reads back from the end of its partition, a bounded number of records"""
-        wanted = Wanted(topic, may_read, now_us, is_binary)
+        wanted = RecordSelection(topic, may_read, now_us, is_binary)
         for view in self.views.current():
             if topic.encode() not in view.names()[0].values():
                 continue
@@ -143,7 +145,7 @@ class ServedRecords:
         return None
 
 
-def begin_of(views: list[PartitionView], wanted: Wanted, start: str, cursor: str | None) -> tuple[Cursor, int]:
+def begin_of(views: list[PartitionView], wanted: RecordSelection, start: str, cursor: str | None) -> tuple[Cursor, int]:
     """Where each partition is read from, and how many records retention has removed behind the cursor.
 
     raises: ValueError, OSError"""

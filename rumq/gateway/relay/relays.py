@@ -14,7 +14,7 @@ from typing import Any
 import trio
 
 from rumq.auth.quota_holder import holder_of
-from rumq.gateway.access.admission import Admission, Unauthorized
+from rumq.gateway.access.admission import RequestAdmission, Unauthorized
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token, hash_of
 from rumq.gateway.broker.broker_socket import header_for, open_broker
@@ -30,7 +30,7 @@ from rumq.gateway.relay.login import (
     secret_of,
 )
 from rumq.gateway.relay.role_gate import RoleGate
-from rumq.gateway.relay.websocket import NORMAL, POLICY, READ_BYTES, Broken, WebSocket, answer, refused
+from rumq.gateway.relay.websocket import NORMAL, POLICY, READ_BYTES, WebSocket, WebSocketBroken, answer, refused
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
@@ -41,7 +41,7 @@ OF_A_NETWORK_MAX = 64  # of them
 Event = Callable[..., None]
 
 
-class Limits:
+class RelayLimits:
     """connections_max: of relayed clients; the others: of the broker's settings"""
 
     def __init__(self, connections_max: int, connect_bytes_max: int, packet_bytes_max: int) -> None:
@@ -66,7 +66,7 @@ class Relays:
     """path: of the broker's socket; now: monotonic seconds; count: of clients that have logged in"""
 
     def __init__(
-        self, path: str, limits: Limits, admission: Admission, hosts: HostNames, event: Event,
+        self, path: str, limits: RelayLimits, admission: RequestAdmission, hosts: HostNames, event: Event,
         now: Callable[[], float],
     ) -> None:  # fmt: skip
         self._path, self._limits, self._admission = path, limits, admission
@@ -111,7 +111,7 @@ class Relays:
             self._waiting.add(until_shed, holder_of(host))
             try:
                 admitted = await self._logged_in(below, data, login, host)
-            except Broken:
+            except WebSocketBroken:
                 pass  # the client's
             finally:
                 self._waiting.discard(until_shed)
@@ -119,13 +119,15 @@ class Relays:
             websocket, relay, connect = admitted
             try:
                 await self._relayed(websocket, relay, connect, login.rest, host, port)
-            except Broken:
+            except WebSocketBroken:
                 pass
 
     async def _logged_in(
         self, below: Any, data: bytes, login: Login, host: str
     ) -> tuple[WebSocket, Relay, p.Connect] | None:
-        """From the request to CONNECT; None: it was refused. raises: Broken, OSError, trio.BrokenResourceError"""
+        """From the request to CONNECT; None: it was refused.
+
+        raises: WebSocketBroken, OSError, trio.BrokenResourceError"""
         head, _, rest = data.partition(b"\r\n\r\n")
         found = answer(head + b"\r\n\r\n", self._hosts)
         if self.count >= self._limits.connections_max:
@@ -205,7 +207,7 @@ class Relays:
                     await direction()
                 except MqttFault as fault:
                     faults.append(fault)
-                except (Broken, OSError, trio.BrokenResourceError, trio.ClosedResourceError):
+                except (WebSocketBroken, OSError, trio.BrokenResourceError, trio.ClosedResourceError):
                     pass  # one of them has left
                 nursery.cancel_scope.cancel()
 
@@ -236,7 +238,7 @@ class Refusals:
 
 
 async def received(websocket: WebSocket, login: Login) -> p.Connect | None:
-    """CONNECT; None if the client leaves before. raises: LoginRefused, Broken"""
+    """CONNECT; None if the client leaves before. raises: LoginRefused, WebSocketBroken"""
     while data := await websocket.receive():
         connect = login.receive(data)
         if connect is not None:
@@ -245,7 +247,7 @@ async def received(websocket: WebSocket, login: Login) -> p.Connect | None:
 
 
 async def to_broker(websocket: WebSocket, broker: trio.SocketStream, gate: RoleGate | None, data: bytes) -> None:
-    """data: what came behind CONNECT. raises: Broken, MqttFault, OSError"""
+    """data: what came behind CONNECT. raises: WebSocketBroken, MqttFault, OSError"""
     while True:
         if data:
             up, down = (data, b"") if gate is None else gate.from_client(data)
@@ -259,7 +261,7 @@ async def to_broker(websocket: WebSocket, broker: trio.SocketStream, gate: RoleG
 
 
 async def to_client(websocket: WebSocket, broker: trio.SocketStream, gate: RoleGate | None) -> None:
-    """raises: Broken, MqttFault, OSError"""
+    """raises: WebSocketBroken, MqttFault, OSError"""
     while data := await broker.receive_some(READ_BYTES):
         down = bytes(data) if gate is None else gate.from_broker(bytes(data))
         if down:

@@ -34,18 +34,18 @@ STATUS = {
 }  # fmt: skip
 
 
-class Broken(Exception):
+class WebSocketBroken(Exception):
     """The client broke WebSocket, or has left."""
 
 
-class Answer(NamedTuple):
+class UpgradeAnswer(NamedTuple):
     """To a request. data: for the client; wire: None: it was refused"""
 
     data: bytes
     wire: WSConnection | None = None
 
 
-def answer(head: bytes, hosts: HostNames) -> Answer:
+def answer(head: bytes, hosts: HostNames) -> UpgradeAnswer:
     """head: of the request, up to the empty line, that included; hosts: that may be asked for"""
     wire = WSConnection(ConnectionType.SERVER)
     try:
@@ -64,7 +64,7 @@ def answer(head: bytes, hosts: HostNames) -> Answer:
     chosen = next((name for name in SUBPROTOCOLS if name in request.subprotocols), None)
     if chosen is None:
         return refused(400, "offer the subprotocol mqtt (Sec-WebSocket-Protocol)")
-    return Answer(wire.send(AcceptConnection(subprotocol=chosen)), wire)
+    return UpgradeAnswer(wire.send(AcceptConnection(subprotocol=chosen)), wire)
 
 
 def is_same_host(origin: str, host: str) -> bool:
@@ -79,14 +79,14 @@ def is_same_host(origin: str, host: str) -> bool:
     return ports[0] == ports[1] or all(port in USUAL_PORTS for port in ports)
 
 
-def refused(status: int, text: str) -> Answer:
+def refused(status: int, text: str) -> UpgradeAnswer:
     body = f"{text[0].upper()}{text[1:]}.\n".encode()
     upgrade = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" if status == 426 else ""
     head = (
         f"HTTP/1.1 {status} {STATUS[status]}\r\n{upgrade}Connection: close\r\nContent-Type: text/plain\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
-    return Answer(head.encode() + body)
+    return UpgradeAnswer(head.encode() + body)
 
 
 class WebSocket:
@@ -98,7 +98,7 @@ class WebSocket:
         self._ended = False
 
     async def receive(self) -> bytes:
-        """Bytes of the client, of any length; empty at the end. raises: Broken"""
+        """Bytes of the client, of any length; empty at the end. raises: WebSocketBroken"""
         while True:
             found = bytearray()
             try:
@@ -109,26 +109,26 @@ class WebSocket:
                         await self._send(event.response())
                     elif isinstance(event, TextMessage):
                         await self.close(UNSUPPORTED, "MQTT is binary")
-                        raise Broken("it sent text, and MQTT is binary")
+                        raise WebSocketBroken("it sent text, and MQTT is binary")
                     elif isinstance(event, CloseConnection):
                         self._ended = True
                         if self._wire.state is ConnectionState.REMOTE_CLOSING:
                             await self._send(event.response())
             except RemoteProtocolError as fault:
-                raise Broken(str(fault)) from None
+                raise WebSocketBroken(str(fault)) from None
             if found or self._ended:
                 return bytes(found)
             try:
                 data = await self._below.receive_some(READ_BYTES)
             except (OSError, trio.BrokenResourceError, trio.ClosedResourceError) as fault:
-                raise Broken(str(fault)) from None
+                raise WebSocketBroken(str(fault)) from None
             if not data:
                 self._ended = True
                 return b""
             self._wire.receive_data(bytes(data))
 
     async def send(self, data: bytes) -> None:
-        """raises: Broken, also for a client that does not read"""
+        """raises: WebSocketBroken, also for a client that does not read"""
         await self._send(BytesMessage(data=data))
 
     async def close(self, code: int, why: str = "") -> None:
@@ -138,7 +138,7 @@ class WebSocket:
         reason = why.encode()[:REASON_BYTES_MAX].decode(errors="ignore")
         try:
             await self._send(CloseConnection(code=code, reason=reason))
-        except Broken:
+        except WebSocketBroken:
             pass
 
     async def _send(self, event: Event) -> None:
@@ -146,4 +146,4 @@ class WebSocket:
             try:
                 await self._below.send_all(self._wire.send(event))
             except (LocalProtocolError, OSError, trio.BrokenResourceError, trio.ClosedResourceError) as fault:
-                raise Broken(str(fault)) from None
+                raise WebSocketBroken(str(fault)) from None

@@ -26,7 +26,7 @@ from rumq.lake.manifest import LakeFile, LakeManifest, LakePartition, Lost, as_f
 from rumq.lake.parquet.file_check import Content, bounds_of
 from rumq.lake.parquet.file_publish import publish
 from rumq.lake.parquet.merge import MERGED_BYTES_MAX, MergeRound
-from rumq.lake.piece import Piece, joined
+from rumq.lake.piece import RecordArrays, joined
 from rumq.lake.schema import GAPS as GAPS_SCHEMA
 from rumq.lake.schema import writer
 
@@ -172,7 +172,7 @@ class Exporter:
             )  # fmt: skip
         return done
 
-    def _file(self, partition: str, hour: int, part: Piece, names: Names) -> LakeFile:
+    def _file(self, partition: str, hour: int, part: RecordArrays, names: Names) -> LakeFile:
         out = pa.BufferOutputStream()
         with writer(out) as parquet:
             for group in batches(part, names, partition):
@@ -202,7 +202,7 @@ class Exporter:
         self._step("marked")
 
 
-def pieces(view: PartitionView, start: int, end: int) -> Iterator[Piece | Gap]:
+def pieces(view: PartitionView, start: int, end: int) -> Iterator[RecordArrays | Gap]:
     """The records start..end of a partition, in pieces."""
     chunks: list[Chunk] = []
     size = 0

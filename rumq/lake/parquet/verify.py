@@ -21,7 +21,7 @@ from rumq.lake.parquet.file_check import Content, examined
 Severity = Literal["error", "warning"]
 
 
-class Finding(NamedTuple):
+class ExportFinding(NamedTuple):
     """error: a record is lost, duplicated or different; warning: an extra file."""
 
     severity: Severity
@@ -30,32 +30,32 @@ class Finding(NamedTuple):
     what: str
 
 
-def verify(folder: Folder, log: LogReader | None = None) -> Iterator[Finding]:
+def verify(folder: Folder, log: LogReader | None = None) -> Iterator[ExportFinding]:
     """Yield all findings. raises: OSError"""
     manifest = LakeManifest(folder)
     for line in manifest.bad_lines:
-        yield Finding("error", "", NAME, f"line {line} does not match its checksum")
+        yield ExportFinding("error", "", NAME, f"line {line} does not match its checksum")
     views = {view.name: view for view in log.partitions()} if log is not None else {}
     for partition in manifest.partitions.values():
         for what in (*partition.breaks, *holes(partition)):
-            yield Finding("error", partition.name, NAME, what)
+            yield ExportFinding("error", partition.name, NAME, what)
         view = views.get(partition.name)
         for file in sorted(partition.files.values(), key=lambda f: f.base_lsn):
             for what in file_faults(folder, file):
-                yield Finding("error", partition.name, file.path, what)
+                yield ExportFinding("error", partition.name, file.path, what)
             if view is not None and file.base_lsn >= view.first_lsn:
                 for what in log_faults(view, file, partition.gaps):
-                    yield Finding("error", partition.name, file.path, what)
+                    yield ExportFinding("error", partition.name, file.path, what)
         for gap in partition.gaps:
             path = gap_path(partition.name, gap.base_lsn, gap.next_lsn)
             if folder.size(path) < 0:
-                yield Finding("error", partition.name, path, "the row of a gap is missing")
+                yield ExportFinding("error", partition.name, path, "the row of a gap is missing")
     held = {file.path for file in manifest.files()} | manifest.shadowed()
     held |= {path for partition in manifest.partitions.values() for path in partition.kept}
     for path in folder.names(""):
         named = maybe_named(path)
         if named is not None and not path.startswith(f"{GAPS}/") and path not in held:
-            yield Finding(
+            yield ExportFinding(
                 "warning", named.partition, path, "no line of the manifest has it: the next export removes it if it is "
                 "of no use",
             )  # fmt: skip

@@ -5,7 +5,7 @@ docs/reference/replay.md and docs/reference/publishers.md"""
 from typing import Protocol
 
 
-class PublisherNames(Protocol):
+class NamesByNumber(Protocol):
     """Client ids by publisher number: of a partition, or of one chunk."""
 
     def get(self, number: int, default: bytes, /) -> bytes: ...
@@ -46,7 +46,7 @@ def location(located: bytes, topic_offset: int, lsn: int, ts_us: int) -> bytes:
     )
 
 
-def published_by(publishers: PublisherNames, number: int) -> bytes:
+def published_by(publishers: NamesByNumber, number: int) -> bytes:
     """The user property that tells a subscriber who published; empty where the log does not name a publisher."""
     name = publishers.get(number, b"")
     return pair(b"rumq-publisher", name) if name else b""

@@ -70,7 +70,7 @@ def open_sockets(host: str, port: int, backlog: int, *, shares: bool = False) ->
 class NewConnection(NamedTuple):
     """One that waits, for the rate of new connections allows no more. listener: which has accepted it"""
 
-    listener: Listener
+    listener: Acceptor
     sock: socket.socket
     address: tuple[str, int]
 
@@ -94,7 +94,7 @@ def listener_rate(policy: ListenerPolicy, per_second: int, event: Callable[..., 
     return rate
 
 
-class Listener:
+class Acceptor:
     """Accepts from one listening socket, for one pump.
 
     `connections_max` counts clients that have logged in; a login beyond it is refused with a reason code. So there are

@@ -13,7 +13,7 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.mount import OutsideTheMount
 from rumq.net.certificate import PeerCertificate
-from rumq.net.stream import ReadBuffer, Stream, WriteBuffer
+from rumq.net.stream import ReadBuffer, StreamLayer, WriteBuffer
 from rumq.net.transport.stream_connection import StreamConnection
 from rumq.session.ports.transport import ClientHandler
 
@@ -43,7 +43,7 @@ class MountStream:
     def __init__(
         self,
         rewriter: FrameRewriter,
-        below: Stream,
+        below: StreamLayer,
         owner: StreamConnection,
         frame_bytes_max: int,
         first_bytes_max: int = 0,
@@ -55,8 +55,8 @@ class MountStream:
         self._rewriter, self._owner = rewriter, owner
         self._in = FrameReader(packet_bytes_max=frame_bytes_max)
         self._out = FrameReader()
-        self._ready = bytearray()  # rewritten, and not read yet
-        self._fault: MqttFault | None = None  # of what came behind that
+        self._ready = bytearray()  # rewritten bytes that were not read yet
+        self._fault: MqttFault | None = None  # the fault of what came behind `_ready`
 
     def fileno(self) -> int:
         return self.below.fileno()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import socket
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rumq.mqtt.mount import Mount
 from rumq.net.certificate import PeerCertificate
@@ -21,14 +21,16 @@ from rumq.net.listening.proxy_protocol import (
 )
 from rumq.net.pump import Pump
 from rumq.net.socket_stream import SocketStream
-from rumq.net.stream import Stream
+from rumq.net.stream import StreamLayer
 from rumq.net.tls.tls import TlsServer, TlsStream
 from rumq.net.transport.relay import relay
 from rumq.net.transport.stream_connection import StreamConnection
 from rumq.net.transport.transport_handshake import TransportHandshake, TransportHandshakes
-from rumq.net.websocket.websocket import WebSocketStream
-from rumq.net.websocket.websocket_handshake import WebSocketOptions
 from rumq.session.ports.transport import ConnectionHandler
+
+if TYPE_CHECKING:
+    # Where a listener has WebSockets, `rumq.process.listeners.transports` imports it at the start.
+    from rumq.net.websocket.websocket_handshake import WebSocketOptions
 
 
 class MountOptions(NamedTuple):
@@ -96,12 +98,14 @@ class ConnectionSetup(NamedTuple):
                 self.pump.feed(plain, rest)
             return
         connection = StreamConnection(self.pump, sock, peer, self.outbox_bytes_max, self.welcome, relay, certificate)
-        stream: Stream
+        stream: StreamLayer
         if tls is not None:
             stream = TlsStream(tls, sock, connection, self.handshakes, rest)
         else:
             stream = SocketStream(sock, rest)
         if websocket is not None:
+            from rumq.net.websocket.websocket import WebSocketStream
+
             stream = WebSocketStream(websocket, stream, connection)
         if mount is not None:
             stream = MountStream(
@@ -182,6 +186,8 @@ def restore_websocket(
     connection: StreamConnection, sock: socket.socket, frames: list[object], state: HandoverState
 ) -> None:
     """Continue a WebSocket over TCP."""
+    from rumq.net.websocket.websocket import WebSocketStream
+
     below = SocketStream(sock)
     connection.use(WebSocketStream.restored(below, connection, frames, state.frame_bytes_max))
     if state.unsent:

@@ -45,7 +45,7 @@ class TlsServer:
 
 
 class TlsStream:
-    """The server's side of one connection. A `rumq.net.stream.Stream`."""
+    """The server's side of one connection. A `rumq.net.stream.StreamLayer`."""
 
     can_move = False
 

@@ -41,7 +41,7 @@ def make_client_context(options: TlsOptions) -> ssl.SSLContext:
 
 
 class TlsClientStream(TlsStream):
-    """A `rumq.net.stream.Stream`."""
+    """A `rumq.net.stream.StreamLayer`."""
 
     __slots__ = ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 
-from rumq.net.certificate import BadDer, Names, names, rfc2253
+from rumq.net.certificate import BadDer, CertificateNames, names, rfc2253
 
 NOT_YET, EXPIRED, REVOKED, NO_LIST, LIST_EXPIRED, PURPOSE = 9, 10, 23, 3, 12, 26
 UNKNOWN = {2, 18, 19, 20, 21, 27}
@@ -48,7 +48,7 @@ def describe_fault(fault: ssl.SSLError, tls: ssl.SSLObject | None = None) -> str
     return "TLS failed: the connection ended in the middle of it"
 
 
-def describe_refusal(code: int, message: str, leaf: Names | None) -> str:
+def describe_refusal(code: int, message: str, leaf: CertificateNames | None) -> str:
     who = f" ({rfc2253(leaf.subject)})" if leaf is not None else ""
     if code == EXPIRED:
         return f"the client's certificate{who} expired" + (f" on {leaf.not_after}" if leaf else "")
@@ -68,7 +68,7 @@ def describe_refusal(code: int, message: str, leaf: Names | None) -> str:
     return f"the client's certificate{who} was refused: {message}"
 
 
-def maybe_leaf(tls: ssl.SSLObject | None) -> Names | None:
+def maybe_leaf(tls: ssl.SSLObject | None) -> CertificateNames | None:
     """The names of the certificate that failed verification, where this Python shows it."""
     inner = tls if hasattr(tls, "get_verified_chain") else getattr(tls, "_sslobj", None)
     chain_of = getattr(inner, "get_verified_chain", None)

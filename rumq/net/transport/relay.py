@@ -29,7 +29,7 @@ class RelaySocket(Connection):
 
     def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
         super().__init__(pump, sock, peer, outbox_bytes_max)
-        self.shard_end: ShardEnd | None = None  # also once it is closed
+        self.shard_end: ShardEnd | None = None  # stays set once it is closed
 
     def flush(self) -> None:
         super().flush()
@@ -54,7 +54,7 @@ class ClientEnd:
         self.transport = connection
         self.near = near
         self.closed = False
-        self.is_greeted = False  # the session has answered CONNECT
+        self.is_greeted = False  # True once the session has answered CONNECT
         self._is_paused = False
         near.link = near.shard_end = ShardEnd(self)
         connection.link = self

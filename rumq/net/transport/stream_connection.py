@@ -13,14 +13,14 @@ from typing import cast
 from rumq.net.certificate import PeerCertificate
 from rumq.net.connection import Connection, LogPiece
 from rumq.net.pump import Pump
-from rumq.net.stream import ReadBuffer, Stream
+from rumq.net.stream import ReadBuffer, StreamLayer
 from rumq.net.transport.transport_handshake import TransportHandshake
 from rumq.session.ports.transport import ConnectionHandler
 
 PIECE_BYTES = 1 << 16
 
 
-CLOSED = cast(Stream, None)  # of a closed connection: a stream refers back to its connection
+CLOSED = cast(StreamLayer, None)  # of a closed connection: a stream refers back to its connection
 
 
 class StreamConnection(Connection):
@@ -46,13 +46,13 @@ class StreamConnection(Connection):
         known_certificate: as told by a proxy or by another shard"""
         super().__init__(pump, sock, peer, outbox_bytes_max)
         self.is_plain = False
-        self.stream: Stream
+        self.stream: StreamLayer
         self.handshake: TransportHandshake | None = None  # until all layers are open
         self.on_room: Callable[[], None] | None = None  # called when the outbox has room
         self._welcome, self._make_relay = welcome, make_relay
         self._known_certificate = known_certificate
 
-    def use(self, stream: Stream) -> None:
+    def use(self, stream: StreamLayer) -> None:
         """Read and write through `stream`, which has the socket."""
         self.stream = stream
         self.sock = stream  # type: ignore[assignment]  # it has what the pump calls of a socket
@@ -72,7 +72,7 @@ class StreamConnection(Connection):
             layer = getattr(layer, "below", None)
         return None
 
-    def opened(self, stream: Stream) -> None:
+    def opened(self, stream: StreamLayer) -> None:
         """A layer is open. After the uppermost one the client gets its handler."""
         if stream is self.stream:
             if self.handshake is not None:
@@ -90,7 +90,7 @@ class StreamConnection(Connection):
     def waits(self) -> bool:
         return bool(self.queue) or self.stream.pending()
 
-    def lingering_stream(self) -> Stream:
+    def lingering_stream(self) -> StreamLayer:
         return self.stream
 
     def unlink(self) -> None:

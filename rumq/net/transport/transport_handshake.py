@@ -15,7 +15,7 @@ from collections.abc import Callable
 from rumq.auth.fair_queue import UNBOUNDED, FairQueue
 from rumq.auth.quota_holder import holder_of_peer
 from rumq.net.connection import Connection
-from rumq.net.pending_logins import State
+from rumq.net.pending_logins import LoginStage
 from rumq.net.pump import Pump
 from rumq.net.transport.handshake_deadlines import HandshakeDeadlines
 
@@ -107,10 +107,11 @@ class TransportHandshakes:
         )
         self._queue: FairQueue[TransportHandshake] = FairQueue(count_max, UNBOUNDED)
         self._running: dict[TransportHandshake, float] = {}  # -> when its last byte came, the earliest first
-        self._began: dict[TransportHandshake, float] = {}  # of those that run
+        self._began: dict[TransportHandshake, float] = {}  # when each that runs has begun
         self._held_max = max(1, count_max // SHARE)
-        self._running_of: Counter[str] = Counter()  # in the queue or running, by address
-        self._over: dict[str, deque[TransportHandshake]] = {}  # of addresses that have their share: these wait for it
+        self._running_of: Counter[str] = Counter()  # handshakes that wait or run, by address
+        # by address: handshakes that wait because it has its share
+        self._over: dict[str, deque[TransportHandshake]] = {}
         self._queued: dict[TransportHandshake, None] = {}
         self._is_checking = False
         self._turn = -1
@@ -136,7 +137,7 @@ class TransportHandshakes:
         if first:
             self._deadlines.give_time(handshake)
         self.keep_running(handshake)
-        self._pump.pending_logins.set_state(handshake.transport, State.HEARD)
+        self._pump.pending_logins.set_state(handshake.transport, LoginStage.HEARD)
 
     def keep_running(self, handshake: TransportHandshake) -> None:
         """It has not stalled: there may be more of it to read."""
@@ -168,7 +169,7 @@ class TransportHandshakes:
             return False
         self._queued[handshake] = None
         self._deadlines.give_time(handshake)  # it was read from because bytes came
-        self._pump.pending_logins.set_state(handshake.transport, State.OWED)
+        self._pump.pending_logins.set_state(handshake.transport, LoginStage.OWED)
         self._take_share(handshake)
         self._serve_queue()
         self._make_room()
@@ -209,7 +210,7 @@ class TransportHandshakes:
                 self._leave_share(handshake)
                 continue
             self._running[handshake] = self._began[handshake] = self.clock()
-            self._pump.pending_logins.set_state(handshake.transport, State.HEARD)
+            self._pump.pending_logins.set_state(handshake.transport, LoginStage.HEARD)
             self._pump.read_next_turn(handshake.transport)
 
     def _make_room(self) -> None:

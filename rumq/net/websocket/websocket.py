@@ -13,7 +13,7 @@ from rumq.net.certificate import PeerCertificate
 from rumq.net.connection_handover import HandoverState, encode_state
 from rumq.net.kernels.frames import Incoming, control, header
 from rumq.net.socket_stream import SocketStream
-from rumq.net.stream import ReadBuffer, Stream, WriteBuffer
+from rumq.net.stream import ReadBuffer, StreamLayer, WriteBuffer
 from rumq.net.transport.protocol_mismatch import WEBSOCKET_TEXT, describe_on_websocket
 from rumq.net.transport.protocol_mismatch import answer as answer_other
 from rumq.net.transport.stream_connection import StreamConnection
@@ -29,7 +29,7 @@ class WebSocketStream:
 
     __slots__ = ("_ended", "_head", "_incoming", "_options", "_owner", "below", "is_open")
 
-    def __init__(self, options: WebSocketOptions, below: Stream, owner: StreamConnection) -> None:
+    def __init__(self, options: WebSocketOptions, below: StreamLayer, owner: StreamConnection) -> None:
         self.below = below
         self.is_open = False
         self._options = options
@@ -40,7 +40,7 @@ class WebSocketStream:
 
     @classmethod
     def restored(
-        cls, below: Stream, owner: StreamConnection, state: list[object], frame_bytes_max: int
+        cls, below: StreamLayer, owner: StreamConnection, state: list[object], frame_bytes_max: int
     ) -> WebSocketStream:
         """An open one, continued from another process. state: of its frames"""
         stream = cls(WebSocketOptions(frame_bytes_max=frame_bytes_max), below, owner)

@@ -30,14 +30,14 @@ class WebSocketOptions(msgspec.Struct, frozen=True, kw_only=True):
     frame_bytes_max: int = 1 << 28
 
 
-class Answer(NamedTuple):
+class HandshakeAnswer(NamedTuple):
     """why: empty if the WebSocket is open"""
 
     data: bytes
     why: str
 
 
-def answer(head: bytes, options: WebSocketOptions) -> Answer:
+def answer(head: bytes, options: WebSocketOptions) -> HandshakeAnswer:
     """Answer a request. head: up to the empty line, that included"""
     path = maybe_path(head)
     if options.path and path is not None and path != options.path:
@@ -66,7 +66,7 @@ def answer(head: bytes, options: WebSocketOptions) -> Answer:
             "offer the subprotocol mqtt (Sec-WebSocket-Protocol)",
             "a WebSocket without the subprotocol mqtt",
         )
-    return Answer(wire.send(AcceptConnection(subprotocol=chosen)), "")
+    return HandshakeAnswer(wire.send(AcceptConnection(subprotocol=chosen)), "")
 
 
 def is_origin_allowed(origin: str, host: str, options: WebSocketOptions) -> bool:
@@ -102,7 +102,7 @@ def maybe_path(head: bytes) -> str | None:
     return parts[1].decode("latin-1").partition("?")[0]
 
 
-def explain_refusal(head: bytes, fault: str) -> Answer:
+def explain_refusal(head: bytes, fault: str) -> HandshakeAnswer:
     """Answer a request that asks for no WebSocket, or not in the right way."""
     if maybe_path(head) is None:
         return refusal(400, "this is no HTTP request that could be understood", "bytes that are no HTTP request")
@@ -114,7 +114,7 @@ def explain_refusal(head: bytes, fault: str) -> Answer:
     return refusal(400, f"no WebSocket: {fault}", f"a WebSocket request with a fault: {fault}"[:200])
 
 
-def refusal(status: int, text: str, why: str) -> Answer:
+def refusal(status: int, text: str, why: str) -> HandshakeAnswer:
     body = f"{text[0].upper()}{text[1:]}.\n".encode("latin-1", "replace")
     upgrade = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" if status == 426 else ""
     connection = "Upgrade, close" if status == 426 else "close"
@@ -122,4 +122,4 @@ def refusal(status: int, text: str, why: str) -> Answer:
         f"HTTP/1.1 {status} {STATUS[status]}\r\n{upgrade}Connection: {connection}\r\n"
         f"Content-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    return Answer(head.encode() + body, why)
+    return HandshakeAnswer(head.encode() + body, why)

@@ -28,7 +28,7 @@ from rumq.process.listeners.broker_secret import make_secret
 from rumq.process.listeners.listening_sockets import open_listening_sockets
 from rumq.process.listeners.offered_sockets import SocketOffers
 from rumq.process.shard.shard import serve_shard
-from rumq.process.shard.shard_store import Place, internal_stream
+from rumq.process.shard.shard_store import ShardEnvironment, internal_stream
 from rumq.process.wiring.disk_bounds import bounds
 from rumq.process.wiring.exposure import exposed
 from rumq.process.wiring.latest_settings import LatestSettings, check_files
@@ -84,7 +84,7 @@ def run(
         )
     except (OSError, StoreError) as fault:
         raise DataDirectoryError(settings.data.dir, getattr(fault, "problem", str(fault))) from fault
-    place = Place(data, lock, doorways, specs, generation, started, sources, count=count, restored=restored)
+    place = ShardEnvironment(data, lock, doorways, specs, generation, started, sources, count=count, restored=restored)
     if settings.cluster.name:
         from rumq.process.node.node_process import run_node  # one node alone needs none of it
 
@@ -109,7 +109,7 @@ def taken(settings: Settings, data: str) -> int:
     return lock
 
 
-def supervise(settings: Settings, place: Place, read: Callable[[], Settings]) -> int:
+def supervise(settings: Settings, place: ShardEnvironment, read: Callable[[], Settings]) -> int:
     """Run several shards; returns the exit status. place: of any shard"""
     count, doorways = place.count, place.doorways
     doors = make_shard_sockets(count)

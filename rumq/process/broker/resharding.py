@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from commitlog import Partition, RealFiles, Store, StreamSpec, open_store
+from commitlog import OpenOptions, Partition, RealFiles, Store, StoreLayout, StreamSpec, open_store
 from commitlog.disk.shard_count import ShardCount, read_shard_count, write_shard_count
 from commitlog.log.partition_types import PartitionId
 from commitlog.log.store import open_partition
@@ -66,7 +66,7 @@ def move(
     files, count = RealFiles(), following.shards
     now_us = time.time_ns() // 1000
     shutil.rmtree(f"{data}/{internal.name}/g{following.generation}", ignore_errors=True)
-    store = open_store(files, data, streams, matches=matches, now_us=now_us, lock=lock, hot_bytes_max=0)
+    store = open_store(files, data, StoreLayout(streams, matches), OpenOptions(now_us, hot_bytes_max=0), lock=lock)
     moving = Resharding(store, internal, now_us)
     with Progress("moving sessions to other shards", was.shards + count, "journals") as bar:
         for index in range(was.shards):
@@ -97,7 +97,7 @@ class Resharding:
 
     def _open(self, number: int, generation: int) -> Partition:
         identity = PartitionId(self._internal, len(self._own), number, generation)
-        partition, _ = open_partition(RealFiles(), self._store.root, identity, now_us=self._now_us)
+        partition, _ = open_partition(RealFiles(), self._store.root, identity, OpenOptions(self._now_us))
         return partition
 
     def read(self, index: int, roster: ShardCount) -> None:

@@ -14,7 +14,7 @@ from functools import partial
 from commitlog import RealFiles, StoreError
 from commitlog.disk.os_errors import at_start
 from commitlog.log.store import check_format
-from rumq.errors import DataDirectoryError, RumqError
+from rumq.errors import ConfigError, DataDirectoryError, RumqError
 from rumq.process.listeners.listener_policies import ListenerPolicies
 from rumq.process.listeners.listening_sockets import address_sockets
 from rumq.process.listeners.transports import transports_of
@@ -34,6 +34,7 @@ def faults(settings: Settings, is_running: bool) -> Iterator[RumqError]:
         lambda: check_sidecars(settings),
         lambda: check_data(settings),
         lambda: check_cluster_files(settings),
+        lambda: check_function_code(settings),
     ]
     if not is_running:
         checks += [partial(check_address, each) for each in addresses(settings)]
@@ -117,6 +118,20 @@ def check_data(settings: Settings) -> None:
         except OSError as fault:
             raise DataDirectoryError(settings.data.dir, at_start(fault)) from None
     streams(settings, data)
+
+
+def check_function_code(settings: Settings) -> None:
+    """raises: ConfigError for functions that cannot be loaded, or whose result is none"""
+    if not settings.function:
+        return
+    from rumq.process.wiring.function_settings import check_code, check_functions  # most brokers have none
+
+    try:
+        check_functions(settings)
+    except ConfigError:
+        return  # `check_sidecars` has said so
+    if faults := [each for fault in check_code(settings) for each in fault.faults]:
+        raise ConfigError(*faults)
 
 
 def check_cluster_files(settings: Settings) -> None:

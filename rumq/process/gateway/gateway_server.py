@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import trio
 
@@ -19,7 +20,8 @@ from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events.event_log import tell
 from rumq.events.output import RING, setup_events
-from rumq.gateway.access.admission import Admission
+from rumq.functions.function_counts import FOLDER, read_figures
+from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.access.credential_files import CredentialFiles
 from rumq.gateway.access.host_names import HostNames
 from rumq.gateway.access.tokens import Token
@@ -27,18 +29,25 @@ from rumq.gateway.app import App
 from rumq.gateway.broker.cluster_client import ClusterClient
 from rumq.gateway.broker.event_feed import EventFeed
 from rumq.gateway.broker.event_socket import receive_events
-from rumq.gateway.broker.publishers import Publishers
+from rumq.gateway.broker.publishers import PublishConnections
 from rumq.gateway.broker.shard_client import ShardClient
 from rumq.gateway.broker.span_export import SpanExporter
-from rumq.gateway.handlers.context import Context
-from rumq.gateway.history.sampler import Sampler
+from rumq.gateway.handlers.context import (
+    BrokerAccess,
+    Context,
+    GatewayClock,
+    GatewayFigures,
+    GatewayRights,
+    LogAccess,
+)
+from rumq.gateway.history.sampler import HistorySampler
 from rumq.gateway.http.misuse_reports import MisuseReports
 from rumq.gateway.http_server import HEALTH_MAX, HttpServer
 from rumq.gateway.metrics.certificate_expiry import CertificateExpiry
 from rumq.gateway.metrics.scraped_figures import ScrapedFigures
 from rumq.gateway.records.log_watch import LogWatch
 from rumq.gateway.records.records import ServedRecords
-from rumq.gateway.relay.relays import WAITING_MAX, Limits, Relays
+from rumq.gateway.relay.relays import WAITING_MAX, RelayLimits, Relays
 from rumq.net.listening.listener import open_sockets
 from rumq.net.sockets.fd_limit import raise_limit, room_for_connections
 from rumq.process.gateway.effective_settings import EffectiveSettings
@@ -112,13 +121,14 @@ async def run(load: Load, effective: EffectiveSettings, context: Context, parent
     """Serve until a signal, or the end of the broker that is the parent. parent: None: it was started by hand"""
     settings = effective.started.settings
     server = HttpServer(
-        App(context).build(), settings.gateway, tls_of(settings), context.relays, MisuseReports(context.event),
+        App(context).build(), settings.gateway, tls_of(settings), context.broker.relays, MisuseReports(context.event),
         room=connections_room(settings.gateway),
     )  # fmt: skip
-    context.connections = lambda: (server.count, server.shed)
+    context.figures.connections = lambda: (server.count, server.shed)
     listeners = await bind(settings)
     exporter = exporter_of(settings, context)
-    context.certificates = CertificateExpiry(lambda: certificates_of(settings))
+    context.figures.certificates = CertificateExpiry(lambda: certificates_of(settings))
+    context.figures.functions = partial(read_figures, Path(settings.data.dir, FOLDER))
     certificates = CertificateWatch(
         "gateway", lambda: [settings.gateway.tls_certificate, settings.gateway.tls_key],
         lambda: server.use(tls_of(settings)), tell,
@@ -126,15 +136,15 @@ async def run(load: Load, effective: EffectiveSettings, context: Context, parent
     async with trio.open_nursery() as nursery:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
-            await nursery.start(context.publishers.run)
+            await nursery.start(context.broker.publishers.run)
             nursery.start_soon(server.serve, listeners)
-            nursery.start_soon(context.history.run)
-            nursery.start_soon(context.followed.run)
-            nursery.start_soon(context.end_expired)
-            nursery.start_soon(receive_events, settings.data.dir, context.events.take)
+            nursery.start_soon(context.figures.history.run)
+            nursery.start_soon(context.log.followed.run)
+            nursery.start_soon(context.rights.end_expired)
+            nursery.start_soon(receive_events, settings.data.dir, context.broker.events.take)
             nursery.start_soon(exporter.run)
             nursery.start_soon(certificates.run)
-            nursery.start_soon(context.certificates.run)
+            nursery.start_soon(context.figures.certificates.run)
             if parent is not None:
                 nursery.start_soon(end_with, parent, nursery.cancel_scope)
             async for number in signals:
@@ -163,7 +173,7 @@ async def end_with(parent: int, scope: trio.CancelScope) -> None:
 def exporter_of(settings: Settings, context: Context) -> SpanExporter:
     """Of the spans of traced messages. raises: ConfigError"""
     here = ShardClient(settings.data.dir, settings.shards.count)  # in a cluster each node exports its own spans
-    exporter = SpanExporter(here, context.spans, tell)
+    exporter = SpanExporter(here, context.figures.spans, tell)
     exporter.configure(settings.trace, trace_headers(settings))
     return exporter
 
@@ -173,19 +183,20 @@ def reload(load: Load, effective: EffectiveSettings, context: Context, exporter:
     try:
         loaded = load()
         settings = loaded.settings
-        fresh = context_of(settings)
+        fresh = context_of(settings).rights
         headers = trace_headers(settings)
     except RumqError as fault:
         tell("settings.refused", why=str(fault))
         return
     setup_events(settings.events.format, settings.events.level)
-    context.rules, context.users, context.credentials = fresh.rules, fresh.users, fresh.credentials
-    context.admission.guess_seconds_max = settings.auth.guess_seconds_max
-    context.replace_tokens(fresh.admission.tokens)
+    rights = context.rights
+    rights.rules, rights.users, rights.credentials = fresh.rules, fresh.users, fresh.credentials
+    rights.admission.guess_seconds_max = settings.auth.guess_seconds_max
+    rights.replace_tokens(fresh.admission.tokens)
     before = effective.started.settings
     effective.reread(loaded, need_restart(before, settings, list(differences(before, settings))))
     exporter.configure(settings.trace, headers)
-    tell("gateway.reloaded", tokens=len(context.admission.tokens), rules=context.rules is not None)
+    tell("gateway.reloaded", tokens=len(rights.admission.tokens), rules=rights.rules is not None)
 
 
 def context_of(settings: Settings) -> Context:
@@ -196,9 +207,9 @@ def context_of(settings: Settings) -> Context:
     figures = ScrapedFigures(shards.ask_here, time.monotonic)
     # The history is of the whole cluster; a scrape is of this node, as every node is scraped.
     whole = ScrapedFigures(shards.ask, time.monotonic) if node else figures
-    admission = Admission(tokens_of(settings), settings.auth.guess_seconds_max)
+    admission = RequestAdmission(tokens_of(settings), settings.auth.guess_seconds_max)
     path = gateway_socket(settings)
-    limits = Limits(
+    limits = RelayLimits(
         settings.gateway.mqtt_connections_max, settings.mqtt.connect_bytes_max, settings.mqtt.packet_bytes_max
     )
     hosts = HostNames(settings.gateway, is_loopback=is_loopback(settings.gateway.host))
@@ -208,13 +219,16 @@ def context_of(settings: Settings) -> Context:
         check_tokens(settings, [token])
 
     credentials = CredentialFiles(tokens_path(settings), settings.auth.password_file, check)
-    return Context(
-        settings.gateway, shards, Publishers(path, node),
-        Relays(path, limits, admission, hosts, tell, time.monotonic), records,
-        LogWatch(records.views.ends, settings.gateway.watchers_max), admission, hosts, policy.rules,
-        users_of(settings), credentials, EventFeed(shards.ask, RING), figures,
-        Sampler(whole.figures, data, tell, time.time), tell, time.monotonic, lambda: time.time_ns() // 1000,
+    clock = GatewayClock(time.monotonic, lambda: time.time_ns() // 1000)
+    relays = Relays(path, limits, admission, hosts, tell, time.monotonic)
+    followed = LogWatch(records.views.ends, settings.gateway.watchers_max)
+    rights = GatewayRights(
+        admission, hosts, policy.rules, users_of(settings), credentials, clock,
+        (relays.recheck, lambda _: followed.wake()),
     )  # fmt: skip
+    broker = BrokerAccess(shards, PublishConnections(path, node), relays, EventFeed(shards.ask, RING))
+    measured = GatewayFigures(figures, HistorySampler(whole.figures, data, tell, time.time))
+    return Context(settings.gateway, rights, broker, LogAccess(records, followed), measured, clock, tell)
 
 
 def users_of(settings: Settings) -> list[str]:

@@ -1,4 +1,5 @@
-"""The broker's listener for its gateway: a Unix socket in the data directory, where a user name needs no password.
+"""The broker's listener for its gateway and its functions: a Unix socket in the data directory, where a user name
+needs no password.
 
 Only the broker's own user can open it: who can, can read and write the log anyway. Rules apply as to any client:
 gateway.rules_file, or those of [auth]. The gateway says with a PROXY header for whom it speaks."""
@@ -19,12 +20,16 @@ def gateway_socket(settings: Settings) -> str:
 
 
 def is_gateway(settings: Settings, listener: Listener) -> bool:
-    return bool(settings.gateway.port) and listener.path == gateway_socket(settings)
+    return is_wanted(settings) and listener.path == gateway_socket(settings)
+
+
+def is_wanted(settings: Settings) -> bool:
+    return bool(settings.gateway.port or settings.function)
 
 
 def with_gateway(settings: Settings) -> Settings:
-    """The settings, with that listener if there is to be a gateway."""
-    if not settings.gateway.port or any(is_gateway(settings, each) for each in settings.listeners):
+    """The settings, with that listener if there is to be a gateway, or functions publish."""
+    if not is_wanted(settings) or any(is_gateway(settings, each) for each in settings.listeners):
         return settings
     path = gateway_socket(settings)
     own = Listener(

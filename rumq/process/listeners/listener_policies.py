@@ -20,7 +20,7 @@ from rumq.auth.credentials.verification_cache import VerificationCache
 from rumq.auth.credentials.vouched import Vouched
 from rumq.auth.errors import SecretsError
 from rumq.auth.identity import Identity, Method
-from rumq.auth.rules import Rules
+from rumq.auth.rules import RuleSet
 from rumq.auth.rules import parse as parse_rules
 from rumq.errors import ConfigError, Fault
 from rumq.events.event_log import tell
@@ -37,7 +37,7 @@ from rumq.settings.loopback import is_loopback
 from rumq.settings.table import Flight, Listener, Settings
 
 if TYPE_CHECKING:
-    from rumq.auth.credentials.tokens import Tokens
+    from rumq.auth.credentials.tokens import TokenLogin
 
 KNOWN = ("certificate", "token", "password", "http")
 FLIGHT = -1  # in place of a listener's index
@@ -55,7 +55,7 @@ class ListenerPolicies:
         self._remembered: VerificationCache[bool] = VerificationCache(settings.auth.remember_seconds_max)
         self._answers: VerificationCache[Identity] = VerificationCache(settings.auth.http_remember_seconds_max)
         self._passwords: dict[str, Passwords] = {}
-        self._rules: dict[str, Rules] = {}
+        self._rules: dict[str, RuleSet] = {}
         self.policies = [self._policy(number, each) for number, each in enumerate(settings.listeners)]
 
     def flight(self) -> ListenerPolicy:
@@ -102,7 +102,7 @@ class ListenerPolicies:
             auth.user_sessions_max,
         )
 
-    def _maybe_rules(self, number: int, listener: Listener) -> Rules | None:
+    def _maybe_rules(self, number: int, listener: Listener) -> RuleSet | None:
         section = "gateway" if is_gateway(self._settings, listener) else key_of(number)
         key = f"{section}.rules_file" if listener.rules_file else "auth.rules_file"
         path = listener.rules_file or self._settings.auth.rules_file
@@ -160,8 +160,8 @@ class ListenerPolicies:
         path = listener.password_file or self._settings.auth.password_file
         return self._password_file(key, path) if path else None
 
-    def _tokens(self) -> Tokens:
-        from rumq.auth.credentials.tokens import Claims, Tokens, parse_keys  # their libraries are 5 MB
+    def _tokens(self) -> TokenLogin:
+        from rumq.auth.credentials.tokens import Claims, TokenLogin, parse_keys  # their libraries are 5 MB
 
         auth = self._settings.auth
         path = auth.token_keys_file
@@ -170,7 +170,7 @@ class ListenerPolicies:
             auth.token_client_id_claim, auth.token_expiry_required,
         )  # fmt: skip
         try:
-            return Tokens(parse_keys(self._secrets(path), path), claims)
+            return TokenLogin(parse_keys(self._secrets(path), path), claims)
         except SecretsError as fault:
             raise ConfigError(Fault("", "auth.token_keys_file", "", str(fault))) from None
 
@@ -190,7 +190,7 @@ class ListenerPolicies:
         return self._passwords[path]
 
 
-def rules_in(path: str) -> Rules:
+def rules_in(path: str) -> RuleSet:
     """A rules file, rumq's (.toml) or mosquitto's. raises: SecretsError, MosquittoFileError"""
     text = read_rules(path)
     return parse_rules(text, path) if path.endswith(".toml") else parse_acl(text, path)

@@ -34,7 +34,7 @@ class ListeningSocket(NamedTuple):
         return (name, 0) if isinstance(name, str) else (name[0], name[1])
 
 
-class Bound(NamedTuple):
+class BoundAddress(NamedTuple):
     """As events have it. host: or the path of a Unix socket, whose port is 0"""
 
     host: str
@@ -63,7 +63,7 @@ class Doorways:
     numbers: list[int]
     next_number: int
     file: str = ""
-    _bound: defaultdict[int, list[Bound]] = field(default_factory=lambda: defaultdict(list))
+    _bound: defaultdict[int, list[BoundAddress]] = field(default_factory=lambda: defaultdict(list))
 
     def prepare(self, old: Settings, new: Settings) -> ListenerChange:
         """Bind what is new. old: the settings in force. raises: ConfigError, with nothing changed"""
@@ -188,9 +188,9 @@ def unix_socket(listener: Listener) -> socket.socket:
         ) from fault
 
 
-def announce(settings: Settings, listener: Listener, listening: ListeningSocket) -> Bound:
+def announce(settings: Settings, listener: Listener, listening: ListeningSocket) -> BoundAddress:
     host, port = listening.address
-    bound = Bound(host, port, listener.protocol + (" over TLS" if listener.tls_certificate else ""))
+    bound = BoundAddress(host, port, listener.protocol + (" over TLS" if listener.tls_certificate else ""))
     tell("listener.bound", **bound._asdict())
     if not listener.path:
         warn_if_exposed(settings, listener, host, port, "publish and subscribe")

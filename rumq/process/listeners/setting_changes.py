@@ -75,7 +75,7 @@ def in_force(old: Settings, new: Settings) -> Settings:
     kept = set(need_restart(old, new, list(differences(old, new))))
     sections: dict[str, Any] = {}
     for name in old.__struct_fields__:
-        if name not in ("listener", "more_listeners", "stream"):
+        if name not in ("listener", "more_listeners", "stream", "function"):
             sections[name] = updated(getattr(old, name), getattr(new, name), name, kept)
     if "stream" not in kept:
         pairs = zip(old.stream, new.stream, strict=True)

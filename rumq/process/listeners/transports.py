@@ -12,7 +12,6 @@ from rumq.net.listening.proxy_protocol import ProxyOptions
 from rumq.net.listening.transports import MountOptions, Transports
 from rumq.net.tls.tls import TlsServer
 from rumq.net.tls.tls_options import HTTP_ALPN, MQTT_ALPN, TlsOptions, TlsSettingsError, pem_kinds
-from rumq.net.websocket.websocket_handshake import WebSocketOptions
 from rumq.process.listeners.listener_policies import key_of
 from rumq.settings.keys import as_toml
 from rumq.settings.table import Listener, Settings
@@ -50,6 +49,10 @@ def transport_of(number: int, listener: Listener, strict: bool) -> Transports:
         except TlsSettingsError as fault:
             raise refused(number, listener, fault) from None
     if listener.protocol == "websocket":
+        # Most brokers have none, and start sooner; here, so that no connection waits for the import.
+        from rumq.net.websocket import websocket as _  # noqa: F401
+        from rumq.net.websocket.websocket_handshake import WebSocketOptions
+
         websocket = WebSocketOptions(
             path=listener.websocket_path, origins=listener.websocket_origins, names_are_proved=tls is not None
         )

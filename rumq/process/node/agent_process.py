@@ -53,7 +53,7 @@ async def run_beside(node: Node, tls: AgentTls | None, agent: Agent) -> None:
     """The node's admin socket, and the agent's events for the node's gateway, until cancelled."""
     settings = node.settings
     admin = NodeAdmin(node.place.data, settings.cluster.name, settings.cluster.shards, agent, tls)
-    agent.ask_terms = admin.terms
+    agent.requests.ask_terms = admin.terms
 
     def use(fresh: LinkTls) -> None:
         assert tls is not None

@@ -22,7 +22,7 @@ from rumq.events.event_sender import EventSender
 from rumq.events.output import RING, setup_events
 from rumq.loop.loop import Loop
 from rumq.net.lingering_close import LingeringClose
-from rumq.net.listening.listener import Listener, NewConnection, listener_rate
+from rumq.net.listening.listener import Acceptor, NewConnection, listener_rate
 from rumq.net.listening.transports import ConnectionSetup, Transports
 from rumq.net.pump import Pump
 from rumq.net.sockets.fd_passing import ShardSocket
@@ -100,7 +100,7 @@ class EdgeProcess:
         """certificates: of connections between nodes, None for plain bytes"""
         self._settings, self._place, self._edge, self._read = settings, place, edge, read
         self._policies, self._transports = policies, transports
-        self._listeners: list[Listener] = []
+        self._listeners: list[Acceptor] = []
         self._rates: list[ConnectionRate[NewConnection]] = []
         listeners = CertificateWatch("listeners", lambda: tls_paths(self._settings), self._renew_tls, tell)
         self._certificates = [listeners] if certificates is None else [listeners, certificates]
@@ -127,7 +127,7 @@ class EdgeProcess:
                 services.cancel_scope.cancel()
         await self._stop()
 
-    def _open_listeners(self) -> list[Listener]:
+    def _open_listeners(self) -> list[Acceptor]:
         settings, edge = self._settings, self._edge
         pump, later, event = edge.pump, edge.timers.later, edge.events.tell
         pump.pending_logins.on_shed = lambda holder, shed: event("connection.shed", address=holder, shed=shed)
@@ -145,7 +145,7 @@ class EdgeProcess:
         self._rates = [listener_rate(policy, 0, event) for policy in self._policies]
         self._set_rates()
         return [
-            Listener(
+            Acceptor(
                 sock,
                 setup(number),
                 connections_max=bounds[number],

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rumq.cluster.agent.node_identity import NodeIdentity
 from rumq.net.sockets.fd_passing import ShardSocket
 from rumq.process.node.addresses import ClusterAddresses
-from rumq.process.shard.shard_store import Place
+from rumq.process.shard.shard_store import ShardEnvironment
 from rumq.settings.table import Settings
 
 
@@ -19,7 +19,7 @@ class Node(NamedTuple):
 
     settings: Settings
     read: Callable[[], Settings]
-    place: Place
+    place: ShardEnvironment
     identity: NodeIdentity
     addresses: ClusterAddresses
     doors: list[ShardSocket]

@@ -27,7 +27,7 @@ from rumq.process.node.agent_process import run_agent
 from rumq.process.node.edge import EdgePlace, serve_edge
 from rumq.process.node.node import Node
 from rumq.process.node.shard_process import run_shard
-from rumq.process.shard.shard_store import Place
+from rumq.process.shard.shard_store import ShardEnvironment
 from rumq.process.wiring.latest_settings import LatestSettings
 from rumq.process.wiring.page_address import page_address
 from rumq.process.wiring.streams import GENERATION, reloaded
@@ -43,7 +43,7 @@ IMPORTED_LATER = (
 )
 
 
-def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> int:
+def run_node(settings: Settings, read: Callable[[], Settings], place: ShardEnvironment) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit status. place: `count` is that of the cluster's shards
 
     raises: RumqError"""
@@ -87,7 +87,7 @@ def run_node(settings: Settings, read: Callable[[], Settings], place: Place) -> 
     return status
 
 
-def has_log(place: Place) -> bool:
+def has_log(place: ShardEnvironment) -> bool:
     """Whether a directory that was a broker alone has records, which the cluster is to keep."""
     return any(holds_records(f"{place.data}/{spec.name}", spec) for spec in place.streams)
 

@@ -21,7 +21,7 @@ from rumq.cluster.node.copy_scrubber import CopyScrubber, put_aside
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
 from rumq.cluster.node.shard_layout import laid_out, met_view
-from rumq.cluster.node.standby_process import StandbyProcess, Standing
+from rumq.cluster.node.standby_process import StandbyContext, StandbyProcess
 from rumq.events.event_log import tell
 from rumq.net.sockets.fd_limit import raise_limit, room_for_connections
 from rumq.net.sockets.fd_passing import FdPassing
@@ -30,7 +30,7 @@ from rumq.process.node.node import Node
 from rumq.process.shard.cluster_place import ClusterPlace
 from rumq.process.shard.process_tuning import freeze
 from rumq.process.shard.shard import serve_shard
-from rumq.process.shard.shard_store import Place
+from rumq.process.shard.shard_store import ShardEnvironment
 from rumq.process.wiring.disk_bounds import reserve
 from rumq.process.wiring.missing_partition import STATE_STREAM
 from rumq.process.wiring.streams import GENERATION
@@ -59,7 +59,7 @@ def run_shard(node: Node) -> int:
         doors = FdPassing(node.doors, shard, lambda seconds, call: None)  # what waits goes with the next call
         links = link_tls(node.settings)
         inquiries = CopyInquiries(RealFiles(), place.data, [each.key for each in copies_of(place)])
-        standing = Standing(
+        standing = StandbyContext(
             node.identity.id, shard, f"{place.data}/{SOCKET_NAME}", node.addresses.sockets[shard],
             GivenBack(doors, place.count).give_back,
             links,
@@ -138,7 +138,7 @@ def note_doubt(copies: NodeLogCopies, state: StoredReplicaState, shard: int) -> 
         tell("cluster.copy_doubted", shard=shard, why=why or lost)
 
 
-def copies_of(place: Place) -> list[CopyId]:
+def copies_of(place: ShardEnvironment) -> list[CopyId]:
     """The partitions of a shard, with its journal."""
     found = []
     index = 0
@@ -150,7 +150,7 @@ def copies_of(place: Place) -> list[CopyId]:
     return [*found, CopyId(journal_of(place), STATE_STREAM, place.index)]
 
 
-def journal_of(place: Place) -> str:
+def journal_of(place: ShardEnvironment) -> str:
     """The key of the shard's journal."""
     return f"{STATE_STREAM}/g{place.generation}/p{place.index}"
 

@@ -22,7 +22,7 @@ UNKNOWN_SECONDS = 5.0  # without an answer, or with one that knows nothing: then
 NEAR_RECORDS = 10_000  # a learner that lacks no more may vote
 
 
-class Step(Enum):
+class ChangeStep(Enum):
     NONE = auto()
     LEARNING = auto()
     JOINING = auto()
@@ -40,7 +40,7 @@ class MemberChange:
         self._shard, self._state, self._replication, self._say = shard, state, replication, say
         self._timers = timers
         self.wanted: list[str] = []
-        self._step = Step.NONE
+        self._step = ChangeStep.NONE
         self._revision = 0
         self._request = 0
         self._claimed: ShardRecord | None = None  # asked for, and not answered
@@ -68,16 +68,16 @@ class MemberChange:
         elif members == record.replicas:
             done("")
         else:
-            self.wanted, self._done, self._step = list(members), done, Step.LEARNING
+            self.wanted, self._done, self._step = list(members), done, ChangeStep.LEARNING
 
     @property
     def _may_give_up(self) -> bool:
         """Nobody was asked yet to decide with others: copies only learn, and one that never catches up holds nobody."""
-        return self._step is Step.LEARNING and all(each.old_replicas is None for each in self._asked.values())
+        return self._step is ChangeStep.LEARNING and all(each.old_replicas is None for each in self._asked.values())
 
     def _give_up(self) -> None:
         wanted, done = self.wanted, self._done
-        self.wanted, self._step, self._done = [], Step.NONE, lambda why: None
+        self.wanted, self._step, self._done = [], ChangeStep.NONE, lambda why: None
         done(f"another order has taken its place before {', '.join(wanted)} had learnt")
 
     def seen(self, view: View) -> None:
@@ -138,19 +138,19 @@ class MemberChange:
             return
         if not self.wanted:
             self._find_half_done(record)
-        if self._step is Step.JOINING:  # the answer is there, or nobody has heard the question
-            self._step = Step.SETTLING if record.old_replicas is not None else Step.LEARNING
-        if self._step is Step.LEARNING:
+        if self._step is ChangeStep.JOINING:  # the answer is there, or nobody has heard the question
+            self._step = ChangeStep.SETTLING if record.old_replicas is not None else ChangeStep.LEARNING
+        if self._step is ChangeStep.LEARNING:
             self._learn(record)
-        elif self._step is Step.SETTLING:
+        elif self._step is ChangeStep.SETTLING:
             self._settle(record)
 
     def _find_half_done(self, record: ShardRecord) -> None:
         if record.old_replicas is not None:
-            self.wanted, self._step = record.replicas, Step.SETTLING
+            self.wanted, self._step = record.replicas, ChangeStep.SETTLING
         elif record.learners and len(record.replicas) < self._replicas:
             self.wanted = [*record.replicas, *record.learners][: self._replicas]
-            self._step = Step.LEARNING
+            self._step = ChangeStep.LEARNING
         elif record.learners:
             self._claim(record, learners=[])  # in whose place, only the last leader knew: it is ordered anew
 
@@ -162,7 +162,7 @@ class MemberChange:
         behind = self._replication.core.behind()
         lacks = [behind.get(each) for each in new]
         if all(each is not None and each <= NEAR_RECORDS for each in lacks):
-            self._step = Step.JOINING
+            self._step = ChangeStep.JOINING
             self._claim(
                 record,
                 epoch=record.epoch + 1,
@@ -177,7 +177,7 @@ class MemberChange:
             self._claim(record, config=record.config + 1, old_replicas=None)
             return
         wanted, done = self.wanted, self._done
-        self.wanted, self._step, self._done = [], Step.NONE, lambda why: None
+        self.wanted, self._step, self._done = [], ChangeStep.NONE, lambda why: None
         done("")
         node = self._replication.core.node
         if node not in wanted:

@@ -28,7 +28,7 @@ from rumq.process.listeners.offered_sockets import LISTENER, OfferedSockets
 from rumq.process.shard.process_tuning import freeze, keep_memory, yield_soon
 from rumq.process.shard.reload import Reload
 from rumq.process.shard.shard_listeners import ShardListeners
-from rumq.process.shard.shard_store import Place, note_inventory, open_shard_store
+from rumq.process.shard.shard_store import ShardEnvironment, note_inventory, open_shard_store
 from rumq.process.shard.shutdown import stop
 from rumq.process.wiring.disk_bounds import reserve
 from rumq.process.wiring.page_address import page_address
@@ -39,7 +39,7 @@ from rumq.shards.assembly.context import Platform, ShardContext
 from rumq.shards.assembly.shard import Shard, build_shard
 from rumq.shards.retention.export_positions import ExportPositions
 from rumq.shards.retention.scrubber import Scrubber
-from rumq.shards.stats.sys_publisher import Status
+from rumq.shards.stats.sys_publisher import SysStatus
 from rumq.shards.write_path.worker_threads import Worker
 from rumq.supervision.service_notification import READY, STOPPING, notify, reloading
 from rumq.supervision.sidecars import Sidecar, Sidecars
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 STAGE_SECONDS = 0.001  # group commit lingers for 5 ms: a millisecond more of what nobody waits for is not noticed
 
 
-def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) -> int:
+def serve_shard(settings: Settings, place: ShardEnvironment, read: Callable[[], Settings]) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit status. read: returns the current settings, for SIGHUP
 
     raises: DataDirectoryError"""
@@ -94,7 +94,7 @@ def serve_shard(settings: Settings, place: Place, read: Callable[[], Settings]) 
     return 0
 
 
-def leader_of(settings: Settings, place: Place) -> tuple[Leader | None, list[CertificateWatch]]:
+def leader_of(settings: Settings, place: ShardEnvironment) -> tuple[Leader | None, list[CertificateWatch]]:
     """What leads the shard, in a cluster, and what looks after the certificates of its connections."""
     if place.cluster is None:
         return None, []
@@ -106,7 +106,7 @@ def leader_of(settings: Settings, place: Place) -> tuple[Leader | None, list[Cer
     return Leader(place, place.cluster, tls), [watch] if watch is not None else []
 
 
-def context_of(settings: Settings, place: Place, policies: Mapping[int, ListenerPolicy]) -> ShardContext:
+def context_of(settings: Settings, place: ShardEnvironment, policies: Mapping[int, ListenerPolicy]) -> ShardContext:
     log, interval_seconds = settings.log, settings.sys.interval_seconds
     return ShardContext(
         place.index, place.count, limits(settings), policies.values(),
@@ -120,13 +120,13 @@ def context_of(settings: Settings, place: Place, policies: Mapping[int, Listener
         exports=ExportPositions(
             RealFiles(), [s.name for s in settings.stream if s.export_to], log.retain_for_export_bytes_max
         ),
-        status=Status(interval_seconds, f"rumq version {VERSION}", place.started) if interval_seconds else None,
+        status=SysStatus(interval_seconds, f"rumq version {VERSION}", place.started) if interval_seconds else None,
         trace_sample_every=settings.trace.sample_every,
         traces_per_second_max=settings.trace.traces_per_second_max,
     )  # fmt: skip
 
 
-def platform_of(settings: Settings, place: Place) -> Platform:
+def platform_of(settings: Settings, place: ShardEnvironment) -> Platform:
     coalesce_seconds = settings.listener.coalesce_us / 1_000_000
     return Platform(
         tell,
@@ -140,8 +140,8 @@ class ShardProcess:
     """A built shard with its services: listeners, the scrubber, the admin socket, sidecars, signals."""
 
     def __init__(
-        self, settings: Settings, place: Place, shard: Shard, listeners: ShardListeners, leader: Leader | None,
-        certificates: list[CertificateWatch],
+        self, settings: Settings, place: ShardEnvironment, shard: Shard, listeners: ShardListeners,
+        leader: Leader | None, certificates: list[CertificateWatch],
     ) -> None:  # fmt: skip
         """certificates: the listeners' first, then those of connections between nodes"""
         self._settings, self._place, self._shard, self._leader = settings, place, shard, leader
@@ -231,8 +231,8 @@ class ShardProcess:
             note_inventory(place)
             shard.operation.admin.status.about.update(version=VERSION, shards=place.count)
             self._announce_addresses()
-        shard.operation.consumers.lag_records_max = settings.events.lag_records_max
-        shard.operation.consumers.lag_seconds_max = settings.events.lag_seconds_max
+        shard.operation.consumers.alarm.records_max = settings.events.lag_records_max
+        shard.operation.consumers.alarm.seconds_max = settings.events.lag_seconds_max
         shard.operation.consumers.begin()
         shard.operation.topic_rates.begin()
         self._sidecars.start()
@@ -292,7 +292,7 @@ class ShardProcess:
             tell("broker.stopped", seconds=seconds, exit_status=0)
 
 
-def sidecars_of(settings: Settings, place: Place) -> list[Sidecar]:
+def sidecars_of(settings: Settings, place: ShardEnvironment) -> list[Sidecar]:
     """Those that this process owns."""
     if place.index != 0:
         return []

@@ -8,7 +8,7 @@ from typing import Protocol
 from rumq.auth.connection_rate import ConnectionRate
 from rumq.events.event_log import tell
 from rumq.mqtt.reasons import Reason
-from rumq.net.listening.listener import Listener, NewConnection, listener_rate
+from rumq.net.listening.listener import Acceptor, NewConnection, listener_rate
 from rumq.net.listening.transports import ConnectionSetup, Transports
 from rumq.net.transport.transport_handshake import TransportHandshakes
 from rumq.process.listeners.certificate_watch import CertificateWatch
@@ -26,7 +26,7 @@ SESSIONS_A_TURN = 128
 REMOVED = "this listener was removed"
 
 
-class SocketSource(Protocol):
+class ListenerSockets(Protocol):
     """Who has the sockets of new listeners: the process that binds, or what it has sent to this one."""
 
     def prepare(self, old: Settings, new: Settings) -> ListenerChange: ...
@@ -37,7 +37,7 @@ class SocketSource(Protocol):
 class ShardListeners:
     """policies: in the order of the settings in force, by number"""
 
-    def __init__(self, settings: Settings, doorways: Doorways, source: SocketSource) -> None:
+    def __init__(self, settings: Settings, doorways: Doorways, source: ListenerSockets) -> None:
         """doorways: as of the start of this process. raises: ConfigError"""
         self._source, self._settings = source, settings
         self.policies: dict[int, ListenerPolicy] = {}
@@ -47,13 +47,13 @@ class ShardListeners:
             policy.index = number
             self.policies[number], self._transports[number] = policy, transports
         self._sockets = list(doorways.sockets)
-        self._open: dict[int, list[Listener]] = {}
+        self._open: dict[int, list[Acceptor]] = {}
         self._rates: dict[int, ConnectionRate[NewConnection]] = {}
         self._shard: Shard | None = None
         self._handshakes: TransportHandshakes
 
     @property
-    def open(self) -> list[Listener]:
+    def open(self) -> list[Acceptor]:
         """Those that accept."""
         return [each for listeners in self._open.values() for each in listeners]
 
@@ -94,7 +94,7 @@ class ShardListeners:
         if number not in self._rates:
             self._rates[number] = listener_rate(policy, 0, shard.events.tell)
         self._open.setdefault(number, []).append(
-            Listener(
+            Acceptor(
                 sock, setup, connections_max=shard.clients.logins.connections_max[number],
                 event=shard.events.tell, later=shard.timers.later, rate=self._rates[number],
             )

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from commitlog import RealFiles, Store, StoreError, StreamSpec, open_store
+from commitlog import OpenOptions, RealFiles, Store, StoreError, StoreLayout, StreamSpec, open_store
 from commitlog.disk.space import segment_bytes
 from commitlog.read.inventory import write_inventory
 from commitlog.write.volatile import VolatilePartition
@@ -30,7 +30,7 @@ STATUS = StreamSpec("_sys", (), 1, "memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ShardEnvironment:
     """Environment of a shard. started: start of the broker, monotonic; ready: a pipe to report it, or -1"""
 
     data: str
@@ -48,7 +48,7 @@ class Place:
     cluster: ClusterPlace | None = None
 
 
-def open_shard_store(settings: Settings, place: Place) -> Store:
+def open_shard_store(settings: Settings, place: ShardEnvironment) -> Store:
     """The shard's part of the store, recovered; findings are reported as events."""
 
     def volatile(index: int) -> VolatilePartition | RemotePartition:
@@ -62,12 +62,25 @@ def open_shard_store(settings: Settings, place: Place) -> Store:
 
     try:
         store = open_store(
-            RealFiles(), place.data, place.streams, matches=matches, now_us=time.time_ns() // 1000,
-            hot_bytes_max=settings.log.hot_bytes_max, boot_id=boot_id(), lock=place.lock,
-            internal=internal_stream(settings), internal_number=place.index,
-            internal_generation=place.generation, elsewhere=elsewhere,
-            volatile=volatile if settings.sys.interval_seconds else None, tails=known_tails(place),
-        )  # fmt: skip
+            RealFiles(),
+            place.data,
+            StoreLayout(
+                place.streams,
+                matches,
+                internal=internal_stream(settings),
+                internal_number=place.index,
+                internal_generation=place.generation,
+                elsewhere=elsewhere,
+                volatile=volatile if settings.sys.interval_seconds else None,
+            ),
+            OpenOptions(
+                time.time_ns() // 1000,
+                hot_bytes_max=settings.log.hot_bytes_max,
+                boot_id=boot_id(),
+                tails=known_tails(place),
+            ),
+            lock=place.lock,
+        )
     except StoreError as fault:
         raise DataDirectoryError(settings.data.dir, fault.problem) from fault
     partitions, recovered = list(store.own), list(store.recovered)
@@ -89,7 +102,7 @@ def open_shard_store(settings: Settings, place: Place) -> Store:
     return store
 
 
-def known_tails(place: Place) -> dict[str, KnownTail]:
+def known_tails(place: ShardEnvironment) -> dict[str, KnownTail]:
     """What a process that has followed knows of the last segments, by directory."""
     tails = place.cluster.office.tails if place.cluster is not None else {}
     return {f"{place.data}/{key}": tail for key, tail in tails.items()}
@@ -114,7 +127,7 @@ def boot_id() -> bytes:
         return bytes(16)
 
 
-def note_inventory(place: Place) -> None:
+def note_inventory(place: ShardEnvironment) -> None:
     """Once all partitions are open, write the list that the next start expects."""
     names = [f"{spec.name}/g{GENERATION}/p{n}" for spec in place.streams for n in range(spec.partitions)]
     names += [f"{STATE_STREAM}/g{place.generation}/p{number}" for number in range(place.count)]

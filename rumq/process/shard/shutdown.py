@@ -8,7 +8,7 @@ import trio
 
 from rumq.events.event_log import tell
 from rumq.mqtt.reasons import Reason
-from rumq.net.listening.listener import Listener
+from rumq.net.listening.listener import Acceptor
 from rumq.net.pump import Pump
 from rumq.shards.assembly.shard import Shard
 
@@ -16,7 +16,7 @@ STOP_SECONDS_MAX = 30.0
 LINGER_SECONDS_MAX = 0.25  # for clients that do not close their side
 
 
-async def stop(shard: Shard, listeners: list[Listener]) -> None:
+async def stop(shard: Shard, listeners: list[Acceptor]) -> None:
     """Stop accepting, disconnect every client, and write what they sent, here and in other shards. The caller seals the
     log."""
     pump, commit, peers = shard.pump, shard.writing.commit, shard.cluster.peers

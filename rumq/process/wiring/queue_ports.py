@@ -12,7 +12,7 @@ from rumq.admin.operations import Operation
 from rumq.admin.requests import Request
 from rumq.auth.identity import Identity
 from rumq.auth.permit import Permit
-from rumq.auth.rules import Rules
+from rumq.auth.rules import RuleSet
 from rumq.gateway.broker.broker_socket import open_broker
 from rumq.gateway.records.partition_views import PartitionViews
 from rumq.process.listeners.gateway_listener import gateway_socket
@@ -24,7 +24,7 @@ from rumq.settings.table import Settings
 def queue_ports(
     settings: Settings,
     name: str,
-    rules: Callable[[], Rules | None],
+    rules: Callable[[], RuleSet | None],
     ask: Callable[[Operation, Request], Awaitable[Answer]],
     event: Callable[..., None],
 ) -> Ports:

@@ -23,6 +23,10 @@ def check_sidecars(settings: Settings) -> None:
         check_flight(settings)
     if settings.gateway.port:
         check_gateway(settings)
+    if settings.function:
+        from rumq.process.wiring.function_settings import check_functions  # most brokers have none
+
+        check_functions(settings)
 
 
 def check_gateway(settings: Settings) -> None:
@@ -79,7 +83,13 @@ def node_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sid
         found.append(Sidecar(flight_command(data, sources), flight_died, reloads=True))
     if settings.gateway.port:
         found.append(Sidecar(gateway_command(data, sources), gateway_died, reloads=True))
+    if settings.function:
+        found.append(Sidecar(functions_command(data, sources), functions_died))
     return found
+
+
+def functions_command(data: str, sources: list[str]) -> list[str]:
+    return [sys.executable, "-m", "rumq", "functions", "run", "--for-broker", *sources, "--set", f"data.dir={data}"]
 
 
 def flight_command(data: str, sources: list[str]) -> list[str]:
@@ -100,3 +110,7 @@ def flight_died(why: str, start_seconds: float) -> None:
 
 def gateway_died(why: str, start_seconds: float) -> None:
     tell("gateway.died", why=why, start_seconds=start_seconds)
+
+
+def functions_died(why: str, start_seconds: float) -> None:
+    tell("functions.died", why=why, start_seconds=start_seconds)

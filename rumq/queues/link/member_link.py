@@ -24,7 +24,7 @@ from rumq.mqtt.packets import (
     Publish,
     Suback,
     Subscribe,
-    Subscription,
+    SubscriptionRequest,
     Unsuback,
     Unsubscribe,
 )
@@ -107,7 +107,7 @@ class MemberLink:
     async def subscribe(self, filters: Sequence[str], *, tells_place: bool) -> None:
         """Subscribe at QoS 1, without retained messages. raises: Refused, ConnectionLost"""
         properties = Properties(user_properties=[("rumq-place", "yes")]) if tells_place else Properties()
-        wanted = tuple(Subscription(each, 1, retain_handling=2) for each in filters)
+        wanted = tuple(SubscriptionRequest(each, 1, retain_handling=2) for each in filters)
         await self._send(encode(Subscribe(1, wanted, properties), VERSION))
         answer = await self._wait_answer(Suback)
         for each, reason in zip(filters, answer.reasons, strict=False):

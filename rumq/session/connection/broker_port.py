@@ -69,7 +69,7 @@ class PublishRefusal(NamedTuple):
     acknowledged: bool = False
 
 
-class Backpressure(Protocol):
+class BackpressureBits(Protocol):
     """Bits of partitions over a limit. behind: everyone pauses; crowded: bulk senders pause"""
 
     behind: int
@@ -130,7 +130,7 @@ class PublishPort(Protocol):
     batches: list[Batch]
 
     @property
-    def backpressure(self) -> Backpressure: ...
+    def backpressure(self) -> BackpressureBits: ...
 
     @property
     def undecided(self) -> UndecidedMessages: ...

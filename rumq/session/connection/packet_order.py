@@ -27,7 +27,7 @@ class State(Enum):
     PAUSED = auto()  # connected, and a packet waits for another shard or for its next turn
 
 
-class Rule(Enum):
+class OrderRule(Enum):
     ACCEPT = auto()
     WAIT = auto()  # it is not read before the state changes
     LEAVE = auto()  # the connection ends without an answer and without a will
@@ -39,8 +39,8 @@ class Refuse(NamedTuple):
     why: str
 
 
-Action = Rule | Refuse
-ACCEPT, WAIT, LEAVE = Rule
+Action = OrderRule | Refuse
+ACCEPT, WAIT, LEAVE = OrderRule
 UNASKED = Refuse("{} that nothing was asked for")
 IN_THE_MIDDLE = Refuse("{} in the middle of authentication")
 
@@ -112,7 +112,7 @@ class Exchange(Enum):
     AWAITS_PUBREL = auto()  # of a message from the client
 
 
-class Step(NamedTuple):
+class ExchangeStep(NamedTuple):
     """What an acknowledgement brings about. answer: the broker's packet and its reason code, if it answers"""
 
     to: Exchange
@@ -121,38 +121,38 @@ class Step(NamedTuple):
 
 _UNKNOWN = Reason.PACKET_IDENTIFIER_NOT_FOUND
 _LOST_PUBREC = (PacketType.PUBREL, _UNKNOWN)
-SENT_BY_BROKER: Final[dict[Exchange, dict[PacketType, Step]]] = {
+SENT_BY_BROKER: Final[dict[Exchange, dict[PacketType, ExchangeStep]]] = {
     Exchange.NONE: {
-        PacketType.PUBACK: Step(Exchange.NONE),
-        PacketType.PUBREC: Step(Exchange.NONE, _LOST_PUBREC),
-        PacketType.PUBCOMP: Step(Exchange.NONE),
+        PacketType.PUBACK: ExchangeStep(Exchange.NONE),
+        PacketType.PUBREC: ExchangeStep(Exchange.NONE, _LOST_PUBREC),
+        PacketType.PUBCOMP: ExchangeStep(Exchange.NONE),
     },
     Exchange.AWAITS_PUBACK: {
-        PacketType.PUBACK: Step(Exchange.NONE),
-        PacketType.PUBREC: Step(Exchange.AWAITS_PUBACK, _LOST_PUBREC),
-        PacketType.PUBCOMP: Step(Exchange.AWAITS_PUBACK),
+        PacketType.PUBACK: ExchangeStep(Exchange.NONE),
+        PacketType.PUBREC: ExchangeStep(Exchange.AWAITS_PUBACK, _LOST_PUBREC),
+        PacketType.PUBCOMP: ExchangeStep(Exchange.AWAITS_PUBACK),
     },
     Exchange.AWAITS_PUBREC: {
-        PacketType.PUBACK: Step(Exchange.AWAITS_PUBREC),
-        PacketType.PUBREC: Step(Exchange.AWAITS_PUBCOMP, (PacketType.PUBREL, Reason.SUCCESS)),
-        PacketType.PUBCOMP: Step(Exchange.AWAITS_PUBREC),
+        PacketType.PUBACK: ExchangeStep(Exchange.AWAITS_PUBREC),
+        PacketType.PUBREC: ExchangeStep(Exchange.AWAITS_PUBCOMP, (PacketType.PUBREL, Reason.SUCCESS)),
+        PacketType.PUBCOMP: ExchangeStep(Exchange.AWAITS_PUBREC),
     },
     Exchange.AWAITS_PUBCOMP: {
-        PacketType.PUBACK: Step(Exchange.AWAITS_PUBCOMP),
-        PacketType.PUBREC: Step(Exchange.AWAITS_PUBCOMP, (PacketType.PUBREL, Reason.SUCCESS)),
-        PacketType.PUBCOMP: Step(Exchange.NONE),
+        PacketType.PUBACK: ExchangeStep(Exchange.AWAITS_PUBCOMP),
+        PacketType.PUBREC: ExchangeStep(Exchange.AWAITS_PUBCOMP, (PacketType.PUBREL, Reason.SUCCESS)),
+        PacketType.PUBCOMP: ExchangeStep(Exchange.NONE),
     },
 }
 """A message from the broker: exchange -> the client's answer of success -> what follows. MQTT 5.0, 4.3.2 and 4.3.3."""
 
-SENT_BY_CLIENT: Final[dict[Exchange, dict[PacketType, Step]]] = {
+SENT_BY_CLIENT: Final[dict[Exchange, dict[PacketType, ExchangeStep]]] = {
     Exchange.NONE: {
-        PacketType.PUBLISH: Step(Exchange.AWAITS_PUBREL, (PacketType.PUBREC, Reason.SUCCESS)),
-        PacketType.PUBREL: Step(Exchange.NONE, (PacketType.PUBCOMP, _UNKNOWN)),
+        PacketType.PUBLISH: ExchangeStep(Exchange.AWAITS_PUBREL, (PacketType.PUBREC, Reason.SUCCESS)),
+        PacketType.PUBREL: ExchangeStep(Exchange.NONE, (PacketType.PUBCOMP, _UNKNOWN)),
     },
     Exchange.AWAITS_PUBREL: {
-        PacketType.PUBLISH: Step(Exchange.AWAITS_PUBREL, (PacketType.PUBREC, Reason.SUCCESS)),
-        PacketType.PUBREL: Step(Exchange.NONE, (PacketType.PUBCOMP, Reason.SUCCESS)),
+        PacketType.PUBLISH: ExchangeStep(Exchange.AWAITS_PUBREL, (PacketType.PUBREC, Reason.SUCCESS)),
+        PacketType.PUBREL: ExchangeStep(Exchange.NONE, (PacketType.PUBCOMP, Reason.SUCCESS)),
     },
 }
 """A message of QoS 2 from the client, whose PUBLISH may come again: it is stored once. MQTT 5.0, 4.3.3."""

@@ -67,7 +67,7 @@ class AckBroker(Protocol):
     def acks(self) -> AckPort: ...
 
 
-class Traced(Protocol):
+class TracedMessage(Protocol):
     """A message that is traced."""
 
     def acknowledged(self) -> None: ...
@@ -100,7 +100,7 @@ class PendingAcks:
         self.holds: deque[PendingAck] | None = None
         self.raised = False
         self.barriers = 0
-        self.traces: list[Traced] | None = None
+        self.traces: list[TracedMessage] | None = None
 
     def open(self, flow: DeliveryWindow, deliveries: WaitingDeliveries) -> None:
         """Before anything is promised. deliveries: told when the last barrier has gone out"""
@@ -126,7 +126,7 @@ class PendingAcks:
                 self.flow.waits = True
         self._broker.acks.promise(self, wire.durable_bit)
 
-    def trace(self, message: Traced) -> None:
+    def trace(self, message: TracedMessage) -> None:
         """Tell a message of this step when its acknowledgement goes out."""
         self.traces = [*(self.traces or ()), message]
 

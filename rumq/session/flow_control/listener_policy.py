@@ -11,7 +11,7 @@ from rumq.auth.connection_rate import Arrivals
 from rumq.auth.credentials.authenticator import OPEN as EVERYBODY
 from rumq.auth.credentials.authenticator import Authenticator
 from rumq.auth.identity import Certificate
-from rumq.auth.rules import Rules
+from rumq.auth.rules import RuleSet
 from rumq.mqtt.packets import Connect
 from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.rate_limits import Quotas
@@ -38,7 +38,7 @@ class ListenerPolicy:
     index: int = 0
     authenticator: Authenticator = EVERYBODY
     limits: Limits | None = None
-    rules: Rules | None = field(default=None, kw_only=True)
+    rules: RuleSet | None = field(default=None, kw_only=True)
     quotas: Quotas = field(default_factory=Quotas, kw_only=True)
     certificate_as_user: str = field(default="no", kw_only=True)
     user_as_client_id: bool = field(default=False, kw_only=True)

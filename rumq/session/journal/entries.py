@@ -48,7 +48,7 @@ class Layout(Entry, frozen=True, tag="layout"):
     orders: tuple[StandingOrder, ...] = ()
 
 
-class Opened(Entry, frozen=True, tag="opened"):
+class SessionOpened(Entry, frozen=True, tag="opened"):
     """A client is connected with this session. fresh: discard earlier entries with this number.
 
     mount, user: the owner (`rumq.session.state.session_owner`); mount None: written before sessions had owners"""
@@ -62,7 +62,7 @@ class Opened(Entry, frozen=True, tag="opened"):
     user: str | None = None
 
 
-class Will(Entry, frozen=True, tag="will"):
+class WillEntry(Entry, frozen=True, tag="will"):
     """The will of a connected client, as an MQTT 5 PUBLISH packet; empty: the will is deleted."""
 
     number: int
@@ -86,7 +86,7 @@ class Left(Entry, frozen=True, tag="left"):
     moving_seconds: int = 0
 
 
-class Ended(Entry, frozen=True, tag="ended"):
+class SessionEnded(Entry, frozen=True, tag="ended"):
     number: int
 
 
@@ -108,6 +108,7 @@ class Subscribed(Entry, frozen=True, tag="subscribed"):
     cursors: list[int]
     start: tuple[str, int] | None = None
     tells_publisher: bool = False
+    tells_end: bool = False
     tells_place: bool = False
 
 
@@ -116,7 +117,7 @@ class Unsubscribed(Entry, frozen=True, tag="unsubscribed"):
     asked: str
 
 
-class ReplayStarted(Entry, frozen=True, tag="placed"):
+class ReplayPlaced(Entry, frozen=True, tag="placed"):
     """The cursors at the start of a replay have been found."""
 
     number: int
@@ -124,7 +125,7 @@ class ReplayStarted(Entry, frozen=True, tag="placed"):
     cursors: list[int]
 
 
-class Merged(Entry, frozen=True, tag="merged"):
+class ReaderMerged(Entry, frozen=True, tag="merged"):
     """A late reader has caught up: its subscription moves to the main reader."""
 
     number: int
@@ -152,7 +153,7 @@ class Acknowledged(Entry, frozen=True, tag="acked"):
     acks: bytes
 
 
-class Open(Entry, frozen=True, tag="open"):
+class OpenPacketIds(Entry, frozen=True, tag="open"):
     """All inbound QoS 2 packet ids that wait for PUBREL, u16 each.
 
     released: packet ids whose PUBREL came, once for each, of messages in partitions whose owners had not said yet what
@@ -163,7 +164,7 @@ class Open(Entry, frozen=True, tag="open"):
     released: bytes = b""
 
 
-class Window(Entry, frozen=True, tag="window"):
+class WindowEntry(Entry, frozen=True, tag="window"):
     """The in-flight window of a client, from message number `first` on: states u8, lsns u64, codes u32."""
 
     number: int
@@ -192,8 +193,8 @@ class Checkpoint(Entry, frozen=True, tag="tide"):
     """The cursors of all readers of connected sessions: `live` (`committed` for replays), except those in `behind`
     (session -> reader -> cursors).
 
-    next_lsns: inbound QoS 2 messages below are in `Open` and `Acknowledged`; retained: retained messages below are in
-    the last snapshot"""
+    next_lsns: inbound QoS 2 messages below are in `OpenPacketIds` and `Acknowledged`; retained: retained messages below
+    are in the last snapshot"""
 
     at_us: int
     next_lsns: list[int]
@@ -204,7 +205,7 @@ class Checkpoint(Entry, frozen=True, tag="tide"):
     shares: dict[str, SharedCheckpoint]
 
 
-class Retained(Entry, frozen=True, tag="retained"):
+class RetainedEntry(Entry, frozen=True, tag="retained"):
     """One retained message of a snapshot."""
 
     partition: int
@@ -227,8 +228,9 @@ class SnapshotEnded(Entry, frozen=True, tag="snapshot"):
 
 
 JournalEntry = (
-    Layout | Opened | Will | Left | Ended | Subscribed | Unsubscribed | ReplayStarted | Merged | Sent
-    | Acknowledged | Open | Window | Shared | Checkpoint | Retained | SnapshotBegun | SnapshotEnded
+    Layout | SessionOpened | WillEntry | Left | SessionEnded | Subscribed | Unsubscribed | ReplayPlaced | ReaderMerged
+    | Sent | Acknowledged | OpenPacketIds | WindowEntry | Shared | Checkpoint | RetainedEntry | SnapshotBegun
+    | SnapshotEnded
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

@@ -53,5 +53,6 @@ def subscribed_entry(session: Session, asked: str, watermarks: Watermarks) -> e.
         reader, cursors = found, cursors_of(found, watermarks)
     return e.Subscribed(
         session.number, asked, wanted.topic_filter, wanted.qos, wanted.no_local, wanted.retain_as_published,
-        wanted.identifier, kind, reader.number, cursors, start, wanted.tells_publisher, wanted.tells_place,
+        wanted.identifier, kind, reader.number, cursors, start, wanted.tells_publisher,
+        wanted.tells_end, wanted.tells_place,
     )  # fmt: skip

@@ -75,7 +75,7 @@ class JournalRecorder:
             self._left.pop(session.number, None)
             self.qos2_changed.pop(session.number, None)
             self.sessions.pop(session.number, None)
-            self.entries.append(e.Ended(session.number))
+            self.entries.append(e.SessionEnded(session.number))
             session.number = 0
 
     def moving(self, session: Session) -> None:
@@ -112,11 +112,11 @@ class JournalRecorder:
 
     def merged(self, session: Session, asked: str, reader: int) -> None:
         if session.durable:
-            self.entries.append(e.Merged(session.number, asked, reader))
+            self.entries.append(e.ReaderMerged(session.number, asked, reader))
 
     def replay_started(self, session: Session, reader: int, cursors: list[int]) -> None:
         if session.durable:
-            self.entries.append(e.ReplayStarted(session.number, reader, list(cursors)))
+            self.entries.append(e.ReplayPlaced(session.number, reader, list(cursors)))
 
     def shared(self, asked: str, cursors: list[int], returned: list[tuple[int, int, int]] | None = None) -> None:
         """A shared subscription has got a member in another shard."""
@@ -155,9 +155,11 @@ class JournalRecorder:
         return drained
 
 
-def opened_entry(session: Session, *, fresh: bool) -> e.Opened:
+def opened_entry(session: Session, *, fresh: bool) -> e.SessionOpened:
     mount, user = (None, None) if session.owner is None else (session.owner.mount, session.owner.user)
-    return e.Opened(session.number, session.client_id, session.version, session.expiry_seconds, fresh, mount, user)
+    return e.SessionOpened(
+        session.number, session.client_id, session.version, session.expiry_seconds, fresh, mount, user
+    )
 
 
 def left_entry(session: Session, watermarks: Watermarks, now_us: int, *, moving_seconds: int = 0) -> e.Left:
@@ -168,9 +170,9 @@ def left_entry(session: Session, watermarks: Watermarks, now_us: int, *, moving_
     )  # fmt: skip
 
 
-def will_entry(session: Session) -> e.Will:
+def will_entry(session: Session) -> e.WillEntry:
     will = session.will
     if will is None:
-        return e.Will(session.number, 0, b"")
+        return e.WillEntry(session.number, 0, b"")
     delay = will.properties.get("will_delay_interval", 0)
-    return e.Will(session.number, delay, encode(message_of(will), 5), session.author)
+    return e.WillEntry(session.number, delay, encode(message_of(will), 5), session.author)

@@ -45,7 +45,7 @@ class ReplayedSession:
     owner: Owner | None = None
     attached: bool = True
     left_us: int = 0
-    will: e.Will | None = None
+    will: e.WillEntry | None = None
     subscriptions: dict[str, ReplayedSubscription] = field(default_factory=dict)
     cursors: dict[int, list[int]] = field(default_factory=dict)
     starts: dict[int, tuple[str, int]] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def remapped_window(window: Window, new_index: dict[int, int]) -> Window:
     return remapped
 
 
-def apply_will(session: ReplayedSession, entry: e.Will) -> None:
+def apply_will(session: ReplayedSession, entry: e.WillEntry) -> None:
     session.will = entry if entry.frame else None
 
 
@@ -102,12 +102,12 @@ def apply_unsubscribed(session: ReplayedSession, entry: e.Unsubscribed) -> None:
         session.starts.pop(gone.reader, None)
 
 
-def apply_replay_started(session: ReplayedSession, entry: e.ReplayStarted) -> None:
+def apply_replay_started(session: ReplayedSession, entry: e.ReplayPlaced) -> None:
     session.cursors[entry.reader] = list(entry.cursors)
     session.starts.pop(entry.reader, None)
 
 
-def apply_merged(session: ReplayedSession, entry: e.Merged) -> None:
+def apply_merged(session: ReplayedSession, entry: e.ReaderMerged) -> None:
     subscription = session.subscriptions.get(entry.asked)
     if subscription is not None:
         session.cursors.pop(subscription.reader, None)
@@ -130,18 +130,19 @@ def apply_acknowledged(session: ReplayedSession, entry: e.Acknowledged) -> None:
                 session.window.acknowledge(head, packet_id)
 
 
-def apply_open(session: ReplayedSession, entry: e.Open) -> None:
+def apply_open(session: ReplayedSession, entry: e.OpenPacketIds) -> None:
     session.qos2_open = set(memoryview(entry.packet_ids).cast("H"))
     session.qos2_released = dict(Counter(memoryview(entry.released).cast("H")))
     session.qos2_changed = bool(entry.released)  # once all is known they are written no more
 
 
-def apply_window(session: ReplayedSession, entry: e.Window) -> None:
+def apply_window(session: ReplayedSession, entry: e.WindowEntry) -> None:
     session.window = Window(max(1, len(entry.states)))
     session.window.put(entry.first, entry.states, entry.lsns, entry.codes)
 
 
 APPLY: dict[type, Callable[[ReplayedSession, Any], None]] = {
-    e.Will: apply_will, e.Left: apply_left, e.Unsubscribed: apply_unsubscribed, e.ReplayStarted: apply_replay_started,
-    e.Merged: apply_merged, e.Acknowledged: apply_acknowledged, e.Open: apply_open, e.Window: apply_window,
+    e.WillEntry: apply_will, e.Left: apply_left, e.Unsubscribed: apply_unsubscribed,
+    e.ReplayPlaced: apply_replay_started, e.ReaderMerged: apply_merged, e.Acknowledged: apply_acknowledged,
+    e.OpenPacketIds: apply_open, e.WindowEntry: apply_window,
 }  # fmt: skip

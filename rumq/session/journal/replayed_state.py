@@ -40,18 +40,18 @@ class ReplayedState:
         self.layout: tuple[str, ...] = ()
         self.sessions: dict[int, ReplayedSession] = {}
         self.shares: dict[str, ReplayedShare] = {}
-        self.retained: dict[str, e.Retained] = {}
+        self.retained: dict[str, e.RetainedEntry] = {}
         self.orders: dict[tuple[str, str, str], e.StandingOrder] = {}
         self.retained_from: list[int] = []
         self.tags_from: list[int] = []
         self.seen: list[int] = []
         self.last_number = 0
         self.changed = False
-        self._snapshot: dict[str, e.Retained] = {}
+        self._snapshot: dict[str, e.RetainedEntry] = {}
         self._apply: dict[type, Callable[[Any], None]] = {
-            e.Layout: self._layout, e.Opened: self._opened, e.Ended: self._ended, e.Checkpoint: self._checkpoint,
-            e.Shared: self._shared, e.Retained: self._retained, e.SnapshotBegun: self._snapshot_begun,
-            e.SnapshotEnded: self._snapshot_ended,
+            e.Layout: self._layout, e.SessionOpened: self._opened, e.SessionEnded: self._ended,
+            e.Checkpoint: self._checkpoint, e.Shared: self._shared, e.RetainedEntry: self._retained,
+            e.SnapshotBegun: self._snapshot_begun, e.SnapshotEnded: self._snapshot_ended,
         }  # fmt: skip
         self._apply_to_session: dict[type, Callable[[ReplayedSession, Any], None]] = {
             **APPLY, e.Subscribed: self._subscribed, e.Sent: self._sent,
@@ -96,7 +96,7 @@ class ReplayedState:
             else:
                 self.orders.pop(key, None)
 
-    def _opened(self, entry: e.Opened) -> None:
+    def _opened(self, entry: e.SessionOpened) -> None:
         self.last_number = max(self.last_number, entry.number)
         session = self.sessions.get(entry.number)
         if session is None or entry.fresh:
@@ -107,7 +107,7 @@ class ReplayedState:
         session.owner = None if entry.mount is None else Owner(entry.user, entry.mount)
         session.attached, session.moving_seconds = True, 0
 
-    def _ended(self, entry: e.Ended) -> None:
+    def _ended(self, entry: e.SessionEnded) -> None:
         session = self.sessions.pop(entry.number, None)
         if session is None or session.window is None:
             return
@@ -136,7 +136,7 @@ class ReplayedState:
     def _shared(self, entry: e.Shared) -> None:
         self.shares[entry.asked] = ReplayedShare(list(entry.cursors), list(entry.returned))
 
-    def _retained(self, entry: e.Retained) -> None:
+    def _retained(self, entry: e.RetainedEntry) -> None:
         self._snapshot[entry.topic] = entry
 
     def _snapshot_begun(self, entry: e.SnapshotBegun) -> None:

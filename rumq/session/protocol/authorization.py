@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 
 from router import commands as c
-from router.readers.subscription import Permit as ReceivePermit
+from router.readers.subscription import TopicPermit
 from rumq.auth.identity import BROKERS_OWN
 from rumq.auth.permit import Permit
 from rumq.mqtt import packets as p
@@ -29,18 +29,18 @@ from rumq.session.state.wills import permits_will
 SMALL_MAX = 64  # names of a dictionary; most devices publish to a few topics
 
 
-class Forbidden(Exception):
+class FilterForbidden(Exception):
     """One filter of a SUBSCRIBE, or of a session that is to start elsewhere, is not permitted."""
 
 
-class Nothing:
+class EmptyPermit:
     """Permission for nothing, until the client is back and its rules are known."""
 
     def may_receive(self, topic: str) -> bool:
         return False
 
 
-NOTHING = Nothing()
+NOTHING = EmptyPermit()
 
 
 def find_permit(client: Client, client_id: str) -> None:
@@ -69,7 +69,7 @@ def restrict_subscriptions(client: Client) -> None:
     """Tell the router what each subscription may receive now."""
     session = client.session
     assert session is not None
-    permits: dict[str, ReceivePermit | None] = {}
+    permits: dict[str, TopicPermit | None] = {}
     for asked, is_replay in session.asked.items():
         try:
             shared = parse_share(asked)
@@ -81,37 +81,38 @@ def restrict_subscriptions(client: Client) -> None:
             permits[asked] = receive_permit(
                 client.permit, plain, is_replay=is_replay, is_shared=shared is not None, quiet=True
             )
-        except Forbidden:  # of a shared subscription: its messages are for the others
+        except FilterForbidden:  # of a shared subscription: its messages are for the others
             session.asked.discard(asked)
             client.broker.journal.unsubscribed(session, asked)
-            client.broker.delivery.commands.put(c.Unsubscribe(session.subscriber, asked))
-    client.broker.delivery.commands.put(c.Permits(session.subscriber, permits))
+            client.broker.delivery.commands.put(c.RemoveSubscription(session.subscriber, asked))
+    client.broker.delivery.commands.put(c.ChangePermits(session.subscriber, permits))
 
 
 def receive_permit(
     permit: Permit | None, topic_filter: str, *, is_replay: bool, is_shared: bool, quiet: bool = False
-) -> ReceivePermit | None:
-    """What a subscription may bring; None: everything. quiet: even if that is nothing. raises: Forbidden"""
+) -> TopicPermit | None:
+    """What a subscription may bring; None: everything. quiet: even if that is nothing. raises: FilterForbidden"""
     if permit is None:
         return None
     reach = permit.reach("replay" if is_replay else "subscribe", topic_filter)
     if reach == "all":
         return None
     if is_shared or (reach == "none" and not quiet and not permit.quiet):
-        raise Forbidden
+        raise FilterForbidden
     return permit.past if is_replay else permit.live
 
 
-def replay_permit(session: Session, client: ClientInfo | None, topic_filter: str) -> ReceivePermit | None:
+def replay_permit(session: Session, client: ClientInfo | None, topic_filter: str) -> TopicPermit | None:
     """What a subscription may bring that the operator has start in the past; None: everything.
 
-    client: None while it is away: then nothing, until it is back and what it may do is known. raises: Forbidden"""
+    client: None while it is away: then nothing, until it is back and what it may do is known
+    raises: FilterForbidden"""
     if client is None:
         session.guarded = True
         return NOTHING
     permit = client.permit
     if permit is not None and permit.reach("replay", topic_filter) == "none":
-        raise Forbidden
+        raise FilterForbidden
     return receive_permit(permit, topic_filter, is_replay=True, is_shared=False)
 
 

@@ -56,7 +56,7 @@ class BatchedRequest:
         if client.broker.delivery.confirm(subscribe.wanted(client, filters), grant, publishers=publishers):
             grant()
 
-    def _grant(self, granting: subscribe.Granting, filters: tuple[p.Subscription, ...]) -> None:
+    def _grant(self, granting: subscribe.Granting, filters: tuple[p.SubscriptionRequest, ...]) -> None:
         """Every shard sends what these filters match."""
         granting.grant(filters)
         granting.apply()

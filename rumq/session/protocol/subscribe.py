@@ -15,25 +15,27 @@ from rumq.mqtt.topics import check_topic_filter, is_reserved, parse_share
 from rumq.session.connection.client_state import Client, RequestResponder
 from rumq.session.flow_control.limits import Limits
 from rumq.session.protocol import authorization, topic_refusals
-from rumq.session.protocol.authorization import Forbidden
+from rumq.session.protocol.authorization import FilterForbidden
 from rumq.session.protocol.reason_strings import explained
-from rumq.session.protocol.replay_syntax import BadStart, parse_start, shown, split_replay
+from rumq.session.protocol.replay_syntax import RETAINED, BadStart, parse_start, shown, split_replay
 from rumq.session.state.persistent_sessions import holder_of
 from rumq.session.state.subscribed_filters import SubscribedFilters
 
+FROM = "rumq-from"  # user property: of SUBSCRIBE to begin in the past
+END = "rumq-end"  # user property: of SUBSCRIBE to be told where the log ended when the replay began
 PUBLISHER = "rumq-publisher"  # user property: of SUBSCRIBE to ask who publishes, of PUBLISH to tell
 PLACE = "rumq-place"  # user property of SUBSCRIBE: to ask where in the log live messages are, as of replays
 FILTERS_A_TURN = 32  # of one client
 CHECKS_A_TURN = 256  # likewise, before the first of them is served
 
 
-def wanted(client: Client, filters: Iterable[p.Subscription]) -> list[tuple[str, str]]:
+def wanted(client: Client, filters: Iterable[p.SubscriptionRequest]) -> list[tuple[str, str]]:
     """The filters of a SUBSCRIBE that may be granted, as written and without what says how they are to be served."""
     plain = []
     for asked in filters:
         try:
             plain.append((asked.topic_filter, parsed(client, asked)[2]))
-        except (BadStart, Denied, MqttFault):
+        except (BadStart, FilterDenied, MqttFault):
             pass  # it will be refused
     return plain
 
@@ -51,8 +53,10 @@ class Granting:
         identifiers = properties.get("subscription_identifiers", [])
         self._identifier = identifiers[0] if identifiers else 0
         asked = dict(properties.get("user_properties", []))
-        self._start = asked.get("rumq-from")
-        self._publisher, self._place = asked.get(PUBLISHER), asked.get(PLACE)
+        self._start = asked.get(FROM)
+        self._publisher = asked.get(PUBLISHER)
+        self._end = asked.get(END)
+        self._place = asked.get(PLACE)
         if self._identifier and not client.limits.subscription_identifiers_available:
             raise MqttFault("a subscription identifier", Reason.SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED)
         self._client = client
@@ -61,7 +65,7 @@ class Granting:
         self.reasons: list[Reason] = []
         self.why: str | None = None
 
-    def grant(self, filters: Iterable[p.Subscription]) -> None:
+    def grant(self, filters: Iterable[p.SubscriptionRequest]) -> None:
         client = self._client
         assert client.session is not None
         known = client.session.own_filters()
@@ -69,15 +73,15 @@ class Granting:
         for asked in filters:
             try:
                 command = subscribe_command(
-                    client, asked, self._identifier, self._start, known, self._publisher, self._place
+                    client, asked, self._identifier, self._start, known, self._publisher, self._end, self._place
                 )
             except BadStart as fault:
                 self.reasons.append(Reason.TOPIC_FILTER_INVALID if client.version == 5 else Reason.UNSPECIFIED_ERROR)
                 self.why = str(fault)
-            except Forbidden:
+            except FilterForbidden:
                 self.reasons.append(Reason.NOT_AUTHORIZED if client.version == 5 else Reason.UNSPECIFIED_ERROR)
                 authorization.report(client, "subscribe", asked.topic_filter)
-            except Denied as fault:
+            except FilterDenied as fault:
                 self.reasons.append(fault.reason if client.version == 5 else Reason.UNSPECIFIED_ERROR)
                 self.why = fault.why
             else:
@@ -98,14 +102,14 @@ class Granting:
         self._commands, self._granted = [], []
 
 
-def check(client: Client, filters: Iterable[p.Subscription]) -> None:
+def check(client: Client, filters: Iterable[p.SubscriptionRequest]) -> None:
     """Refuse a SUBSCRIBE with a filter that ends the connection before any other of its filters is granted.
 
     raises: MqttFault"""
     for asked in filters:
         try:
             parsed(client, asked)
-        except (BadStart, Denied):
+        except (BadStart, FilterDenied):
             pass  # it alone will be refused
 
 
@@ -124,7 +128,7 @@ def suback(responder: RequestResponder, packet_id: int, granting: Granting) -> N
     responder.acks.promise(explained(client, p.Suback(packet_id, tuple(reasons)), why), barrier=True)
 
 
-class Denied(Exception):
+class FilterDenied(Exception):
     """One filter of a SUBSCRIBE is not granted."""
 
     def __init__(self, reason: Reason, why: str) -> None:
@@ -133,23 +137,34 @@ class Denied(Exception):
 
 
 def check_yes(name: str, value: str | None) -> bool:
-    """Whether a property that can only be `yes` is there. raises: Denied"""
+    """Whether a property that can only be `yes` is there. raises: FilterDenied"""
     if value is not None and value != "yes":
-        raise Denied(Reason.TOPIC_FILTER_INVALID, f"{name} is {shown(value)}; allowed: yes, or leave it out")
+        raise FilterDenied(Reason.TOPIC_FILTER_INVALID, f"{name} is {shown(value)}; allowed: yes, or leave it out")
     return value is not None
 
 
 def check_publisher(value: str, limits: Limits) -> None:
-    """raises: Denied"""
+    """raises: FilterDenied"""
     check_yes(PUBLISHER, value)
     if not limits.publisher_available:
-        raise Denied(
+        raise FilterDenied(
             Reason.IMPLEMENTATION_SPECIFIC_ERROR,
             "this broker does not tell who published (mqtt.publisher_available)",
         )
 
 
-def parsed(client: Client, asked: p.Subscription) -> tuple[str | None, bool, str]:
+def check_end(value: str, start: str | None, *, keeps_session: bool) -> None:
+    """raises: FilterDenied"""
+    if value != "yes":
+        raise FilterDenied(Reason.TOPIC_FILTER_INVALID, f"{END} is {shown(value)}; allowed: yes, or leave it out")
+    if start is None or start.startswith(RETAINED):
+        raise FilterDenied(Reason.TOPIC_FILTER_INVALID, f"{END} is for a replay, by {FROM}, and not with {RETAINED}")
+    if keeps_session:
+        # Its messages wait for the journal, and the word of the end would overtake them.
+        raise FilterDenied(Reason.TOPIC_FILTER_INVALID, f"{END} is for a session without session expiry interval")
+
+
+def parsed(client: Client, asked: p.SubscriptionRequest) -> tuple[str | None, bool, str]:
     """(where it replays from, whether it is shared, the plain filter); as `one` where it is refused or malformed."""
     plain, start = asked.topic_filter, None
     replay = split_replay(plain)
@@ -162,22 +177,24 @@ def parsed(client: Client, asked: p.Subscription) -> tuple[str | None, bool, str
         if asked.no_local:
             raise ProtocolViolation("No Local on a shared subscription")
     if why := topic_refusals.of_filter(plain, client.limits, client.policy.mount_point):
-        raise Denied(Reason.TOPIC_FILTER_INVALID, why)
+        raise FilterDenied(Reason.TOPIC_FILTER_INVALID, why)
     return start, share is not None, plain
 
 
 def subscribe_command(
     client: Client,
-    asked: p.Subscription,
+    asked: p.SubscriptionRequest,
     identifier: int,
     start: str | None,
     known: SubscribedFilters,
     publisher: str | None = None,
+    end: str | None = None,
     asked_place: str | None = None,
 ) -> c.Command:
-    """The command for one filter; Denied or BadStart when it is refused, MqttFault when it is malformed.
+    """The command for one filter; FilterDenied or BadStart when it is refused, MqttFault when it is malformed.
 
-    start, publisher, asked_place: values of `rumq-from`, `rumq-publisher`, `rumq-place`, where they are given"""
+    start, publisher, end, asked_place: values of `rumq-from`, `rumq-publisher`, `rumq-end` and `rumq-place`, where they
+    are given"""
     broker, limits = client.broker, client.limits
     session = client.session
     assert session is not None
@@ -189,16 +206,18 @@ def subscribe_command(
         if start is not None:
             raise BadStart(start, "a shared subscription has one place for all its members")
         if not limits.shared_available:
-            raise Denied(Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED, "shared subscriptions are switched off")
+            raise FilterDenied(Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED, "shared subscriptions are switched off")
     if start is not None and is_reserved(plain):
         raise BadStart(start, "what the broker says of itself is not kept")
     if publisher is not None:
         check_publisher(publisher, limits)
+    if end is not None:
+        check_end(end, start, keeps_session=session.durable)
     tells_place = check_yes(PLACE, asked_place)
     if not limits.wildcard_available and ("+" in plain or "#" in plain):
-        raise Denied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
+        raise FilterDenied(Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED, "wildcards are switched off")
     if why := known.refusal(written, limits):
-        raise Denied(Reason.QUOTA_EXCEEDED, why)
+        raise FilterDenied(Reason.QUOTA_EXCEEDED, why)
     allowed = authorization.receive_permit(client.permit, plain, is_replay=start is not None, is_shared=is_shared)
     subscription = Subscription(
         plain,
@@ -208,7 +227,8 @@ def subscribe_command(
         identifier,
         allowed,
         publisher is not None,
-        tells_place,
+        tells_end=end is not None,
+        tells_place=tells_place,
     )
     if is_shared:
         return c.JoinShare(subscriber, written, subscription)
@@ -220,7 +240,7 @@ def subscribe_command(
         return c.Replay(subscriber, written, subscription, place)
     handling = asked.retain_handling
     retained = limits.retain_available and (handling == 0 or (handling == 1 and written not in known))
-    return c.Subscribe(subscriber, subscription, retained)
+    return c.AddSubscription(subscriber, subscription, retained)
 
 
 def unsubscribe(responder: RequestResponder, packet: p.Unsubscribe) -> None:
@@ -244,5 +264,5 @@ def remove(client: Client, filters: Iterable[str]) -> list[Reason]:
         if asked in known:
             client.broker.journal.unsubscribed(client.session, asked)
         known.discard(asked)
-        client.broker.delivery.commands.put(c.Unsubscribe(subscriber, asked))
+        client.broker.delivery.commands.put(c.RemoveSubscription(subscriber, asked))
     return reasons

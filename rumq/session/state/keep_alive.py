@@ -40,14 +40,14 @@ class MonitoredConnection(Timed, Protocol):
     def dismiss(self, reason: Reason, why: str | None = None) -> None: ...
 
 
-class Clock(Protocol):
+class MonotonicClock(Protocol):
     @property
     def monotonic(self) -> float: ...
 
 
-class Broker(Protocol):
+class KeepAlivePort(Protocol):
     @property
-    def clock(self) -> Clock: ...
+    def clock(self) -> MonotonicClock: ...
 
     def event(self, name: str, client: Any, **fields: object) -> None: ...
 
@@ -71,7 +71,7 @@ class KeepAliveMonitor:
         """The connection has ended."""
         self._deadlines.cancel(link)
 
-    def check(self, broker: Broker) -> None:
+    def check(self, broker: KeepAlivePort) -> None:
         """Close the connections whose time is up."""
         now = broker.clock.monotonic
         self.next_check = now + CHECK_SECONDS
@@ -81,7 +81,7 @@ class KeepAliveMonitor:
             except Exception:
                 broker.crashed(link.transport)
 
-    def _check_one(self, link: MonitoredConnection, broker: Broker, now: float) -> None:
+    def _check_one(self, link: MonitoredConnection, broker: KeepAlivePort, now: float) -> None:
         client = link.client
         if client.closed:
             return

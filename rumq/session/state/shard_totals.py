@@ -9,7 +9,7 @@ from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 
 
-class Counted(Protocol):
+class CountedSession(Protocol):
     """A session: the messages of all its connections."""
 
     published: int
@@ -34,7 +34,7 @@ class ShardTotals:
         self.handed_over = self.taken_over = 0
         self.connections = self.sockets = 0
 
-    def add(self, wire: Wire, flow: DeliveryWindow, counts: Counted) -> None:
+    def add(self, wire: Wire, flow: DeliveryWindow, counts: CountedSession) -> None:
         """Move what a connection has counted to its session's counts and to these totals."""
         published, delivered = wire.published, flow.delivered
         counts.published += published

@@ -13,7 +13,7 @@ import msgspec
 
 from rumq.auth.identity import Certificate, Identity
 from rumq.auth.permit import Permit
-from rumq.auth.rules import Rules
+from rumq.auth.rules import RuleSet
 from rumq.mqtt.packets import Publish, Will
 from rumq.mqtt.properties import Properties
 from rumq.session.state.persistent_sessions import holder_of
@@ -39,7 +39,7 @@ class ListenerRules(Protocol):
     def name(self) -> str: ...
 
     @property
-    def rules(self) -> Rules | None: ...
+    def rules(self) -> RuleSet | None: ...
 
 
 def permits_will(permit: Permit | None, will: Will) -> bool:

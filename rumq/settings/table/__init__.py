@@ -10,6 +10,7 @@ from msgspec import Struct
 from rumq.settings.table.auth import Auth
 from rumq.settings.table.cluster import Cluster
 from rumq.settings.table.flight import Flight
+from rumq.settings.table.function import Function
 from rumq.settings.table.gateway import Gateway
 from rumq.settings.table.listener import Listener
 from rumq.settings.table.log import Data, Log, Shards, Stream
@@ -19,8 +20,8 @@ from rumq.settings.table.status import Events, Sys
 from rumq.settings.table.trace import Trace
 
 __all__ = [
-    "Auth", "Cluster", "Data", "Events", "Flight", "Gateway", "Listener", "Log", "Mqtt", "Queues", "Settings", "Shards",
-    "Stream", "Sys", "Trace",
+    "Auth", "Cluster", "Data", "Events", "Flight", "Function", "Gateway", "Listener", "Log", "Mqtt", "Queues",
+    "Settings", "Shards", "Stream", "Sys", "Trace",
 ]  # fmt: skip
 
 
@@ -35,6 +36,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     cluster: Cluster = Cluster()
     log: Log = Log()
     stream: tuple[Stream, ...] = (Stream(),)  # at least one, and one with the filter "#"
+    function: tuple[Function, ...] = ()
     mqtt: Mqtt = Mqtt()
     sys: Sys = Sys()
     flight: Flight = Flight()

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from rumq.admin.operations import OPERATIONS, READER, Reader, request_of
+from rumq.admin.operations import OPERATIONS, READER, AskingUser, request_of
 from rumq.auth.identity import Identity
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.shards.admin.listings.listings import Answer, Later, MayRead, every_topic
@@ -40,7 +40,7 @@ class TopicReaders:
         """raises: ValueError for a reader whose rules are not known here"""
         if READER not in question:
             return every_topic
-        reader = msgspec.convert(question[READER], Reader)
+        reader = msgspec.convert(question[READER], AskingUser)
         policy = next((each for each in self._policies if each.is_gateway), None)
         if policy is None:
             raise ValueError("this broker has no gateway, so no rules for its readers: set gateway.port here too")

@@ -14,9 +14,11 @@ from typing import Any
 from rumq.admin import requests as q
 from rumq.session.journal.entries import FOREVER_US, StandingOrder
 from rumq.shards.admin.listings.listings import Answer, Done
-from rumq.shards.admin.queries.parts import AdminParts
+from rumq.shards.admin.queries.parts import AdminLoop
 from rumq.shards.admin.tracing import Tracing
+from rumq.shards.clients.access_gate import AccessGate
 from rumq.shards.recovery.journal_writer import JournalWriter
+from rumq.shards.write_path.group_commit import GroupCommit
 
 WRITTEN_SECONDS_MAX = 5.0  # less than whoever asks waits, here (10 s) and at another node (8 s)
 NOT_RECOVERED = "the shard has not recovered yet: ask again in a moment"
@@ -29,27 +31,30 @@ Later = Callable[[Done], None]
 
 
 class StandingOrders:
-    """tracing: the traces of this shard"""
+    """tracing: the traces of this shard; gate: refuses who is banned"""
 
-    def __init__(self, parts: AdminParts, journal: JournalWriter) -> None:
-        self._parts, self._journal = parts, journal
-        self.tracing = Tracing(parts)
+    def __init__(
+        self, index: int, loop: AdminLoop, gate: AccessGate, tracing: Tracing, journal: JournalWriter,
+        commit: GroupCommit,
+    ) -> None:  # fmt: skip
+        self._index, self._loop, self._gate, self.tracing = index, loop, gate, tracing
+        self._journal, self._commit = journal, commit
         self._unwritten: list[OrderToWrite] = []
 
     # From the operator
 
-    def given(self, what: str, carry_out: Callable[[Any], Answer | Later]) -> Callable[[Any], Later]:
+    def order_handler(self, what: str, carry_out: Callable[[Any], Answer | Later]) -> Callable[[Any], Later]:
         """A handler of a request that orders something, which `carry_out` does."""
 
         def handle(asked: q.Ban | q.Trace | q.Nothing) -> Later:
-            now_us = self._parts.clock.now_us
+            now_us = self._loop.clock.now_us
             if isinstance(asked, q.Nothing):
                 return self._handle(carry_out, asked, StandingOrder(what, until_us=FOREVER_US))
             return self._handle(carry_out, asked, timed_order(what, asked.kind, asked.name, asked.seconds, now_us))
 
         return handle
 
-    def taken_back(self, what: str, carry_out: Callable[[Any], Answer | Later]) -> Callable[[Any], Later]:
+    def revocation_handler(self, what: str, carry_out: Callable[[Any], Answer | Later]) -> Callable[[Any], Later]:
         """A handler of a request that takes such an order back."""
 
         def handle(asked: q.Unban | q.Untrace | q.Nothing) -> Later:
@@ -61,13 +66,13 @@ class StandingOrders:
 
     def _handle(self, carry_out: Callable[[Any], Answer | Later], asked: q.Request, order: StandingOrder) -> Later:
         """raises: ValueError, also while the orders of the run before are not known yet"""
-        if not self._parts.lifecycle.is_restored:
+        if not self._loop.lifecycle.is_restored:
             raise ValueError(NOT_RECOVERED)
         reply = carry_out(asked)
         writing = OrderToWrite(order)
         self._unwritten.append(writing)
         if len(self._unwritten) == 1:
-            self._parts.timers.next_turn(self._write)  # between turns nobody would wake the writer
+            self._loop.timers.next_turn(self._write)  # between turns nobody would wake the writer
 
         def answer(done: Done) -> None:
             if callable(reply):
@@ -78,13 +83,12 @@ class StandingOrders:
         return answer
 
     def _write(self) -> None:
-        p = self._parts
         unwritten, self._unwritten = self._unwritten, []
-        lsn = self._journal.write_orders([each.order for each in unwritten], p.clock.now_us)
-        p.commit.urgent(self._journal.partition.index)
+        lsn = self._journal.write_orders([each.order for each in unwritten], self._loop.clock.now_us)
+        self._commit.urgent(self._journal.partition.index)
         for each in unwritten:
             self._journal.when_committed(lsn, each.ended)
-            p.timers.later(WRITTEN_SECONDS_MAX, partial(each.ended, NOT_WRITTEN))
+            self._loop.timers.later(WRITTEN_SECONDS_MAX, partial(each.ended, NOT_WRITTEN))
 
     # From the journal, and for it
 
@@ -92,11 +96,10 @@ class StandingOrders:
         """Put in force what an earlier run or leader left, as far as its time is not over.
 
         is_for_later: it is only written down, for a shard that starts later: nobody is told"""
-        p = self._parts
         counts = {"ban": 0, "drain": 0, "trace": 0}
         left_out = 0
         for order in orders:
-            seconds = order.seconds_left(p.clock.now_us)
+            seconds = order.seconds_left(self._loop.clock.now_us)
             if seconds <= 0.0 or order.what not in counts:
                 continue
             if self._restore(order, seconds):
@@ -104,26 +107,25 @@ class StandingOrders:
             else:
                 left_out += 1
         if (any(counts.values()) or left_out) and not is_for_later:
-            p.events.tell(
-                "orders.restored", shard=p.index, bans=counts["ban"], traces=counts["trace"],
+            self._loop.events.tell(
+                "orders.restored", shard=self._index, bans=counts["ban"], traces=counts["trace"],
                 draining=bool(counts["drain"]), left_out=left_out,
             )  # fmt: skip
 
     def _restore(self, order: StandingOrder, seconds: float) -> bool:
         """Whether there was room for it."""
         if order.what == "drain":
-            self._parts.gate.is_draining = True
+            self._gate.is_draining = True
             return True
         if order.what == "ban":
-            return self._parts.gate.ban(order.kind, order.name, seconds)
+            return self._gate.ban(order.kind, order.name, seconds)
         return self.tracing.resume(order.kind, order.name, seconds)
 
     def in_force(self) -> Iterator[StandingOrder]:
         """All, for a snapshot of the journal, which is written over many turns: each as it is when it is taken.
 
         What is given meanwhile may be missing: it has an entry of its own."""
-        p = self._parts
-        gate, clock = p.gate, p.clock
+        gate, clock = self._gate, self._loop.clock
         names = gate.names()
 
         def orders() -> Iterator[StandingOrder]:

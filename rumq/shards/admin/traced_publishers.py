@@ -9,14 +9,14 @@ from rumq.session.state.session import Session
 from rumq.shards.admin.listings.listings import PROTOCOLS
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.tracing.spans import Value
-from rumq.tracing.tracer import Publisher
+from rumq.tracing.tracer import TracedPublisher
 
 
 class TracedPublishers:
     def __init__(self, store: Store, acks: AckTracker, registry: Registry) -> None:
         self._store, self._acks, self._registry = store, acks, registry
 
-    def find(self, index: int, number: int, qos: int) -> Publisher:
+    def find(self, index: int, number: int, qos: int) -> TracedPublisher:
         """The publisher with a number in a partition. qos: above 0 it is among those that were promised something.
 
         Of a client with a user name and QoS 0 only the client id is known. Cost: linear in this turn's promises"""
@@ -28,7 +28,7 @@ class TracedPublishers:
         session: Session | None = found.session if found is not None else None
         if session is None:
             session = self._registry.sessions.get(client_id)
-        return Publisher(client_id, found, attributes_of(session))
+        return TracedPublisher(client_id, found, attributes_of(session))
 
     def _promised(self, client_id: str, index: int, number: int) -> PendingAcks | None:
         for client in self._acks.promised:

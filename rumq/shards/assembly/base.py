@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from commitlog.log.store import Store
-from router.shard import Shard as Router
+from router.shard import ShardRouter
 from rumq.loop.fault_guard import ShardEvents
 from rumq.loop.scheduler import Lifecycle, ShardClock, TimerQueue
 from rumq.net.client_placement import ClientPlacement
@@ -34,7 +34,7 @@ class Base:
     fd_passing: FdPassing | None
     placement: ClientPlacement
     workers: DiskWorkers
-    router: Router
+    router: ShardRouter
     gathered: StepInput
     totals: ShardTotals
     drop_counters: DropCounters
@@ -50,7 +50,7 @@ def build_base(store: Store, context: ShardContext, platform: Platform) -> Base:
     placement = ClientPlacement(fd_passing, context.index, context.count, context.edge_door)
     workers = DiskWorkers(platform.worker("rumq-write", events.failed), platform.worker("rumq-read", events.failed))
     has_peers = fd_passing is not None
-    router = Router(store.partitions, context.backlog_records_max, placement.is_here, has_peers=has_peers)
+    router = ShardRouter(store.partitions, context.backlog_records_max, placement.is_here, has_peers=has_peers)
     return Base(
         context, platform, store, incarnation, clock, timers, events, Lifecycle(), fd_passing, placement, workers,
         router, empty_input(len(store.partitions)), ShardTotals(), DropCounters(), LateCalls(),

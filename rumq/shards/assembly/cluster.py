@@ -16,10 +16,10 @@ from rumq.shards.assembly.sessions import SessionParts
 from rumq.shards.assembly.write_path import WriteParts
 from rumq.shards.bus.bus_link import LinkRetries
 from rumq.shards.bus.dialers import Dialer, PairDialer
-from rumq.shards.bus.messages import FindStart
+from rumq.shards.bus.messages import StartQuestion
 from rumq.shards.bus.publish_receiver import PublishReceiver
 from rumq.shards.bus.record_forwarder import RemoteSubscriber
-from rumq.shards.bus.remote_partition import Owner, RemoteFeeds, RemotePartition, own_partitions
+from rumq.shards.bus.remote_partition import OwnerShard, RemoteFeeds, RemotePartition, own_partitions
 from rumq.shards.delivery.replay_start import SEARCHES, lookups_for
 from rumq.shards.peers.interest import Interest
 from rumq.shards.peers.peer import Parts, Peer, ThisShard
@@ -110,7 +110,7 @@ def peers_of(
     admission, quota = writing.admission, writing.retained_quota
     own = own_partitions(store)
 
-    def search_start(question: FindStart, done: Callable[[Found | None, BaseException | None], None]) -> None:
+    def search_start(question: StartQuestion, done: Callable[[Found | None, BaseException | None], None]) -> None:
         lookups = lookups_for(
             store, router.retained, question.ts_us, question.topic, question.offset, question.retained
         )
@@ -126,7 +126,7 @@ def peers_of(
             continue
         theirs = [p for p in store.partitions if isinstance(p, RemotePartition) and p.owner == shard]
         parts = Parts(
-            Owner(theirs, shared.feeds, commands, admission, quota, sessions.acks.release, driver.tracer),
+            OwnerShard(theirs, shared.feeds, commands, admission, quota, sessions.acks.release, driver.tracer),
             PublishReceiver(own, sessions.topics, commands, base.totals, urgent, clock, driver.tracer),
             RemoteSubscriber(shard, own, router.feeds, commands, base.timers),
             RemoteMembers(shard, shared.home), shared.groups, queries, restarts,

@@ -15,7 +15,7 @@ from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.listener_policy import OPEN, ListenerPolicy
 from rumq.shards.bus.dialers import Dialer
 from rumq.shards.retention.export_positions import ExportPositions
-from rumq.shards.stats.sys_publisher import Status
+from rumq.shards.stats.sys_publisher import SysStatus
 from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.worker_threads import Pool, Worker
 
@@ -45,7 +45,7 @@ class ShardContext:
     wanted_free_percent_min: float = 0
     retain_for_sessions_bytes_max: int = 0
     exports: ExportPositions | None = None
-    status: Status | None = None
+    status: SysStatus | None = None
     edge_door: int | None = None
     term: Term | None = None
     trace_sample_every: int = 0

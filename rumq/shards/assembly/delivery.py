@@ -18,7 +18,7 @@ from rumq.shards.delivery.redelivery import Redelivery
 from rumq.shards.delivery.removal_losses import RemovalLosses
 from rumq.shards.delivery.replay_start import ReplayStart
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
-from rumq.shards.turn.effect_dispatch import JournalEffects
+from rumq.shards.turn.effect_dispatch import JournalEffects, send_replay_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,16 @@ def build_delivery(base: Base, sessions: SessionParts, driver: Driver, cluster: 
             e.RecordsLost: losses.lost,
             e.Merged: journal_effects.merged,
             e.ReplayStarted: journal_effects.started,
+            e.ReplayEnded: send_replay_end,
             **dict.fromkeys(
-                (e.ShareDone, e.ShareBegun, e.ShareWeight, e.ShareLeft, e.ShareBack, e.ShareReady),
+                (
+                    e.ReportShareDone,
+                    e.ShareBegun,
+                    e.ReportShareWeight,
+                    e.ConfirmShareLeft,
+                    e.ReturnShare,
+                    e.ReportShareReady,
+                ),
                 cluster.shared_groups.carry_out,
             ),
         }

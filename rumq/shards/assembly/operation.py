@@ -6,10 +6,19 @@ from dataclasses import dataclass
 
 from rumq.shards.admin.handlers import handlers_of
 from rumq.shards.admin.listings.listings import ClientListing, TopicListing, TopicRates
-from rumq.shards.admin.queries.parts import AdminParts
+from rumq.shards.admin.queries.parts import (
+    AdminClients,
+    AdminLog,
+    AdminLoop,
+    AdminParts,
+    AdminReads,
+    AdminReplays,
+    AdminTraffic,
+)
 from rumq.shards.admin.queries.status import StatusQuery
 from rumq.shards.admin.questions import AdminQueries, TopicReaders
 from rumq.shards.admin.standing_orders import StandingOrders
+from rumq.shards.admin.tracing import Tracing
 from rumq.shards.assembly.base import Base
 from rumq.shards.assembly.clients import ClientParts
 from rumq.shards.assembly.cluster import ClusterParts
@@ -23,8 +32,9 @@ from rumq.shards.recovery.restore import Restorer
 from rumq.shards.recovery.startup import Startup
 from rumq.shards.retention.disk_space import DiskSpace
 from rumq.shards.retention.segment_removal import SegmentRemover
-from rumq.shards.stats.consumer_lag import ConsumerLag
+from rumq.shards.stats.consumer_lag import ConsumerLag, LagAlarm
 from rumq.shards.stats.counters import CountedShard, Counters
+from rumq.shards.stats.session_lag import SessionLag
 from rumq.shards.stats.sys_publisher import SysPublisher
 
 
@@ -59,7 +69,8 @@ class OperationParts:
 def build_operation(parts: BuiltParts) -> OperationParts:
     base, sessions = parts.base, parts.sessions
     clock, timers = base.clock, base.timers
-    consumers = ConsumerLag(sessions.registry, base.router.feeds, clock, timers, base.events)
+    lag = SessionLag(base.router.feeds, clock)
+    consumers = ConsumerLag(sessions.registry, lag, clock, timers, LagAlarm(base.events))
     topic_rates = TopicRates(base.store, clock, timers)
     counted = CountedShard(
         base.context.index, base.incarnation, base.store, base.router, sessions.registry, base.totals,
@@ -68,7 +79,9 @@ def build_operation(parts: BuiltParts) -> OperationParts:
     status = status_of(parts, counted)
     listing = ClientListing(sessions.registry, consumers, base.drop_counters, clock, timers)
     known = admin_parts_of(parts, counted, consumers)
-    orders = StandingOrders(known, sessions.journal)
+    orders = StandingOrders(
+        counted.index, known.loop, known.clients.gate, Tracing(counted, known.loop), sessions.journal, known.log.commit
+    )
     base.late.orders_in_force.bind(orders.in_force)
     restorer = Restorer(
         base.store, base.router, sessions.registry, sessions.journal, clock, base.lifecycle, base.context.limits,
@@ -116,13 +129,24 @@ def admin_parts_of(parts: BuiltParts, counted: CountedShard, consumers: Consumer
     context, turn, pump, copies = base.context, parts.driver.turn, parts.driver.pump, cluster.copy_reads
     replication, logins = writing.replication, parts.clients.logins
     return AdminParts(
-        counted, context.count, base.clock, base.timers, base.events, base.lifecycle, base.gathered.commands,
-        turn.appender.settle, pump, context.policies, lambda: logins.connections_max, consumers,
-        parts.delivery.losses.pending, parts.sessions.recorder, parts.clients.access_gate, writing.admission,
-        writing.commit, retention.removal, retention.bounds, context.exports, base.workers.reader,
-        counters_of(parts, counted), parts.driver.tracer, lambda: cluster.peers.bytes_out + pump.bus_bytes_out,
-        cluster.reads, replication.term_row if replication is not None else None,
-        lambda: copies.bytes if copies is not None else 0, retention.disk.statistics, base.events.refused,
+        counted,
+        context.count,
+        AdminLoop(base.clock, base.timers, base.events, base.lifecycle),
+        AdminClients(
+            parts.clients.access_gate, context.policies, lambda: logins.connections_max, base.events.refused
+        ),
+        AdminLog(
+            writing.admission, writing.commit, retention.removal, retention.bounds, context.exports,
+            base.workers.reader,
+        ),
+        AdminReplays(base.gathered.commands, parts.sessions.recorder, turn.appender.settle),
+        AdminReads(cluster.reads, consumers, parts.delivery.losses.pending),
+        AdminTraffic(
+            pump, counters_of(parts, counted), parts.driver.tracer,
+            lambda: cluster.peers.bytes_out + pump.bus_bytes_out,
+            lambda: copies.bytes if copies is not None else 0, retention.disk.statistics,
+        ),
+        replication.term_row if replication is not None else None,
     )  # fmt: skip
 
 

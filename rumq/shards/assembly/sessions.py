@@ -8,10 +8,10 @@ from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.registry import Registry
 from rumq.shards.assembly.base import Base
-from rumq.shards.delivery.will_publisher import WillPublisher
 from rumq.shards.recovery.journal_writer import JournalWriter
 from rumq.shards.write_path.new_topic_budget import NewTopicBudget
 from rumq.shards.write_path.topic_registry import TopicRegistry
+from rumq.shards.write_path.will_publisher import WillPublisher
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from commitlog.log.store import Store
-from router.shard import Shard as Router
+from router.shard import ShardRouter
 from rumq.loop.fault_guard import ShardEvents
 from rumq.loop.scheduler import Lifecycle, ShardClock, TimerQueue
 from rumq.shards.assembly.base import build_base
@@ -37,7 +37,7 @@ class Shard:
     timers: TimerQueue
     events: ShardEvents
     lifecycle: Lifecycle
-    router: Router
+    router: ShardRouter
     turn: Turn
     pump: Any
     writing: WriteParts

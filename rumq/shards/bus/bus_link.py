@@ -24,7 +24,7 @@ STEADY_SECONDS = 1.0
 _decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessage)
 
 
-class Transport(Protocol):
+class BusTransport(Protocol):
     """What is used of `rumq.net.connection.Connection`. room: bytes until its queue is full; refused: for want of room,
     so `drained` is called once there is some"""
 
@@ -59,17 +59,17 @@ class BusLink:
     )
 
     def __init__(
-        self, transport: Transport, received: Callable[[AnyMessage, memoryview], None], lost: Callable[[str], None],
+        self, transport: BusTransport, received: Callable[[AnyMessage, memoryview], None], lost: Callable[[str], None],
         drained: Callable[[], None], read: Callable[[bytearray, int], int] | None = None,
     ) -> None:  # fmt: skip
         """received: takes each message with its raw bytes, which are its own to keep and to change
         read: receives into a buffer from a position on what is there; returns how many bytes, 0 or less for none"""
         self.transport = transport
-        self.attempt = 1  # and one more for each link before it in a row that soon ended
+        self.attempt = 1  # 1, and one more for each link in a row before it that soon ended
         self._received, self._lost, self.drained, self._read = received, lost, drained, read
         self.closed = False
         self._begun: bytearray | None = None  # a message that has not arrived as a whole, without its first u32
-        self._there = 0  # bytes of it
+        self._there = 0  # bytes of `_begun` that have arrived
 
     def proved_sound(self) -> None:
         """It has lived long enough: a fault from here on has nothing to do with those before it."""
@@ -141,7 +141,7 @@ class LinkRetries:
         self._clock, self.later = clock, timers.later
         self._backoffs: dict[int, Backoff] = defaultdict(lambda: Backoff(BACKOFF_SECONDS, STEADY_SECONDS))
         self._began: dict[int, float] = defaultdict(float)
-        self._ended_soon: dict[int, int] = defaultdict(int)  # links in a row
+        self._ended_soon: dict[int, int] = defaultdict(int)  # by shard: links in a row that soon ended
 
     def began(self, shard: int, link: BusLink) -> None:
         link.attempt = 1 + self._ended_soon[shard]

@@ -1,9 +1,9 @@
 """The messages that shards exchange over the bus, as plain data; `rumq.shards.bus.bus_link` frames them.
 
 Both sides begin with `Hello`; `Begin` subscribes to everything that sessions want, once they are restored. Records flow
-both ways: `Published` to a partition's owner, `Rows` from it; `Mark` has the partition's watermarks. A `request` number
-is answered with `Wanted`, or with the answer of its kind; a question without answer is asked again over the next link.
-Shared subscriptions: `rumq.shards.peers.shared_groups`."""
+both ways: `PublishedRecords` to a partition's owner, `Rows` from it; `Mark` has the partition's watermarks. A `request`
+number is answered with `Wanted`, or with the answer of its kind; a question without answer is asked again over the next
+link. Shared subscriptions: `rumq.shards.peers.shared_groups`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Names = list[tuple[int, bytes]]
 Ranges = list[tuple[int, int, int]]  # (partition, first lsn, next lsn)
 
 
-class Message(msgspec.Struct, frozen=True, array_like=True):
+class BusMessage(msgspec.Struct, frozen=True, array_like=True):
     """An array that begins with the message's tag."""
 
 
 # Joining
 
 
-class Hello(Message, frozen=True, tag="hello"):
+class Hello(BusMessage, frozen=True, tag="hello"):
     """The first message of each side. incarnation: of this run of the shard; partitions: index -> (first lsn, next lsn)
     of those that it owns"""
 
@@ -31,7 +31,7 @@ class Hello(Message, frozen=True, tag="hello"):
     partitions: dict[int, tuple[int, int]]
 
 
-class Begin(Message, frozen=True, tag="begin"):
+class Begin(BusMessage, frozen=True, tag="begin"):
     """Forward records that these filters match, of each partition from its lsn on.
 
     shares: shared subscriptions whose home is the receiver: key -> (filter, weight)
@@ -43,14 +43,14 @@ class Begin(Message, frozen=True, tag="begin"):
     handed: dict[str, Ranges]
 
 
-class Resume(Message, frozen=True, tag="resume"):
+class Resume(BusMessage, frozen=True, tag="resume"):
     """Asks up to which sequence the owner's log has the sender's records. lsn: those below are acknowledged"""
 
     partition: int
     lsn: int
 
 
-class Resumed(Message, frozen=True, tag="resumed"):
+class Resumed(BusMessage, frozen=True, tag="resumed"):
     """sequence: of the last record in the log; 0: none since the lsn"""
 
     partition: int
@@ -60,7 +60,7 @@ class Resumed(Message, frozen=True, tag="resumed"):
 # Publishing to a partition's owner
 
 
-class Published(Message, frozen=True, tag="published"):
+class PublishedRecords(BusMessage, frozen=True, tag="published"):
     """Records for a partition, with the sender's numbers of topics and publishers; new ones come with their names.
 
     sequence: of the last record, in the sender's count; traced: (row, trace id, span id, topic, QoS) of those that are
@@ -78,14 +78,14 @@ class Published(Message, frozen=True, tag="published"):
     sent_us: int = 0
 
 
-class Numbered(Message, frozen=True, tag="numbered"):
+class Numbered(BusMessage, frozen=True, tag="numbered"):
     """The owner's numbers of publishers: (the sender's number, the owner's)."""
 
     partition: int
     publishers: list[tuple[int, int]]
 
 
-class Mark(Message, frozen=True, tag="mark"):
+class Mark(BusMessage, frozen=True, tag="mark"):
     """A partition's watermarks. sequence: the receiver's records up to it are committed; live_lsn: all wanted records
     below have been forwarded, 0 while that is not known"""
 
@@ -96,14 +96,14 @@ class Mark(Message, frozen=True, tag="mark"):
     first_lsn: int
 
 
-class RetainedFull(Message, frozen=True, tag="retained_full"):
+class RetainedFull(BusMessage, frozen=True, tag="retained_full"):
     """Whether a partition's quota of retained messages is used up."""
 
     partition: int
     full: bool
 
 
-class Refusing(Message, frozen=True, tag="refusing"):
+class Refusing(BusMessage, frozen=True, tag="refusing"):
     """Whether a partition refuses records. why: empty when it does not; full: for want of disk space"""
 
     partition: int
@@ -114,7 +114,7 @@ class Refusing(Message, frozen=True, tag="refusing"):
 # Subscribing to a partition's owner
 
 
-class Want(Message, frozen=True, tag="want"):
+class Want(BusMessage, frozen=True, tag="want"):
     """Forward records that these filters match as well; answered with `Wanted` once that has begun.
 
     marks: and send `Mark` as soon as a watermark moves"""
@@ -124,21 +124,21 @@ class Want(Message, frozen=True, tag="want"):
     marks: bool = False
 
 
-class Wanted(Message, frozen=True, tag="wanted"):
+class Wanted(BusMessage, frozen=True, tag="wanted"):
     request: int
 
 
-class Unwant(Message, frozen=True, tag="unwant"):
+class Unwant(BusMessage, frozen=True, tag="unwant"):
     filters: list[str]
 
 
-class WantPublishers(Message, frozen=True, tag="publishers?"):
+class WantPublishers(BusMessage, frozen=True, tag="publishers?"):
     """Send the publishers' client ids of all partitions, now and as new ones come; answered with `Wanted`."""
 
     request: int
 
 
-class Publishers(Message, frozen=True, tag="publishers"):
+class Publishers(BusMessage, frozen=True, tag="publishers"):
     """Client ids of a partition's publishers, from number `first` on."""
 
     partition: int
@@ -146,10 +146,10 @@ class Publishers(Message, frozen=True, tag="publishers"):
     names: list[bytes]
 
 
-class Rows(Message, frozen=True, tag="rows"):
+class Rows(BusMessage, frozen=True, tag="rows"):
     """A chunk without the frames that nobody wants. topics: names of ids not used before. Raw: rows, frames.
 
-    traced, sent_us: as of `Published`, with lsns instead of rows"""
+    traced, sent_us: as of `PublishedRecords`, with lsns instead of rows"""
 
     partition: int
     base_lsn: int
@@ -165,7 +165,7 @@ class Rows(Message, frozen=True, tag="rows"):
 # Shared subscriptions: between the home of a group and the shards that have members. `rumq.shards.peers.shared_groups`
 
 
-class ShareJoin(Message, frozen=True, tag="join"):
+class ShareJoin(BusMessage, frozen=True, tag="join"):
     """To the home: a client is about to join; answered with `Wanted` once the group exists in the home's journal."""
 
     request: int
@@ -173,7 +173,7 @@ class ShareJoin(Message, frozen=True, tag="join"):
     topic_filter: str
 
 
-class ShareWeight(Message, frozen=True, tag="weight"):
+class ShareWeight(BusMessage, frozen=True, tag="weight"):
     """To the home: this shard has so many members; 0: the last one has left."""
 
     key: str
@@ -181,14 +181,14 @@ class ShareWeight(Message, frozen=True, tag="weight"):
     weight: int
 
 
-class ShareParts(Message, frozen=True, tag="parts"):
+class ShareParts(BusMessage, frozen=True, tag="parts"):
     """From the home: these ranges are assigned to the receiver's members."""
 
     key: str
     ranges: Ranges
 
 
-class ShareBack(Message, frozen=True, tag="back"):
+class ShareBack(BusMessage, frozen=True, tag="back"):
     """To the home: no member here has room for these ranges, nor for others until `ShareReady`.
 
     early: because there is no member here (yet)"""
@@ -198,19 +198,19 @@ class ShareBack(Message, frozen=True, tag="back"):
     early: bool = False
 
 
-class ShareLeft(Message, frozen=True, tag="left"):
+class ShareLeft(BusMessage, frozen=True, tag="left"):
     """From the home: weight 0 has arrived, and all outstanding ranges are revoked."""
 
     key: str
 
 
-class ShareReady(Message, frozen=True, tag="ready"):
+class ShareReady(BusMessage, frozen=True, tag="ready"):
     """To the home: members here have room again."""
 
     key: str
 
 
-class ShareDone(Message, frozen=True, tag="done"):
+class ShareDone(BusMessage, frozen=True, tag="done"):
     """To the home: these ranges were delivered to members here, and the journal of this shard has that."""
 
     key: str
@@ -220,7 +220,7 @@ class ShareDone(Message, frozen=True, tag="done"):
 # Questions to a partition's owner, and answers
 
 
-class ReadFrom(Message, frozen=True, tag="read"):
+class ReadFrom(BusMessage, frozen=True, tag="read"):
     """Read whole chunks from the one with `lsn` on; answered with `Chunks`."""
 
     request: int
@@ -240,7 +240,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True):
     why: str = ""
 
 
-class Chunks(Message, frozen=True, tag="chunks"):
+class Chunks(BusMessage, frozen=True, tag="chunks"):
     request: int
     partition: int
     first_lsn: int
@@ -249,8 +249,8 @@ class Chunks(Message, frozen=True, tag="chunks"):
     fault: str = ""
 
 
-class FindStart(Message, frozen=True, tag="find"):
-    """Find where a replay begins, at a time or at a topic's offset; answered with `Found`.
+class StartQuestion(BusMessage, frozen=True, tag="find"):
+    """Find where a replay begins, at a time or at a topic's offset; answered with `SearchAnswer`.
 
     retained: and the messages that were retained then, of a filter"""
 
@@ -261,8 +261,8 @@ class FindStart(Message, frozen=True, tag="find"):
     retained: str | None
 
 
-class FindRetained(Message, frozen=True, tag="retained?"):
-    """Find the messages of a filter that are retained now; answered with `Found`. below: partition -> lsn
+class RetainedQuestion(BusMessage, frozen=True, tag="retained?"):
+    """Find the messages of a filter that are retained now; answered with `SearchAnswer`. below: partition -> lsn
 
     is_met: the asker has heard where the shard stands since its client asked; else `below` may be old"""
 
@@ -281,7 +281,7 @@ class RetainedItem(msgspec.Struct, frozen=True, array_like=True):
     frame: bytes
 
 
-class Found(Message, frozen=True, tag="found"):
+class SearchAnswer(BusMessage, frozen=True, tag="found"):
     """lsns: partition -> lsn. Retained messages may come in several answers; the last one has `more` false"""
 
     request: int
@@ -291,7 +291,7 @@ class Found(Message, frozen=True, tag="found"):
     fault: str = ""
 
 
-class FindTags(Message, frozen=True, tag="tags?"):
+class FindTags(BusMessage, frozen=True, tag="tags?"):
     """Find inbound QoS 2 messages of the asker's sessions from these lsns on; answered with `Tags`, once everything
     that the asker published is committed."""
 
@@ -299,7 +299,7 @@ class FindTags(Message, frozen=True, tag="tags?"):
     from_lsns: dict[int, int]
 
 
-class Tags(Message, frozen=True, tag="tags"):
+class Tags(BusMessage, frozen=True, tag="tags"):
     """tags: (client id, session tag << 16 | packet id)"""
 
     request: int
@@ -349,7 +349,7 @@ class Standing(msgspec.Struct, frozen=True, array_like=True):
     partitions: list[PartitionTally] = []
 
 
-class Tally(Message, frozen=True, tag="tally"):
+class Tally(BusMessage, frozen=True, tag="tally"):
     """To shard 0, which publishes $SYS. incarnation: as in `Hello`"""
 
     shard: int
@@ -361,13 +361,13 @@ class Tally(Message, frozen=True, tag="tally"):
 # Retention and shutdown
 
 
-class Needs(Message, frozen=True, tag="needs"):
+class Needs(BusMessage, frozen=True, tag="needs"):
     """The first record of each partition that a persistent session of the sender has not had."""
 
     lsns: dict[int, int]
 
 
-class Leaving(Message, frozen=True, tag="leaving"):
+class Leaving(BusMessage, frozen=True, tag="leaving"):
     """Retention is about to remove records below `next_lsn`; answered with `Wanted` once the receiver has counted what
     its readers lose."""
 
@@ -376,7 +376,7 @@ class Leaving(Message, frozen=True, tag="leaving"):
     next_lsn: int
 
 
-class Trimmable(Message, frozen=True, tag="trimmable"):
+class Trimmable(BusMessage, frozen=True, tag="trimmable"):
     """Bytes in the sender's log, and the oldest finished segments that may go to free disk space: (µs of the first
     record, bytes)."""
 
@@ -384,15 +384,15 @@ class Trimmable(Message, frozen=True, tag="trimmable"):
     oldest: list[tuple[int, int]]
 
 
-class Drained(Message, frozen=True, tag="drained"):
+class Drained(BusMessage, frozen=True, tag="drained"):
     """The sender is stopping and publishes nothing more."""
 
 
 AnyMessage = (
-    Hello | Begin | Resume | Resumed | Published | Numbered | Mark | Refusing | RetainedFull | Want | Wanted | Unwant
-    | Rows | ReadFrom | Chunks | FindStart | FindRetained | Found | FindTags | Tags | Needs | Trimmable | Drained
-    | ShareJoin | ShareWeight | ShareParts | ShareBack | ShareReady | ShareDone | ShareLeft | Tally | Leaving
-    | WantPublishers | Publishers
+    Hello | Begin | Resume | Resumed | PublishedRecords | Numbered | Mark | Refusing | RetainedFull | Want
+    | Wanted | Unwant | Rows | ReadFrom | Chunks | StartQuestion | RetainedQuestion | SearchAnswer | FindTags
+    | Tags | Needs | Trimmable | Drained | ShareJoin | ShareWeight | ShareParts | ShareBack | ShareReady
+    | ShareDone | ShareLeft | Tally | Leaving | WantPublishers | Publishers
 )  # fmt: skip
-Question = ReadFrom | FindStart | FindRetained | FindTags | Leaving | Want | WantPublishers | ShareJoin
-Answer = Wanted | Chunks | Found | Tags
+Question = ReadFrom | StartQuestion | RetainedQuestion | FindTags | Leaving | Want | WantPublishers | ShareJoin
+Answer = Wanted | Chunks | SearchAnswer | Tags

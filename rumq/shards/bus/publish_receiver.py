@@ -17,7 +17,7 @@ from router.commands import Appended
 from rumq.loop.ports import Clock, CommandQueue
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.bus_link import BusLink
-from rumq.shards.bus.messages import Numbered, Published
+from rumq.shards.bus.messages import Numbered, PublishedRecords
 from rumq.tracing.tracer import Tracer
 
 UNKNOWN = 0xFFFFFFFF
@@ -34,10 +34,12 @@ class IncomingPartition:
         self._topics = array("I")
         self._publishers = array("I", [0])
         self._appended: deque[tuple[int, int]] = deque()  # (our lsn behind it, its sequence), not committed yet
-        self._queued = 0  # the last sequence that is in a command
-        self._sequence = 0  # the last one that is committed
+        self._queued = 0  # the other shard's sequence up to which its records are in a command
+        self._sequence = 0  # the other shard's sequence up to which its records are committed
 
-    def append(self, message: Published, raw: memoryview, now_us: int, say: Callable[[Numbered], None]) -> Appended:
+    def append(
+        self, message: PublishedRecords, raw: memoryview, now_us: int, say: Callable[[Numbered], None]
+    ) -> Appended:
         """Append what was published. raises: ValueError for numbers that were never introduced"""
         for number, name in message.topics:
             put(self._topics, number, self._number_topic(name))
@@ -119,7 +121,7 @@ class PublishReceiver:
             incoming.close()
         self.incoming = {}
 
-    def published(self, link: BusLink, message: Published, raw: memoryview) -> None:
+    def published(self, link: BusLink, message: PublishedRecords, raw: memoryview) -> None:
         command = self.incoming[message.partition].append(message, raw, self._clock.now_us, link.say)
         self._totals.taken_over += message.count
         if message.traced:

@@ -15,7 +15,7 @@ from time import time_ns
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.kernels import rows as kernel
 from commitlog.row_layout import PUBLISHER_WORD, ROW, ROW_RETAIN, tag_publishers
-from rumq.shards.bus.messages import Published
+from rumq.shards.bus.messages import PublishedRecords
 from rumq.shards.bus.numbered_publishers import NumberedPublishers
 from rumq.tracing.trace import Wire
 
@@ -24,7 +24,7 @@ NONE_TRACED: Wire = []
 
 
 @dataclass(slots=True, eq=False)
-class Batch:
+class HandedBatch:
     """Records that were handed over together; `sequence` counts records."""
 
     sequence: int
@@ -67,8 +67,8 @@ class PublishSender:
         self.theirs = array("I", [0])  # our publisher number -> the owner's, 0 until it is told
         self._seen_topics = bytearray()
         self._seen_publishers = bytearray()
-        self._waiting: deque[Batch] = deque()
-        self.has_shown_none = False  # the owner before has shown nothing that its successor does not have
+        self._waiting: deque[HandedBatch] = deque()
+        self.has_shown_none = False  # True once a planned successor has all that its predecessor has shown
         self.committed_there = 0  # the owner's committed lsn, when it told of `committed_lsn`
         self._say: Say | None = None
 
@@ -111,14 +111,14 @@ class PublishSender:
     ) -> None:
         """Hand records over, or keep them until the owner is there."""
         self.next_lsn += count
-        batch = Batch(self.next_lsn, rows, frames, count, flags, tags, traced)
+        batch = HandedBatch(self.next_lsn, rows, frames, count, flags, tags, traced)
         self._waiting.append(batch)
         self.pending_bytes += batch.bytes
         self._publishers.appended(self.next_lsn)
         if self._say is not None:
             self._hand_over(batch)
 
-    def _hand_over(self, batch: Batch) -> None:
+    def _hand_over(self, batch: HandedBatch) -> None:
         assert self._say is not None
         names_of = self._publishers.names
         for seen, names in ((self._seen_topics, self._topics), (self._seen_publishers, names_of)):
@@ -126,7 +126,7 @@ class PublishSender:
                 seen.extend(bytes(len(names) - len(seen) + 1024))
         topics = [(n, self._topics[n]) for n, _ in kernel.first_seen(batch.rows, 0, self._seen_topics)]
         publishers = [(n, names_of[n]) for n, _ in kernel.first_seen(batch.rows, PUBLISHER_WORD, self._seen_publishers)]
-        message = Published(
+        message = PublishedRecords(
             self.index, batch.sequence, batch.count, batch.flags, topics, publishers, len(batch.rows),
             len(batch.frames), batch.traced, time_ns() // 1000 if batch.traced else 0,
         )  # fmt: skip
@@ -147,7 +147,7 @@ class PublishSender:
     def _leave_out_shown(self) -> None:
         """Messages of QoS 0 may have been shown by the one before, which did not live to write them: they are not
         handed over again, for they are to come at most once. What is retained is: it must not be missing."""
-        kept: deque[Batch] = deque()
+        kept: deque[HandedBatch] = deque()
         for batch in self._waiting:
             if not batch.handed or batch.flags & FLAG_QOS:
                 kept.append(batch)

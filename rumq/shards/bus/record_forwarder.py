@@ -39,7 +39,8 @@ class SentNames:
     def __init__(self, link: BusLink, partitions: Sequence[PartitionWriter]) -> None:
         self._link = link
         self._names = {p.index: p.publisher_names for p in partitions}
-        self._sent: dict[int, set[int]] = {index: {0} for index in self._names}  # number 0 is nobody's
+        # by partition: publisher numbers that were named; 0 is no publisher's
+        self._sent: dict[int, set[int]] = {index: {0} for index in self._names}
 
     def introduce(self, index: int, numbers: set[int], own: dict[int, bytes] | None) -> None:
         """Send those client ids that the other shard need not have. own: those of a chunk, None: the partition's"""
@@ -147,7 +148,7 @@ class RemoteSubscriber:
         self._commands, self._timers = commands, timers
         self._subscriber: Subscriber | None = None
         self._early: list[m.Want] = []
-        self._names: SentNames | None = None  # if it has subscriptions that ask for publishers
+        self._names: SentNames | None = None  # set while the other shard has subscriptions that ask for publishers
         self.wants_marks = False
 
     def sent(self, index: int) -> int:
@@ -163,7 +164,7 @@ class RemoteSubscriber:
         self._subscriber = Subscriber(f"shard {self._shard}", None, is_shard=True)
         self._commands.put(c.Attach(self._subscriber, RecordForwarder(link, self._feeds, self._commands, self)))
         own = [partition.index for partition in self._partitions]
-        self._commands.put(c.Interest(self._subscriber, message.filters, own, message.cursors))
+        self._commands.put(c.SubscribeShard(self._subscriber, message.filters, own, message.cursors))
         early, self._early = self._early, []
         for want in early:
             self.want(link, want, confirmed)
@@ -185,7 +186,7 @@ class RemoteSubscriber:
         if self._subscriber is None:
             self._early.append(message)  # asked again before `Begin`, of a run before
             return
-        self._commands.put(c.Interest(self._subscriber, message.filters, []))
+        self._commands.put(c.SubscribeShard(self._subscriber, message.filters, []))
 
         def answer() -> None:
             if not link.closed:

@@ -13,7 +13,7 @@ from commitlog.log.partition_types import PartitionWriter
 from commitlog.names.publisher_names import KEPT_MAX, PublisherNames
 from router import commands as c
 from router.matching.remote_feed import RemoteFeed
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.loop.ports import CommandQueue
 from rumq.session.state.session import Session
 from rumq.shards.bus import messages as m
@@ -25,7 +25,7 @@ from rumq.tracing.tracer import Tracer
 class RemotePartition:
     """A `PartitionReader` of another shard's partition.
 
-    is_undecided: its owner has not said yet which QoS 2 messages of sessions here it has: nothing is handed over
+    is_met: its owner has said where it begins and ends, or this shard has begun without that
     found: called once, with the next lsn, when the owner of a partition that was begun without it is there"""
 
     is_mirrored = True
@@ -39,7 +39,6 @@ class RemotePartition:
         self.first_lsn = 0
         self.next_lsn = 0  # when its owner joined; from then on the router's feed knows
         self.is_met = False
-        self.is_undecided = False
         self.found: Callable[[int], None] | None = None
         self.topic_names: list[bytes] = []  # by the owner's ids; empty where not known
         self.topic_ids: dict[bytes, int] = {}
@@ -96,7 +95,7 @@ def own_partitions(store: Store) -> list[PartitionWriter]:
 class RemoteFeeds:
     """The router's side of partitions of other shards: what their owners' starts mean for readers here."""
 
-    def __init__(self, router: Shard, sessions: Mapping[str, Session]) -> None:
+    def __init__(self, router: ShardRouter, sessions: Mapping[str, Session]) -> None:
         self._router, self._sessions = router, sessions
 
     def feed(self, index: int) -> RemoteFeed:
@@ -170,7 +169,7 @@ class Quota(Protocol):
     def elsewhere(self, index: int, full: bool) -> None: ...
 
 
-class Owner:
+class OwnerShard:
     """Another shard as the owner of its partitions: where they begin and end, their records and watermarks."""
 
     def __init__(
@@ -180,6 +179,8 @@ class Owner:
         """acknowledged: records that were published to a partition are committed there"""
         self.partitions = partitions
         self._by_index = {partition.index: partition for partition in partitions}
+        # True until the owner has said which QoS 2 messages of sessions here it has: nothing is handed over before.
+        self._is_undecided = False
         self._feeds, self._commands = feeds, commands
         self._admission, self._quota, self._acknowledged, self._tracer = (
             admission,
@@ -195,7 +196,7 @@ class Owner:
             self._admission.elsewhere(partition.index, False, "")
             self._feeds.owner_joined(partition, *partitions[partition.index])
             outgoing = partition.outgoing
-            if partition.is_undecided:
+            if self._is_undecided:
                 continue
             if outgoing.pending_bytes:
                 link.say(m.Resume(partition.index, outgoing.committed_there))
@@ -204,15 +205,15 @@ class Owner:
 
     def undecided(self, tags_from: Sequence[int]) -> None:
         """Hand nothing over before the owner has said which QoS 2 messages it has, from these lsns on."""
+        self._is_undecided = True
         for partition in self.partitions:
-            partition.is_undecided = True
             partition.outgoing.detach()
             partition.outgoing.committed_there = tags_from[partition.index]
 
     def decided(self, link: BusLink | None) -> None:
         """It has: hand over what was published meanwhile. link: None while it is away"""
+        self._is_undecided = False
         for partition in self.partitions:
-            partition.is_undecided = False
             if link is not None:
                 partition.outgoing.attach(link.say, partition.outgoing.committed_lsn)
 

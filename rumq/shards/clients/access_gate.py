@@ -18,7 +18,7 @@ NAME_BYTES_MAX = 1 << 20  # of all bans: each snapshot of the journal has them
 
 
 @dataclass(slots=True)
-class Ban:
+class ActiveBan:
     """until: monotonic seconds; refused: logins so far"""
 
     until: float
@@ -30,7 +30,7 @@ class AccessGate:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._bans: dict[tuple[str, str], Ban] = {}
+        self._bans: dict[tuple[str, str], ActiveBan] = {}
         self._name_bytes = 0
         self.is_draining = False
         self.isolated: Callable[[], MqttFault] | None = None
@@ -62,7 +62,7 @@ class AccessGate:
             self._forget_old()
             if not self._has_room(size):
                 return False
-        self._bans[key] = Ban(self._clock.monotonic + seconds)
+        self._bans[key] = ActiveBan(self._clock.monotonic + seconds)
         self._name_bytes += size
         return True
 

@@ -23,7 +23,7 @@ Done = Callable[[Any, BaseException | None], None]
 # Argon2id and PBKDF2 let other threads run; at the lowest priority more of them cost the loop nothing.
 THREADS = {"hash": min(16, max(2, os.cpu_count() or 2)), "http": 8}
 NICE = 10
-RIGHT_MAX = 100_000  # users at addresses that were right, the latest
+RIGHT_MAX = 100_000  # (address, user) pairs with a right password that are remembered, the latest
 RIGHT_SECONDS = 7 * 86_400.0
 
 
@@ -32,12 +32,12 @@ class Job:
 
     __slots__ = ("asked", "key", "kind", "run")
 
-    def __init__(self, work: Work, asked: Asked) -> None:
+    def __init__(self, work: Work, asked: WaitingLogin) -> None:
         self.kind, self.key, self.run = work.kind, work.key, work.run
         self.asked = [asked]
 
 
-class Asked:
+class WaitingLogin:
     """One client that waits. is_here: whether it still does"""
 
     __slots__ = ("done", "is_here")
@@ -61,7 +61,8 @@ class AuthPool:
         self._idle: dict[str, list[Worker]] = {}
         self._workers: list[Worker] = []
         self._pending: dict[bytes, Job] = {}
-        self._right: OrderedDict[tuple[str, str], float] = OrderedDict()  # (holder, user) -> when
+        # (holder, user) -> when its password was right
+        self._right: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._is_timed: set[str] = set()
         self.guesses = LoginBackoff()
 
@@ -72,7 +73,7 @@ class AuthPool:
 
         user: whom the client says to be; is_here: whether it still waits. Of who has to go for another one, `fault` is
         a `Busy`."""
-        asked = Asked(done, is_here)
+        asked = WaitingLogin(done, is_here)
         same = self._pending.get(work.key) if work.key else None
         if same is not None:
             same.asked.append(asked)

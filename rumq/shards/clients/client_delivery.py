@@ -11,7 +11,7 @@ from rumq.session.ports.transport import Transport
 from rumq.shards.turn.step_input import StepInput
 
 
-class Interest(Protocol):
+class SubscriptionConfirmation(Protocol):
     """Filters whose records other shards send: `rumq.shards.peers.interest`."""
 
     def confirm_subscriptions(
@@ -24,7 +24,7 @@ class ClientDelivery:
 
     def __init__(
         self, step_input: StepInput, settle: Callable[[], None], send_again: Callable[[Redelivering], None],
-        reads: ReadGate, interest: Interest | None,
+        reads: ReadGate, interest: SubscriptionConfirmation | None,
     ) -> None:  # fmt: skip
         """reads: where a SUBSCRIBE waits until this shard may answer it; interest: None with one shard"""
         self.commands = step_input.commands

@@ -12,7 +12,7 @@ from rumq.loop.ports import Clock
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
 from rumq.net.client_placement import ClientPlacement
-from rumq.net.pending_logins import State
+from rumq.net.pending_logins import LoginStage
 from rumq.session.connection.broker_port import ClientInfo
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.clients.access_gate import AccessGate
@@ -73,11 +73,11 @@ class Logins:
         self._pump.pending_logins.discard(client.transport)
 
     def may_buffer(self, client: ClientInfo, size: int) -> bool:
-        self._pump.pending_logins.set_state(client.transport, State.HEARD)
+        self._pump.pending_logins.set_state(client.transport, LoginStage.HEARD)
         return bool(self._pump.pending_logins.keep_bytes(client.transport, size))
 
     def set_waiting(self, client: ClientInfo, for_broker: bool) -> None:
-        self._pump.pending_logins.set_state(client.transport, State.OWED if for_broker else State.HEARD)
+        self._pump.pending_logins.set_state(client.transport, LoginStage.OWED if for_broker else LoginStage.HEARD)
 
     def assigned_client_id(self, prefix: str) -> str:
         while not self._placement.is_here(client_id := f"{prefix}{uuid.uuid4().hex[:20]}"):

@@ -8,11 +8,11 @@ from commitlog import Chunk, Gap
 from commitlog.format.joined_chunks import joined
 from commitlog.log.partition_types import PartitionWriter
 from commitlog.log.store import Store
-from router.commands import ColdRead
+from router.commands import ColdChunks
 from router.effects import ReadCold
 from rumq.loop.ports import CommandQueue, EventSink, ReadDone, ReadPool
 
-COLD_READ_BYTES = 1 << 20  # of a file, for one read
+COLD_READ_BYTES = 1 << 20  # that one read takes of a file
 JOINED_BYTES_MAX = 1 << 16  # of small chunks that are delivered as one: a piece of a blob that gets packet ids
 
 
@@ -41,12 +41,12 @@ class ColdReads:
             self._remote.read(index, lsn, done)
 
     def carry_out(self, effect: ReadCold) -> None:
-        """Answer with `ColdRead`: without chunks if the disk fails, which is told."""
+        """Answer with `ColdChunks`: without chunks if the disk fails, which is told."""
 
         def done(chunks: list[Chunk | Gap] | None, fault: BaseException | None) -> None:
             if fault is not None:
                 partition = self._partitions[effect.partition]
                 self._events.tell("log.failed", stream=partition.stream, partition=partition.number, why=str(fault))
-            self._commands.put(ColdRead(effect.partition, effect.lsn, chunks or []))
+            self._commands.put(ColdChunks(effect.partition, effect.lsn, chunks or []))
 
         self.read(effect.partition, effect.lsn, done)

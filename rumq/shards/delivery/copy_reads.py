@@ -16,11 +16,11 @@ from rumq.loop.ports import Clock, EventSink, ReadDone, ReadPool
 from rumq.shards.bus.remote_partition import RemotePartition
 
 COPIES = 2  # the lane of the reader's worker: a first look at a copy takes longer than a read
-READ_BYTES = 1 << 20  # of a file, for one read
-READERS_MAX = 16  # copies whose files are known
+READ_BYTES = 1 << 20  # that one read takes of a file
+READERS_MAX = 16  # copies whose segments are kept listed
 LOOK_SECONDS = 0.25  # between two looks at a copy for records that came since
-PAUSE_SECONDS = 1.0  # of a copy that had not the record that was asked for, though it should
-DAMAGED_SECONDS = 60.0  # likewise, because it is damaged
+PAUSE_SECONDS = 1.0  # a copy that lacks a record it should have is not asked for so long
+DAMAGED_SECONDS = 60.0  # a damaged copy is not asked for so long
 
 
 class Owners(Protocol):

@@ -89,7 +89,7 @@ class FanOut:
         publisher = 0
         if key is not None:
             publisher = self._publisher(self._sessions.get(key), effect.partition)
-        blob = self._blobs.of(effect, v5, packet_max, publisher, self._clock.now_us)
+        blob = self._blobs.blob_of(effect, v5, packet_max, publisher, self._clock.now_us)
         counts = effect.denied is not None or blob.expired or blob.too_large
         traced = None if group.committed_only else effect.chunk.traces  # a replay has a trace of its own
         for reader in effect.readers:

@@ -14,7 +14,7 @@ from router.matching.feed import Feed
 from router.readers.reader import Group
 from router.readers.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
-from rumq.mqtt.kernels.delivery_properties import PublisherNames
+from rumq.mqtt.kernels.delivery_properties import NamesByNumber
 from rumq.mqtt.kernels.fanout import Blob
 from rumq.shards.delivery.traced_deliveries import replayed
 from rumq.tracing.tracer import Tracer
@@ -38,7 +38,7 @@ def wire_form(
     form: DeliveryOptions,
     v5: bool,
     located: bytes,
-    publishers: PublisherNames,
+    publishers: NamesByNumber,
     *,
     always_retain: bool = False,
     committed_only: bool = False,
@@ -93,13 +93,13 @@ class FanOutCache:
         return forms
 
     def _form(
-        self, group: Group, form: DeliveryOptions, v5: bool, partition: int, publishers: PublisherNames
+        self, group: Group, form: DeliveryOptions, v5: bool, partition: int, publishers: NamesByNumber
     ) -> fanout.Form:
         committed_only = group.wants.committed_only
         place = self._located[partition] if committed_only or form.tells_place else b""
         return wire_form(form, v5, place, publishers, committed_only=committed_only)
 
-    def of(self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int) -> Blob:
+    def blob_of(self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int) -> Blob:
         """What the effect's group gets of the whole chunk."""
         chunk, group = effect.chunk, effect.group
         kept = chunk.blobs

@@ -17,18 +17,18 @@ from router.kernels.filter_index import FilterIndex
 from router.matching.feed import Feed
 from router.readers.reader import Group, Reader
 from router.readers.subscription import Subscription
-from rumq.loop.ports import EventSink, PartitionReader, Timers
+from rumq.loop.ports import ChunkReader, EventSink, Timers
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters
 from rumq.session.state.session import Session
 from rumq.session.state.session_owner import client_id_of
 
 PIECE_BYTES = 1 << 20
 TOPICS_MAX = 1 << 40
-CHECKS_A_TURN = 1000  # topics held against filters
+CHECKS_A_TURN = 1000  # topics that are matched with filters of readers that lost records
 MISSED_MAX = 32  # losses that a client is told of when it returns: the newest
 
 
-class Asked:
+class ReaderSelection:
     """What a reader asked for when it lost something: a group may change, this does not."""
 
     def __init__(self, group: Group) -> None:
@@ -51,11 +51,13 @@ class Loser:
 
     __slots__ = ("asked", "first", "told")
 
-    def __init__(self, first: int, asked: Asked, told: Callable[[Counter[str], Counter[str], int], None]) -> None:
+    def __init__(
+        self, first: int, asked: ReaderSelection, told: Callable[[Counter[str], Counter[str], int], None]
+    ) -> None:
         self.first, self.asked, self.told = first, asked, told
 
 
-class Budget:
+class ReadBudget:
     """How much of the log a question may have read: what is beyond is of unknown topics."""
 
     def __init__(self, bytes_max: int) -> None:
@@ -65,7 +67,7 @@ class Budget:
 class Count:
     """A range of a partition up to `stop`, for all who lost something of it. budget: None: all of it is read"""
 
-    def __init__(self, index: int, stop: int, why: str, budget: Budget | None = None) -> None:
+    def __init__(self, index: int, stop: int, why: str, budget: ReadBudget | None = None) -> None:
         self.index, self.stop, self.why, self.budget = index, stop, why, budget
         self.losers: list[Loser] = []
         self.then: list[Callable[[], None]] = []
@@ -138,14 +140,15 @@ class Count:
 
 class LostRanges:
     def __init__(
-        self, timers: Timers, events: EventSink, feeds: list[Feed], reader: PartitionReader,
+        self, timers: Timers, events: EventSink, feeds: list[Feed], reader: ChunkReader,
         sessions: dict[str, Session], drop_counters: DropCounters,
     ) -> None:  # fmt: skip
         self._timers, self._events, self._feeds, self._reader = timers, events, feeds, reader
         self._sessions, self._drop_counters = sessions, drop_counters
         self._waiting: deque[Count] = deque()
         self._is_busy = False
-        self._asked: dict[Group, Asked] = {}  # of losers that wait, as long as their group cannot change
+        # readers whose losses wait to be counted, while their group stays
+        self._asked: dict[Group, ReaderSelection] = {}
         self.uncounted = 0  # losses that have not been counted yet
 
     # What was lost
@@ -174,11 +177,11 @@ class LostRanges:
 
         return Loser(effect.lsn, self._what(effect.reader.group), add_losses)
 
-    def _what(self, group: Group) -> Asked:
+    def _what(self, group: Group) -> ReaderSelection:
         if group.private:
-            return Asked(group)
+            return ReaderSelection(group)
         if group not in self._asked:
-            self._asked[group] = Asked(group)
+            self._asked[group] = ReaderSelection(group)
         return self._asked[group]
 
     def _tell(self, effect: RecordsLost, records: int) -> None:
@@ -196,7 +199,7 @@ class LostRanges:
     # What is still to come
 
     def pending(
-        self, readers: Iterable[Reader], done: Callable[[Counter[str]], None], budget: Budget | None = None
+        self, readers: Iterable[Reader], done: Callable[[Counter[str]], None], budget: ReadBudget | None = None
     ) -> None:
         """What some readers have not come to yet, by topic ("#" is what cannot be told, or is beyond the budget), once
         all that was lost before is counted."""
@@ -237,7 +240,7 @@ class LostRanges:
 
     # Counting
 
-    def _count(self, index: int, stop: int, why: str, budget: Budget | None = None) -> Count:
+    def _count(self, index: int, stop: int, why: str, budget: ReadBudget | None = None) -> Count:
         """The count that has not begun for this range's end, or a new one."""
         last = self._waiting[-1] if self._waiting else None
         wanted = (index, stop, why, budget)

@@ -13,7 +13,7 @@ from router.matching.feed import Feed
 from router.readers.reader import Reader
 from router.readers.slots import RETAINED_CODE, partition_of, reader_of
 from router.readers.subscription import DeliveryOptions
-from rumq.loop.ports import Clock, CommandQueue, PartitionReader, Timers
+from rumq.loop.ports import ChunkReader, Clock, CommandQueue, Timers
 from rumq.mqtt.kernels import fanout
 from rumq.session.connection.broker_port import Redelivering
 from rumq.session.protocol import authorization
@@ -25,7 +25,7 @@ UNANSWERED = (1, 2)  # states of the in-flight window: PUBACK or PUBREC is await
 
 class Redelivery:
     def __init__(
-        self, clock: Clock, timers: Timers, commands: CommandQueue, feeds: list[Feed], reader: PartitionReader,
+        self, clock: Clock, timers: Timers, commands: CommandQueue, feeds: list[Feed], reader: ChunkReader,
         drop_counters: DropCounters,
     ) -> None:  # fmt: skip
         self._clock, self._timers, self._commands = clock, timers, commands

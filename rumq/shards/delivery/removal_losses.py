@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from router.readers.reader import Reader
-from router.shard import Shard as Router
+from router.shard import ShardRouter
 from rumq.loop.ports import EffectSink, Timers
 from rumq.session.journal.reader_positions import cursors_of
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
 from rumq.shards.delivery.lost_ranges import LostRanges
 
-PATIENCE_SECONDS = 10.0  # retention waits no longer for its last count
+PATIENCE_SECONDS = 10.0  # retention waits at most so long until lost records are counted
 
 
 class RemovalPeers(Protocol):
@@ -30,7 +30,7 @@ class RemovalLosses:
     """Counts losses before a removal, here and in other shards."""
 
     def __init__(
-        self, timers: Timers, router: Router, sessions: dict[str, Session], journal: JournalRecorder,
+        self, timers: Timers, router: ShardRouter, sessions: dict[str, Session], journal: JournalRecorder,
         effects: EffectSink, losses: LostRanges, peers: RemovalPeers,
     ) -> None:  # fmt: skip
         self._timers, self._router, self._sessions, self._journal = timers, router, sessions, journal

@@ -16,13 +16,13 @@ from commitlog.log.store import Store
 from commitlog.read.cold_reads import OffsetSearch, TimeSearch
 from router.commands import StartFound
 from router.effects import FindStart
-from router.matching.retained import Retained, RetainedView
+from router.matching.retained import RetainedRecord, RetainedView
 from rumq.loop.ports import CommandQueue, EventSink, ReadPool
 from rumq.shards.bus.remote_partition import RemotePartition
 
 HERE = -1  # no other shard: the partition is ours
 SEARCHES = 1  # the lane of the reader's worker: reads for those who have begun do not wait for searches
-Found = tuple[dict[int, int], list[Retained]]
+Found = tuple[dict[int, int], list[RetainedRecord]]
 
 
 def lookups_for(
@@ -42,7 +42,7 @@ def lookups_for(
 def searches_for(
     store: Store, retained: RetainedView, ts_us: int | None, topic: bytes | None, offset: int | None, as_of: list[str],
     is_wanted: Callable[[], bool],
-) -> Callable[[], tuple[dict[int, int], list[list[Retained]]]]:  # fmt: skip
+) -> Callable[[], tuple[dict[int, int], list[list[RetainedRecord]]]]:  # fmt: skip
     """As `lookups_for`, of several filters in one scan: what each of them had retained."""
     lookups: Mapping[int, OffsetSearch | TimeSearch]
     if topic is not None and offset is not None:
@@ -54,14 +54,14 @@ def searches_for(
         lookups = {}
     view = AsOf(store.own, retained, as_of, is_wanted) if as_of else None
 
-    def find() -> tuple[dict[int, int], list[list[Retained]]]:
+    def find() -> tuple[dict[int, int], list[list[RetainedRecord]]]:
         lsns = {index: lookup.run() for index, lookup in lookups.items()}
         return lsns, view.run(lsns) if view is not None else []
 
     return find
 
 
-Done = Callable[[dict[int, int], list[Retained]], None]
+Done = Callable[[dict[int, int], list[RetainedRecord]], None]
 
 
 class RemoteStarts(Protocol):
@@ -80,7 +80,7 @@ class ReplayStart:
         """remote: None with one shard"""
         self._store, self._retained, self._pool = store, retained, pool
         self._commands, self._events, self._remote = commands, events, remote
-        self._waiting: dict[str, deque[tuple[FindStart, Done | None]]] = {}  # of each client
+        self._waiting: dict[str, deque[tuple[FindStart, Done | None]]] = {}  # searches that wait, by client
         self._is_running = False
         self.searches = 0
 
@@ -130,7 +130,7 @@ class ReplayStart:
         self._is_running = True
         self.searches += 1
 
-        def found(what: tuple[dict[int, int], list[list[Retained]]] | None, fault: BaseException | None) -> None:
+        def found(what: tuple[dict[int, int], list[list[RetainedRecord]]] | None, fault: BaseException | None) -> None:
             self._is_running = False
             if fault is not None:
                 self._events.tell("log.failed", why=str(fault))
@@ -162,12 +162,12 @@ class AsOf:
         self._filters, self._is_wanted = topic_filters, is_wanted
         self._searches = [(p.index, p.flagged(FLAG_RETAIN), p.topic_names) for p in partitions]
         first = {p.index: p.first_lsn for p in partitions}
-        self._older: list[Retained] = []
+        self._older: list[RetainedRecord] = []
         if any(first.values()):
             for topic_filter in topic_filters:
                 self._older += [m for m in now.find(topic_filter) if m.lsn < first.get(m.partition, 0)]
 
-    def run(self, lsns: dict[int, int]) -> list[list[Retained]]:
+    def run(self, lsns: dict[int, int]) -> list[list[RetainedRecord]]:
         """Of each filter. raises: OSError"""
         view = RetainedView()
         for message in self._older:

@@ -16,7 +16,7 @@ from commitlog.log.partition_types import PartitionReader
 from commitlog.row_layout import ROW_EXPIRY, ROW_FLAGS_AT
 from router.effects import DeliverRetained
 from router.kernels import routes as kernel
-from router.matching.retained import Retained, RetainedView
+from router.matching.retained import RetainedRecord, RetainedView
 from router.readers.slots import PARTITION_BITS
 from router.readers.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
@@ -26,7 +26,7 @@ from rumq.session.state.session import Shape
 from rumq.shards.delivery.fan_out_cache import wire_form
 
 LOOKS_A_TURN = 2048  # names that are looked at in a turn, for all clients together
-BUILDS_A_TURN = 256  # messages, likewise
+BUILDS_A_TURN = 256  # messages that are encoded in a turn, for all clients together
 LSNS_A_BLOB = 1 << 32
 
 
@@ -53,7 +53,7 @@ class RetainedDelivery:
         publishers = self._partitions[partition].publisher_names if asked.tells_publisher else {}
         return wire_form(asked, shape.version == 5, b"", publishers, always_retain=True)
 
-    def build(self, messages: list[Retained], form: fanout.Form, shape: Shape, key: str) -> Blob:
+    def build(self, messages: list[RetainedRecord], form: fanout.Form, shape: Shape, key: str) -> Blob:
         """The packets of messages of one partition. Those that have expired leave the view."""
         rows = kernel.renumber(None, [(message.row, len(message.frame)) for message in messages])
         frames = b"".join([message.frame for message in messages])
@@ -79,9 +79,10 @@ class Pieces:
         self._forms: dict[int, fanout.Form] = {}  # by partition
         self._search = effect.search
         self._key, self._number = effect.reader.key, effect.reader.number
-        self._ready: deque[tuple[int, Blob, list[Retained]]] = deque()  # partition, and what was built of what
+        # (partition, encoded bytes, the records in them), not delivered yet
+        self._ready: deque[tuple[int, Blob, list[RetainedRecord]]] = deque()
         self._first = 0
-        self._permit = self._search.permit()  # that the pieces were built under
+        self._permit = self._search.permit()  # the permit with which `_ready` was built
         self.over = False
 
     def piece(self) -> tuple[Any, int, int] | None:
@@ -105,7 +106,7 @@ class Pieces:
         partition, blob, _ = self._ready[0]
         return blob, self._first, self._number << PARTITION_BITS | partition
 
-    def _build(self, messages: list[Retained]) -> None:
+    def _build(self, messages: list[RetainedRecord]) -> None:
         partition = messages[0].partition
         form = self._forms.get(partition)
         if form is None:
@@ -135,7 +136,7 @@ class Pieces:
             self._first = 0
 
 
-def batch_key(message: Retained) -> tuple[int, int, int]:
+def batch_key(message: RetainedRecord) -> tuple[int, int, int]:
     """Messages with the same can be one blob: lsns within reach of each other, and one time to expire against."""
     dated = message.row[ROW_FLAGS_AT] & ROW_EXPIRY
     return message.partition, message.lsn // LSNS_A_BLOB, message.base_ts if dated else -1

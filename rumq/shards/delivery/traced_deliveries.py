@@ -13,7 +13,7 @@ from rumq.session.ports.transport import Transport
 from rumq.session.state.session_owner import client_id_of
 from rumq.tracing.context import TraceContext, parsed
 from rumq.tracing.spans import Value
-from rumq.tracing.trace import Trace, Traced
+from rumq.tracing.trace import ChunkTraces, MessageTrace
 from rumq.tracing.tracer import Tracer, topic_of
 
 
@@ -28,7 +28,7 @@ def offer(effect: ChunkRows, reader: Reader, flow: DeliveryWindow, blob: Blob) -
 class Begun:
     """The hand-over of a chunk's messages to one reader, from before it."""
 
-    def __init__(self, traced: Traced, flow: DeliveryWindow) -> None:
+    def __init__(self, traced: ChunkTraces, flow: DeliveryWindow) -> None:
         self._traced, self._flow = traced, flow
         self._begun_us = traced.tracer.time_us()
         self._first = flow.window.next if flow.window is not None else 0
@@ -45,7 +45,7 @@ class Begun:
             if delivery is not None and qos:
                 self._wait(trace, delivery)
 
-    def _wait(self, trace: Trace, delivery: bytes) -> None:
+    def _wait(self, trace: MessageTrace, delivery: bytes) -> None:
         """For the subscriber's acknowledgement."""
         window: Window | None = self._flow.window
         if window is None:
@@ -100,5 +100,5 @@ def replayed(tracer: Tracer, effect: Deliver, blob: Blob) -> None:
             "messaging.operation.name": "replay", "messaging.destination.name": topic_of(frame), "rumq.lsn": lsn,
             "messaging.client.id": client_id_of(effect.readers[0].key), "rumq.readers": len(effect.readers),
         }  # fmt: skip
-        trace = Trace(tracer, made, topic_of(frame), qos, row, lsn)
+        trace = MessageTrace(tracer, made, topic_of(frame), qos, row, lsn)
         trace.replayed(stored, told)

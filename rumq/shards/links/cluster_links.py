@@ -12,10 +12,10 @@ from collections.abc import Callable
 from functools import partial
 
 from rumq.cluster.connections.detour import Attempt, Ways
-from rumq.cluster.connections.dial import DialUser, NodeDialer, Opening, SocketOptions
+from rumq.cluster.connections.dial import DialOpening, DialUser, NodeDialer, SocketOptions
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.node_tls import NodeTls
-from rumq.cluster.control.leaders import Leader, epoch_of, is_replaced, leader_of, maybe_leader
+from rumq.cluster.control.leaders import LeaderAddress, epoch_of, is_replaced, leader_of, maybe_leader
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Greeting
 from rumq.loop.ports import EventSink, Timers
@@ -28,7 +28,7 @@ from rumq.shards.links.cluster_listener import Caller
 RETRY_SECONDS = 0.1
 CUT_SECONDS = 1.5  # without an acknowledgement of its kernel, the other node is beyond a cut
 DIRECT_AGAIN_SECONDS = 5.0  # until a link that goes by another node is made directly, if that works again
-OUTBOX_BYTES_MAX = 1 << 16  # until the link is taken
+OUTBOX_BYTES_MAX = 1 << 16  # that may wait until the other node has taken the link
 
 
 class ClusterLinks:
@@ -46,8 +46,8 @@ class ClusterLinks:
         self._end: Callable[[int], None]
         self._view: View | None = None
         self._linked: dict[int, tuple[int, str]] = {}  # by shard, epoch and node of the leader that was linked last
-        self._wanted: set[int] = set()  # shards to be dialled
-        self._dials: dict[int, tuple[Leader, Attempt]] = {}
+        self._wanted: set[int] = set()  # shards that are to be dialled
+        self._dials: dict[int, tuple[LeaderAddress, Attempt]] = {}
         self._is_waiting = False
         self._detoured: dict[int, Attempt] = {}  # by shard, of links that go by another node
 
@@ -99,7 +99,7 @@ class ClusterLinks:
                 partial(self._connection, shard), partial(self._taken, leader), partial(self._failed, leader)
             )
             options = SocketOptions(STREAM_BYTES, CUT_SECONDS)
-            attempt = self.ways.dial(self._view, leader, Opening(greeting), user, options, is_direct=is_direct)
+            attempt = self.ways.dial(self._view, leader, DialOpening(greeting), user, options, is_direct=is_direct)
             self._dials[shard] = leader, attempt
         except OSError as fault:
             self._failed(leader, fault.strerror or str(fault))
@@ -107,7 +107,7 @@ class ClusterLinks:
     def _connection(self, shard: int, sock: socket.socket) -> Connection:
         return Connection(self._pump(), sock, f"shard {shard}", OUTBOX_BYTES_MAX)
 
-    def _taken(self, leader: Leader, connection: Connection, rest: bytes) -> None:
+    def _taken(self, leader: LeaderAddress, connection: Connection, rest: bytes) -> None:
         _, attempt = self._dials.pop(leader.shard)
         epoch = attempt.epoch
         if is_replaced(self._view, leader._replace(epoch=epoch)):
@@ -132,7 +132,7 @@ class ClusterLinks:
 
         self._timers.later(DIRECT_AGAIN_SECONDS, try_directly)
 
-    def _failed(self, leader: Leader, why: str) -> None:
+    def _failed(self, leader: LeaderAddress, why: str) -> None:
         self._dials.pop(leader.shard, None)
         if leader.shard in self._detoured:
             self._try_directly_later(leader.shard)

@@ -16,7 +16,7 @@ import msgspec
 from rumq.auth.quota_holder import holder_of
 from rumq.cluster.connections.dial import tune
 from rumq.cluster.connections.node_tls import NodeTls
-from rumq.cluster.links.greeting import FEATURE_LEVEL, TO_A_STRANGER, Greeting, Refused, Taken
+from rumq.cluster.links.greeting import FEATURE_LEVEL, TO_A_STRANGER, Greeting, GreetingRefused, Taken
 from rumq.cluster.links.greeting_queue import (
     GREETING_BYTES_MAX,
     GREETING_SECONDS_MAX,
@@ -56,7 +56,7 @@ class Caller(NamedTuple):
     def refuse(self, why: str) -> None:
         """Say why, and close."""
         try:
-            self.sock.send(encoded(Refused(why)))
+            self.sock.send(encoded(GreetingRefused(why)))
             self.sock.shutdown(socket.SHUT_WR)
         except OSError:
             pass

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from rumq.cluster.connections.dial import DialUser, NodeDialer, Opening
+from rumq.cluster.connections.dial import DialOpening, DialUser, NodeDialer
 from rumq.cluster.connections.host_addresses import HostAddresses
 from rumq.cluster.connections.node_tls import NodeTls, Tunnel
 from rumq.cluster.control.leaders import maybe_leader
@@ -25,7 +25,7 @@ from rumq.net.transport.relay import RELAY_BYTES, RelaySocket
 from rumq.shards.links.cluster_listener import GREETINGS, Caller
 
 KINDS = ("bus", "client")
-RELAYED_MAX = 10_000  # at once
+RELAYED_MAX = 10_000  # relayed connections at once
 
 
 class RelayCallers:
@@ -80,7 +80,7 @@ class RelayCallers:
 
         try:
             handler = self._dialer.dial(
-                address, node, Opening(greeting, state, caller.rest), DialUser(make, taken, caller.refuse)
+                address, node, DialOpening(greeting, state, caller.rest), DialUser(make, taken, caller.refuse)
             )
         except OSError as fault:
             caller.refuse(fault.strerror or str(fault))

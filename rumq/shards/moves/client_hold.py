@@ -20,8 +20,8 @@ from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.moves.relayed_clients import Relayed, RelayedClients
 
-MOVING_SECONDS = 30  # for so long the successor keeps a session whose connection has not come
-QUIET_SECONDS = 10.0  # for so long nothing is expected of a client that is held: its keep alive is not counted
+MOVING_SECONDS = 30  # the successor keeps a session so long while its connection has not come
+QUIET_SECONDS = 10.0  # keep-alive of a client that is held is not enforced for so long
 
 Give = Callable[[Connection, MovedClient, int], None]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rumq.cluster.connections.move_handler import MoveHandler
-from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Leave, Moved, Resume
+from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Leave, Moved, ResumeRelays
 from rumq.mqtt.reasons import Reason
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
@@ -92,7 +92,7 @@ class RelayedClients:
             relayed.sent = -1
         for edge, numbers in by_edge(some).items():
             if edge in self._links:
-                self._links[edge][-1].say(Resume(numbers))
+                self._links[edge][-1].say(ResumeRelays(numbers))
 
     def has_all(self, relayed: Relayed, connection: Connection, counted: int) -> bool:
         """Whether all that the edge had sent is here; what its socket has is taken, and handled by nobody.

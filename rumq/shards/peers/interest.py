@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.loop.ports import Call, Placement, Timers
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
@@ -34,7 +34,7 @@ class OtherShard(Protocol):
         """Ask what `question(request)` gives, now or once the shard is linked (again)."""
 
 
-class Asked:
+class ShardInquiry:
     """A question to every other shard. then: called once all in `left` have answered"""
 
     __slots__ = ("_left", "_then")
@@ -59,7 +59,7 @@ class Interest:
     has_begun: sessions are restored, so it is known what is wanted here"""
 
     def __init__(
-        self, others: Mapping[int, OtherShard], router: Shard, placement: Placement, timers: Timers,
+        self, others: Mapping[int, OtherShard], router: ShardRouter, placement: Placement, timers: Timers,
         shared_groups: SharedGroups,
     ) -> None:  # fmt: skip
         """others: complete before the first question"""
@@ -67,11 +67,11 @@ class Interest:
         self._timers, self._shared_groups = timers, shared_groups
         self.has_begun = False
         self.confirmed: set[str] = set()
-        self._asking: Counter[str] = Counter()  # filters that others have been asked for, and have not confirmed
-        self.wants_publishers = False  # a subscription here asks for publishers
-        self._has_publishers = False  # and every other shard sends them
-        self._asked: set[Asked] = set()  # that have not been answered by all
-        self._meeting: list[Call] = []  # who waits for the next `_meet`
+        self._asking: Counter[str] = Counter()  # filters that other shards were asked to forward and have not confirmed
+        self.wants_publishers = False  # True while a subscription here asks for publishers
+        self._has_publishers = False  # True once every other shard sends them
+        self._asked: set[ShardInquiry] = set()  # inquiries that some shard has not answered yet
+        self._meeting: list[Call] = []  # calls that wait for the next `_meet`
         # By shard: looks in a row that found it away. What has reached LOOKS stays until it says where it stands.
         self._away: Counter[int] = Counter()
         self._is_looking = False
@@ -164,7 +164,7 @@ class Interest:
         """Ask every other shard; `then` is called when all have answered. but: these are not waited for
 
         is_want: the answer comes behind all that is committed there"""
-        asked = Asked(set(self._others).difference(but), then)
+        asked = ShardInquiry(set(self._others).difference(but), then)
 
         def answered(index: int, _: m.Wanted, __: memoryview) -> None:
             if is_want:

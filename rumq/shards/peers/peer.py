@@ -17,12 +17,14 @@ from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.publish_receiver import PublishReceiver
 from rumq.shards.bus.record_forwarder import RemoteSubscriber
-from rumq.shards.bus.remote_partition import Admission, Owner, Quota, RemotePartition
+from rumq.shards.bus.remote_partition import Admission, OwnerShard, Quota, RemotePartition
 from rumq.shards.peers.interest import Interest
 from rumq.shards.peers.query_server import Asker, QueryServer, RestartQueries
 from rumq.shards.peers.shared_groups import RemoteMembers, SharedGroups
 
-MARK_SECONDS = 0.05  # watermarks that nobody waits for are sent so often
+Answered = Callable[[Any, memoryview], None]
+
+MARK_SECONDS = 0.05  # between two sendings of watermarks that nobody waits for
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class ThisShard:
 class Parts(NamedTuple):
     """What one other shard is to this one, by what it may do. queries, restarts, groups: shared by all shards"""
 
-    owner: Owner
+    owner: OwnerShard
     publisher: PublishReceiver
     subscriber: RemoteSubscriber
     members: RemoteMembers
@@ -57,6 +59,99 @@ class Links(Protocol):
     def tally(self, message: m.Tally) -> None: ...
 
 
+class OpenQuestions:
+    """What the other shard was asked and has not answered yet: it is asked again over the next link."""
+
+    def __init__(self) -> None:
+        self._request = 0
+        self._open: dict[int, tuple[m.Question, Answered]] = {}
+
+    def add(self, question: Callable[[int], m.Question], answered: Answered) -> m.Question:
+        """The question under a number of its own, to be sent."""
+        self._request += 1
+        asked = question(self._request)
+        self._open[self._request] = (asked, answered)
+        return asked
+
+    def unanswered(self) -> list[m.Question]:
+        return [question for question, _ in self._open.values()]
+
+    def answered(self, message: m.Answer, raw: memoryview) -> None:
+        """Give an answer, or a piece of one, to who asked."""
+        asked = self._open.get(message.request)
+        if asked is not None:
+            if not (isinstance(message, m.SearchAnswer) and message.more):
+                del self._open[message.request]
+            asked[1](message, raw)
+
+
+class WatermarkSender:
+    """Tells the other shard how far the partitions of this one are committed, and how far live records were forwarded:
+    at once where a publisher there waits, else every MARK_SECONDS"""
+
+    def __init__(
+        self, feeds: list[Feed], publisher: PublishReceiver, subscriber: RemoteSubscriber, clock: Clock
+    ) -> None:
+        self._feeds, self._publisher, self._subscriber, self._clock = feeds, publisher, subscriber, clock
+        self._sent: dict[int, tuple[int, int, int]] = {}  # by partition, the watermark that was sent last
+        self._next = 0.0  # monotonic seconds of the next sending of those that nobody waits for
+
+    def forget(self) -> None:
+        """The link is lost: the next one gets all of them."""
+        self._sent.clear()
+
+    def hasten(self) -> None:
+        """The next `send` sends also those that nobody waits for."""
+        self._next = 0.0
+
+    def send(self, link: BusLink) -> None:
+        soon = self._clock.monotonic < self._next
+        if not soon:
+            self._next = self._clock.monotonic + MARK_SECONDS
+        subscriber = self._subscriber
+        reader = subscriber.reader
+        for index, each in self._publisher.incoming.items():
+            each.step_done()
+            feed = self._feeds[index]
+            committed = feed.partition.committed_lsn
+            sent = self._sent.get(index, (0, 0, 0))
+            sequence = each.committed_sequence()
+            if sequence == sent[0] and soon and not (subscriber.wants_marks and committed != sent[1]):
+                continue
+            live = feed.mark(False) if reader is not None and reader.is_live(index) else 0
+            now = (sequence, feed.committed_lsn, live)
+            if now != sent:
+                self._sent[index] = now
+                link.say(m.Mark(index, sequence, live, feed.committed_lsn, feed.partition.first_lsn))
+
+
+class PeerRetention:
+    """What this shard and the other one need of each other's logs, and what the other could remove.
+
+    needs: partition of ours -> first lsn that a session there has not had"""
+
+    def __init__(self) -> None:
+        self.needs: dict[int, int] = {}
+        self.trimmable = m.Trimmable(0, [])
+        self._sent: dict[int, int] = {}
+
+    def tell(self, link: BusLink, needs: dict[int, int]) -> None:
+        """needs: of the other's partitions, by sessions here"""
+        if needs != self._sent:
+            self._sent = needs
+            link.say(m.Needs(needs))
+
+    def needs_told(self, message: m.Needs, _: memoryview) -> None:
+        self.needs = message.lsns
+
+    def trimmable_told(self, message: m.Trimmable, _: memoryview) -> None:
+        self.trimmable = message
+
+    def lost(self) -> None:
+        self._sent = {}
+        self.needs.clear()
+
+
 class Peer:
     """link: None while the other shard is away; is_known: it has said how far its partitions go; has_begun: it was sent
     `Begin` over this link"""
@@ -65,36 +160,32 @@ class Peer:
         self, index: int, here: ThisShard, parts: Parts, interest: Interest, links: Links, clock: Clock
     ) -> None:
         self.index = index
-        self._here, self.parts, self._interest, self._links, self._clock = here, parts, interest, links, clock
+        self._here, self.parts, self._interest, self._links = here, parts, interest, links
         self.link: BusLink | None = None
         self.is_known = self.has_begun = self.is_drained = False
-        self._request = 0
-        self._asked: dict[int, tuple[m.Question, Callable[[Any, memoryview], None]]] = {}
-        self._marks: dict[int, tuple[int, int, int]] = {}  # as they were sent last
-        self._next_marks = 0.0
-        self._sent_needs: dict[int, int] = {}
-        self.needs: dict[int, int] = {}  # partition of ours -> first lsn that a session there has not had
-        self.trimmable = m.Trimmable(0, [])
+        self._questions = OpenQuestions()
+        self._watermarks = WatermarkSender(here.feeds, parts.publisher, parts.subscriber, clock)
+        self.retention = PeerRetention()
         owner, _, subscriber, members, groups, queries, restarts = parts
         self._of_link: dict[type, Callable[[BusLink, Any], None]] = {
             m.Hello: self._hello, m.Begin: self._begin, m.Resumed: owner.resumed,
             m.Want: lambda link, message: subscriber.want(link, message, self._confirmed),
             m.WantPublishers: subscriber.want_publishers, m.ShareJoin: members.join,
             m.ReadFrom: lambda link, message: queries.read(self._asker(link), message),
-            m.FindStart: lambda link, message: queries.find_start(self._asker(link), message),
-            m.FindRetained: lambda link, message: queries.find_retained(self._asker(link), message),
+            m.StartQuestion: lambda link, message: queries.find_start(self._asker(link), message),
+            m.RetainedQuestion: lambda link, message: queries.find_retained(self._asker(link), message),
             m.Leaving: lambda link, message: queries.leaving(self._asker(link), message),
             m.FindTags: lambda link, message: restarts.find_tags(self._asker(link), message),
             m.Resume: self._resume,
         }  # fmt: skip
         self._others: dict[type, Callable[[Any, memoryview], None]] = {
-            m.Published: self._published, m.Rows: owner.rows, m.Mark: owner.mark, m.Numbered: owner.numbered,
+            m.PublishedRecords: self._published, m.Rows: owner.rows, m.Mark: owner.mark, m.Numbered: owner.numbered,
             m.Publishers: owner.publishers, m.Refusing: owner.refusing, m.RetainedFull: owner.retained_full,
             m.Unwant: subscriber.unwant, m.ShareWeight: members.weight, m.ShareBack: members.back,
             m.ShareReady: members.ready, m.ShareDone: members.done, m.ShareParts: groups.parts,
             m.ShareLeft: groups.left,
-            m.Wanted: self._answered, m.Chunks: self._answered, m.Found: self._answered, m.Tags: self._answered,
-            m.Needs: self._needs, m.Trimmable: self._trimmable, m.Drained: self._drained,
+            **dict.fromkeys((m.Wanted, m.Chunks, m.SearchAnswer, m.Tags), self._questions.answered),
+            m.Needs: self.retention.needs_told, m.Trimmable: self.retention.trimmable_told, m.Drained: self._drained,
             m.Tally: lambda message, _: links.tally(message),
         }  # fmt: skip
 
@@ -133,9 +224,8 @@ class Peer:
         parts.groups.home_lost(self.index)
         parts.publisher.lost()
         parts.owner.lost()
-        self._marks.clear()
-        self._sent_needs = {}
-        self.needs.clear()
+        self._watermarks.forget()
+        self.retention.lost()
         self._links.lost(self.index, why)
 
     def drained(self) -> None:
@@ -154,7 +244,7 @@ class Peer:
         self.parts.owner.joined(link, message.partitions)
         self.is_known = True
         self._ask_publishers(link)  # before anything that they have published comes
-        for question, _ in list(self._asked.values()):
+        for question in self._questions.unanswered():
             link.say(question)
         if self._interest.has_begun:
             self.begin()
@@ -186,7 +276,7 @@ class Peer:
 
     # Publishing and watermarks
 
-    def _published(self, message: m.Published, raw: memoryview) -> None:
+    def _published(self, message: m.PublishedRecords, raw: memoryview) -> None:
         assert self.link is not None
         self.parts.publisher.published(self.link, message, raw)
 
@@ -196,27 +286,8 @@ class Peer:
 
     def end_turn(self) -> None:
         """Send watermarks of this shard's partitions: at once where somebody waits for them."""
-        incoming = self.parts.publisher.incoming
-        if self.link is None or not incoming:
-            return
-        soon = self._clock.monotonic < self._next_marks
-        if not soon:
-            self._next_marks = self._clock.monotonic + MARK_SECONDS
-        subscriber = self.parts.subscriber
-        reader = subscriber.reader
-        for index, each in incoming.items():
-            each.step_done()
-            feed = self._here.feeds[index]
-            committed = feed.partition.committed_lsn
-            sent = self._marks.get(index, (0, 0, 0))
-            sequence = each.committed_sequence()
-            if sequence == sent[0] and soon and not (subscriber.wants_marks and committed != sent[1]):
-                continue
-            live = feed.mark(False) if reader is not None and reader.is_live(index) else 0
-            now = (sequence, feed.committed_lsn, live)
-            if now != sent:
-                self._marks[index] = now
-                self.link.say(m.Mark(index, sequence, live, feed.committed_lsn, feed.partition.first_lsn))
+        if self.link is not None and self.parts.publisher.incoming:
+            self._watermarks.send(self.link)
 
     def _confirmed(self, answer: Call) -> None:
         """Answer where this shard stands, once it is known to be the one that leads.
@@ -224,7 +295,7 @@ class Peer:
         R15 of docs/explanation/replication.md"""
 
         def say() -> None:
-            self._next_marks = 0.0
+            self._watermarks.hasten()
             self.end_turn()
             answer()
 
@@ -235,33 +306,17 @@ class Peer:
     def _asker(self, link: BusLink) -> Asker:
         return Asker(self.index, link, self.parts.subscriber)
 
-    def ask(self, question: Callable[[int], m.Question], answered: Callable[[Any, memoryview], None]) -> None:
+    def ask(self, question: Callable[[int], m.Question], answered: Answered) -> None:
         """Ask `question(request)`; `answered(answer, raw)` when it answers, be it after its next start."""
-        self._request += 1
-        asked = question(self._request)
-        self._asked[self._request] = (asked, answered)
+        asked = self._questions.add(question, answered)
         if self.link is not None and self.is_known:
             self.link.say(asked)
-
-    def _answered(self, message: m.Answer, raw: memoryview) -> None:
-        asked = self._asked.get(message.request)
-        if asked is not None:
-            if not (isinstance(message, m.Found) and message.more):
-                del self._asked[message.request]
-            asked[1](message, raw)
 
     # Retention and shutdown
 
     def tell_needs(self, needs: dict[int, int]) -> None:
-        if self.link is not None and needs != self._sent_needs:
-            self._sent_needs = needs
-            self.link.say(m.Needs(needs))
-
-    def _needs(self, message: m.Needs, _: memoryview) -> None:
-        self.needs = message.lsns
-
-    def _trimmable(self, message: m.Trimmable, _: memoryview) -> None:
-        self.trimmable = message
+        if self.link is not None:
+            self.retention.tell(self.link, needs)
 
     def _drained(self, message: m.Drained, _: memoryview) -> None:
         self.is_drained = True

@@ -126,7 +126,7 @@ class Peers:
 
     def trimmable(self) -> list[m.Trimmable]:
         """What each other shard said last of its segments."""
-        return [peer.trimmable for peer in self.others.values()]
+        return [peer.retention.trimmable for peer in self.others.values()]
 
     def tell_needs(self, wanted_lsn: Callable[[int], int | None]) -> None:
         """Tell each owner which of its records persistent sessions here have not had."""
@@ -136,7 +136,7 @@ class Peers:
     def wanted_lsn(self, index: int, here: int | None) -> int | None:
         """The first record of a partition of this shard that a persistent session has not had, here (`here`) or in
         another shard; None: all have had all."""
-        wanted = [peer.needs[index] for peer in self.others.values() if index in peer.needs]
+        wanted = [peer.retention.needs[index] for peer in self.others.values() if index in peer.retention.needs]
         return min(wanted if here is None else [*wanted, here], default=None)
 
     # Shutdown

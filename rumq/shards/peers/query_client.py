@@ -8,13 +8,13 @@ from functools import partial
 from commitlog import Chunk, Gap
 from router import commands as c
 from router.effects import FindRetained, FindStart
-from router.matching.retained import Retained
+from router.matching.retained import RetainedRecord
 from rumq.loop.ports import CommandQueue, ReadDone
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.remote_partition import RemoteFeeds
 from rumq.shards.peers.interest import Interest, OtherShard
 
-StartsFound = Callable[[dict[int, int], list[Retained]], None]
+StartsFound = Callable[[dict[int, int], list[RetainedRecord]], None]
 
 
 class QueryClient:
@@ -45,12 +45,12 @@ class QueryClient:
             below = {p.index: effect.below[p.index] for p in other.partitions}
             if below:
                 question = partial(
-                    m.FindRetained, topic_filter=effect.subscription.topic_filter, below=below,
+                    m.RetainedQuestion, topic_filter=effect.subscription.topic_filter, below=below,
                     is_met=not self._interest.is_away(index),
                 )  # fmt: skip
                 other.ask(question, partial(self._retained_found, effect))
 
-    def _retained_found(self, effect: FindRetained, answer: m.Found, _: memoryview) -> None:
+    def _retained_found(self, effect: FindRetained, answer: m.SearchAnswer, _: memoryview) -> None:
         if answer.retained:
             self._commands.put(c.RetainedFound(effect.reader, effect.subscription, retained_of(answer)))
 
@@ -60,11 +60,11 @@ class QueryClient:
         local: searches this shard's partitions, and calls back with (lsns, retained)"""
         (subscription,) = effect.reader.group.wants.subscriptions
         lsns: dict[int, int] = {}
-        retained: list[Retained] = []
+        retained: list[RetainedRecord] = []
         asked = [other for index, other in self._others.items() if owner is None or index == owner]
         left = len(asked) + (local is not None)
 
-        def found(more: dict[int, int], messages: list[Retained]) -> None:
+        def found(more: dict[int, int], messages: list[RetainedRecord]) -> None:
             nonlocal left
             lsns.update(more)
             retained.extend(messages)
@@ -73,7 +73,7 @@ class QueryClient:
                 self._feeds.drop_cached()
                 self._commands.put(c.StartFound(effect.reader, lsns, retained))
 
-        def answered(answer: m.Found, _: memoryview) -> None:
+        def answered(answer: m.SearchAnswer, _: memoryview) -> None:
             if answer.more:
                 retained.extend(retained_of(answer))
             else:
@@ -82,7 +82,7 @@ class QueryClient:
         def ask() -> None:
             for other in asked:
                 other.ask(
-                    lambda n: m.FindStart(n, effect.ts_us, effect.topic, effect.offset, effect.retained), answered
+                    lambda n: m.StartQuestion(n, effect.ts_us, effect.topic, effect.offset, effect.retained), answered
                 )
             if local is not None:
                 local(found)
@@ -123,5 +123,5 @@ def chunks_of(answer: m.Chunks, raw: memoryview) -> list[Chunk | Gap]:
     return found
 
 
-def retained_of(answer: m.Found) -> list[Retained]:
-    return [Retained(r.topic, r.partition, r.lsn, r.base_ts, r.row, r.frame) for r in answer.retained]
+def retained_of(answer: m.SearchAnswer) -> list[RetainedRecord]:
+    return [RetainedRecord(r.topic, r.partition, r.lsn, r.base_ts, r.row, r.frame) for r in answer.retained]

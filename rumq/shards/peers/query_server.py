@@ -16,8 +16,8 @@ from commitlog.format.joined_chunks import joined
 from commitlog.kernels.rows import first_seen
 from commitlog.log.partition_types import PartitionReader, PartitionWriter
 from commitlog.row_layout import tag_publishers
-from router.matching.retained import Retained
-from router.shard import Shard
+from router.matching.retained import RetainedRecord
+from router.shard import ShardRouter
 from rumq.loop.ports import Call, FaultGuard, Placement, ReadPool, Timers
 from rumq.loop.read_gate import ReadGate
 from rumq.net.frames import Raw
@@ -26,14 +26,14 @@ from rumq.shards.bus.bus_link import BusLink
 
 READ_BYTES = 1 << 18
 RETAINED_A_PIECE = 256
-BUSY_SECONDS = 0.002  # the bus is full: look again after that
-UNCOMMITTED_SECONDS = 0.005  # likewise, records are not committed yet
+BUSY_SECONDS = 0.002  # until a full bus is tried again
+UNCOMMITTED_SECONDS = 0.005  # until records that are not committed yet are tried again
 T = TypeVar("T")
-Found = tuple[dict[int, int], list[Retained]]  # partition -> lsn, and what was retained there
-SearchStart = Callable[[m.FindStart, Callable[[Found | None, BaseException | None], None]], None]
+Found = tuple[dict[int, int], list[RetainedRecord]]  # partition -> lsn, and what was retained there
+SearchStart = Callable[[m.StartQuestion, Callable[[Found | None, BaseException | None], None]], None]
 
 
-class Names(Protocol):
+class ForwardedNames(Protocol):
     """What another shard was sent, as `rumq.shards.bus.record_forwarder`. introduce: names the publishers of records"""
 
     def sent(self, index: int) -> int: ...
@@ -46,12 +46,12 @@ class Asker(NamedTuple):
 
     shard: int
     link: BusLink
-    names: Names
+    names: ForwardedNames
 
 
 class QueryServer:
     def __init__(
-        self, store: Store, router: Shard, reader: ReadPool, timers: Timers,
+        self, store: Store, router: ShardRouter, reader: ReadPool, timers: Timers,
         search_start: SearchStart, leave_behind: Callable[[int, int, Callable[[], None]], None], *, reads: ReadGate,
     ) -> None:  # fmt: skip
         """search_start: of this shard's partitions; leave_behind: counts what readers here lose of a partition below an
@@ -110,21 +110,21 @@ class QueryServer:
 
     # Beginnings
 
-    def find_start(self, asker: Asker, question: m.FindStart) -> None:
+    def find_start(self, asker: Asker, question: m.StartQuestion) -> None:
         def done(found: Found | None, fault: BaseException | None) -> None:
             lsns, retained = found or ({}, [])
             introduce(asker, retained)
             for at in range(0, len(retained), RETAINED_A_PIECE):
                 some = items_of(retained[at : at + RETAINED_A_PIECE])
-                asker.link.say(m.Found(question.request, {}, some, more=True))
-            asker.link.say(m.Found(question.request, lsns, [], fault=str(fault) if fault else ""))
+                asker.link.say(m.SearchAnswer(question.request, {}, some, more=True))
+            asker.link.say(m.SearchAnswer(question.request, lsns, [], fault=str(fault) if fault else ""))
 
         self._reads.when_open(lambda: self._search_start(question, done))
 
-    def find_retained(self, asker: Asker, question: m.FindRetained) -> None:
+    def find_retained(self, asker: Asker, question: m.RetainedQuestion) -> None:
         self._reads.when_open(lambda: self._find_retained(asker, question))
 
-    def _find_retained(self, asker: Asker, question: m.FindRetained) -> None:
+    def _find_retained(self, asker: Asker, question: m.RetainedQuestion) -> None:
         """Some in each turn: a filter may match a million."""
         link = asker.link
         below = [question.below.get(feed.index, 0) for feed in self._router.feeds]
@@ -146,7 +146,7 @@ class QueryServer:
                 messages += search.next_messages()
                 if messages or search.over:
                     introduce(asker, messages)
-                    link.say(m.Found(question.request, {}, items_of(messages), more=not search.over))
+                    link.say(m.SearchAnswer(question.request, {}, items_of(messages), more=not search.over))
                     messages = []
             if not search.over:
                 self._timers.later(0.0 if link.transport.room > 0 else BUSY_SECONDS, go_on)
@@ -232,7 +232,7 @@ class RestartQueries:
         begin()
 
 
-def introduce(asker: Asker, messages: Iterable[Retained]) -> None:
+def introduce(asker: Asker, messages: Iterable[RetainedRecord]) -> None:
     """Name the publishers of retained messages."""
     rows: dict[int, list[bytes]] = {}
     for message in messages:
@@ -241,7 +241,7 @@ def introduce(asker: Asker, messages: Iterable[Retained]) -> None:
         asker.names.introduce(index, b"".join(of_partition))
 
 
-def items_of(messages: Iterable[Retained]) -> list[m.RetainedItem]:
+def items_of(messages: Iterable[RetainedRecord]) -> list[m.RetainedItem]:
     return [m.RetainedItem(r.topic, r.partition, r.lsn, r.base_ts, bytes(r.row), bytes(r.frame)) for r in messages]
 
 

@@ -28,8 +28,8 @@ from router import effects as e
 from router.readers.shared_group import Range
 from router.readers.slots import RETAINED_CODE, partition_of, reader_of
 from router.readers.subscriber import Subscriber
-from router.shard import Shard
-from rumq.loop.ports import Call, Clock, CommandQueue, PeerLinks, Placement, Timers
+from router.shard import ShardRouter
+from rumq.loop.ports import Call, Clock, CommandQueue, Placement, ShardLinks, Timers
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
 from rumq.shards.bus import messages as m
@@ -37,7 +37,7 @@ from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.record_forwarder import ShardSink
 
 
-class Journal(Protocol):
+class SharedGroupJournal(Protocol):
     """`rumq.shards.recovery.journal_writer`"""
 
     @property
@@ -54,7 +54,7 @@ class Journal(Protocol):
 class JournalBarrier:
     """Calls that wait until what the journal has noted so far is committed."""
 
-    def __init__(self, journal: Journal, clock: Clock, urgent: Callable[[int], None]) -> None:
+    def __init__(self, journal: SharedGroupJournal, clock: Clock, urgent: Callable[[int], None]) -> None:
         """urgent: somebody waits until a partition is committed"""
         self.journal = journal
         self._clock, self._urgent = clock, urgent
@@ -96,16 +96,16 @@ class SharedGroups:
     """This shard's members of groups whose home is another shard, and the router's effects on groups of any home."""
 
     def __init__(
-        self, links: PeerLinks, placement: Placement, barrier: JournalBarrier, router: Shard, commands: CommandQueue,
-        sessions: Mapping[str, Session],
+        self, links: ShardLinks, placement: Placement, barrier: JournalBarrier, router: ShardRouter,
+        commands: CommandQueue, sessions: Mapping[str, Session],
     ) -> None:  # fmt: skip
         self._links, self._placement, self._barrier = links, placement, barrier
         self._router, self._commands, self._sessions = router, commands, sessions
         # How often a home was sent weight 0 and has not answered. What it assigns before that it revokes by itself.
         self._leaving: Counter[str] = Counter()
         self.handlers: dict[type, Callable[[Any], None]] = {
-            e.ShareDone: self._done, e.ShareBegun: self._begun, e.ShareWeight: self._weight, e.ShareLeft: self._revoked,
-            e.ShareBack: self._back, e.ShareReady: self._ready,
+            e.ReportShareDone: self._done, e.ShareBegun: self._begun, e.ReportShareWeight: self._weight,
+            e.ConfirmShareLeft: self._revoked, e.ReturnShare: self._back, e.ReportShareReady: self._ready,
         }  # fmt: skip
 
     def carry_out(self, effect: e.Effect) -> None:
@@ -117,32 +117,32 @@ class SharedGroups:
 
     # Effects
 
-    def _done(self, effect: e.ShareDone) -> None:
+    def _done(self, effect: e.ReportShareDone) -> None:
         self._barrier.then(partial(self._say, effect.key, m.ShareDone(effect.key, effect.ranges)), urgent=False)
 
     def _begun(self, effect: e.ShareBegun) -> None:
         self._barrier.journal.recorder.shared(effect.key, effect.cursors)
 
-    def _weight(self, effect: e.ShareWeight) -> None:
+    def _weight(self, effect: e.ReportShareWeight) -> None:
         if not effect.weight:
             self._leaving[effect.key] += 1
         # Behind the ShareDone of deliveries: what a home still counts as outstanding at weight 0 it assigns anew.
         self._barrier.behind(partial(self._say_weight, effect))
 
-    def _say_weight(self, effect: e.ShareWeight) -> None:
+    def _say_weight(self, effect: e.ReportShareWeight) -> None:
         said = self._say(effect.key, m.ShareWeight(effect.key, effect.topic_filter, effect.weight))
         if not said and not effect.weight and effect.key in self._leaving:
             self._left(effect.key)
 
-    def _revoked(self, effect: e.ShareLeft) -> None:
+    def _revoked(self, effect: e.ConfirmShareLeft) -> None:
         if isinstance(effect.shard.sink, ShareSink):
             effect.shard.sink.left(effect.key)
 
-    def _back(self, effect: e.ShareBack) -> None:
+    def _back(self, effect: e.ReturnShare) -> None:
         if not (effect.early and self._is_leaving(effect.key)):
             self._say(effect.key, m.ShareBack(effect.key, effect.ranges, effect.early))
 
-    def _ready(self, effect: e.ShareReady) -> None:
+    def _ready(self, effect: e.ReportShareReady) -> None:
         self._say(effect.key, m.ShareReady(effect.key))
 
     def _say(self, key: str, message: m.AnyMessage) -> bool:
@@ -217,7 +217,7 @@ class SharedGroupHome:
     """This shard as the home of groups, for all shards with members. members: by shard"""
 
     def __init__(
-        self, router: Shard, commands: CommandQueue, timers: Timers, barrier: JournalBarrier, interest: Confirming
+        self, router: ShardRouter, commands: CommandQueue, timers: Timers, barrier: JournalBarrier, interest: Confirming
     ) -> None:
         self.router, self.commands, self.timers = router, commands, timers
         self.barrier, self.interest = barrier, interest
@@ -236,8 +236,8 @@ class RemoteMembers:
         self._home = home
         home.members[shard] = self
         self._subscriber = Subscriber(f"shard {shard} shares", None, is_shard=True)
-        self.was_begun = False  # it has said, at least once, which members it has
-        self.early: list[Callable[[], c.Command]] = []  # what it said before our groups were restored
+        self.was_begun = False  # True once the other shard has said which members it has
+        self.early: list[Callable[[], c.Command]] = []  # messages that came before the groups here were restored
 
     def begin(self, link: BusLink, message: m.Begin) -> None:
         self.was_begun = True
@@ -254,7 +254,7 @@ class RemoteMembers:
 
     def lost(self) -> None:
         if self.early:
-            self.was_begun = False  # what it said has not been heeded
+            self.was_begun = False  # what it said is dropped: it says its members again
             self.early.clear()
         self._home.commands.put(c.ShareAway(self._subscriber))
 

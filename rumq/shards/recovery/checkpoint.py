@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Sequence
 
 from commitlog.log.partition_types import PartitionReader
 from router.readers.slots import partition_of, reader_of
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.session.journal import entries as e
 from rumq.session.journal.reader_positions import Watermarks, cursors_of
 from rumq.session.journal.recorder import JournalRecorder
@@ -22,7 +22,7 @@ class CheckpointBuilder:
     """retained_from: of each partition, retained messages below this lsn are in the last snapshot."""
 
     def __init__(
-        self, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
+        self, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: ShardRouter,
         session_of: Callable[[str], Session | None],
     ) -> None:  # fmt: skip
         """partitions: those that the vectors in entries refer to"""
@@ -126,10 +126,10 @@ class CheckpointBuilder:
         return groups
 
 
-def open_entry(recorder: JournalRecorder, session: Session, without: Container[int]) -> e.Open:
+def open_entry(recorder: JournalRecorder, session: Session, without: Container[int]) -> e.OpenPacketIds:
     """Which inbound QoS 2 messages of a session wait for PUBREL. without: packet ids that a crash could take back"""
     number = session.number
-    return e.Open(number, open_packet_ids(session, without), recorder.qos2_released.get(number, b""))
+    return e.OpenPacketIds(number, open_packet_ids(session, without), recorder.qos2_released.get(number, b""))
 
 
 def unsafe_packet_ids(session: Session, unsafe: UnsafeTags) -> set[int]:

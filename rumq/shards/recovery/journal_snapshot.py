@@ -12,8 +12,8 @@ from itertools import islice
 from commitlog import Partition
 from commitlog.log.partition_types import PartitionReader
 from commitlog.write.retention import SegmentRemoval
-from router.matching.retained import Retained
-from router.shard import Shard
+from router.matching.retained import RetainedRecord
+from router.shard import ShardRouter
 from rumq.session.journal import entries as e
 from rumq.session.journal.reader_positions import Watermarks, subscribed_entry
 from rumq.session.journal.recorder import JournalRecorder, left_entry, opened_entry, will_entry
@@ -25,7 +25,7 @@ PART_ORDERS = 256
 SNAPSHOT_BYTES_MIN = 8 << 20
 
 
-class Snapshot:
+class OpenSnapshot:
     """A snapshot under way. sessions: numbers of those still to be written; orders: those, each as it is when it is
     taken"""
 
@@ -36,14 +36,14 @@ class Snapshot:
         self.begun_lsn, self.layout = begun_lsn, layout
         self.retained_from, self.retained_changes = retained_from, retained_changes
         self.sessions, self.orders = sessions, orders
-        self.last: Retained | None = None  # of the retained messages written so far
+        self.last: RetainedRecord | None = None  # of the retained messages written so far
 
 
 class SnapshotWriter:
     """Decides when a snapshot is due, and writes it."""
 
     def __init__(
-        self, journal: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
+        self, journal: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: ShardRouter,
         checkpoints: CheckpointBuilder, append: Callable[[list[e.JournalEntry], int], None],
         orders: Callable[[], Iterable[e.StandingOrder]] = tuple,
     ) -> None:  # fmt: skip
@@ -55,7 +55,7 @@ class SnapshotWriter:
         self._orders = orders
         self._since = self._end()  # of the last snapshot
         self._bytes = 0  # of the last snapshot
-        self._snapshot: Snapshot | None = None
+        self._snapshot: OpenSnapshot | None = None
         self._ended_lsn: tuple[int, int] | None = None  # (begun at, ended at) of a snapshot not yet committed
 
     @property
@@ -74,7 +74,7 @@ class SnapshotWriter:
         )
 
     def begin(self, layout: tuple[str, ...], now_us: int) -> None:
-        self._snapshot = Snapshot(
+        self._snapshot = OpenSnapshot(
             self._journal.next_lsn,
             layout,
             [feed.visible_lsn for feed in self._router.feeds],
@@ -120,7 +120,7 @@ class SnapshotWriter:
                 entries.append(left_entry(session, watermarks, now_us, moving_seconds=seconds))
             self._append(entries, now_us)
 
-    def _append_sessions(self, snapshot: Snapshot, now_us: int) -> None:
+    def _append_sessions(self, snapshot: OpenSnapshot, now_us: int) -> None:
         checkpoints = self._checkpoints
         if self._recorder.pending:
             self._append(self._recorder.drain(checkpoints.watermarks(), now_us), now_us)
@@ -167,12 +167,12 @@ def session_entries(
             entries.append(entry)
     window = session.window
     if window is not None and window.next:
-        entries.append(e.Window(number, window.head, *window.slots(window.head, window.next)))
+        entries.append(e.WindowEntry(number, window.head, *window.slots(window.head, window.next)))
     entries.append(open_entry(recorder, session, unsafe))
     if session.link is None:
         entries.append(left_entry(session, watermarks, now_us))
     return entries
 
 
-def retained_entry(message: Retained) -> e.Retained:
-    return e.Retained(message.partition, message.lsn, message.base_ts, message.topic, message.row, message.frame)
+def retained_entry(message: RetainedRecord) -> e.RetainedEntry:
+    return e.RetainedEntry(message.partition, message.lsn, message.base_ts, message.topic, message.row, message.frame)

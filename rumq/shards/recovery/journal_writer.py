@@ -13,8 +13,8 @@ from commitlog import Partition
 from commitlog.log.partition_types import PartitionReader
 from commitlog.row_layout import ROW
 from commitlog.write.retention import SegmentRemoval
-from router.shard import Shard
-from rumq.loop.ports import Clock, Lifecycle
+from router.shard import ShardRouter
+from rumq.loop.ports import Clock, LifecycleState
 from rumq.session.journal import entries as e
 from rumq.session.journal.reader_positions import cursors_of
 from rumq.session.journal.recorder import JournalRecorder
@@ -30,8 +30,8 @@ class JournalWriter:
     """Writes the entries of one shard's journal, with checkpoints and snapshots."""
 
     def __init__(
-        self, partition: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: Shard,
-        session_of: Callable[[str], Session | None], clock: Clock, lifecycle: Lifecycle,
+        self, partition: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder,
+        router: ShardRouter, session_of: Callable[[str], Session | None], clock: Clock, lifecycle: LifecycleState,
         orders: Callable[[], Iterable[e.StandingOrder]] = tuple,
     ) -> None:  # fmt: skip
         """partition: of the internal stream; partitions: those that the vectors in entries refer to

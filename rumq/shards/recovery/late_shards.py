@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.loop.ports import Clock, EventSink
 from rumq.session.journal.replayed_state import ReplayedState
 from rumq.session.state.session import Session
@@ -24,7 +24,7 @@ class LateShards:
     """patience_seconds: for how long others are waited for; None: until all are there"""
 
     def __init__(
-        self, patience_seconds: float | None, others: Mapping[int, Peer], router: Shard,
+        self, patience_seconds: float | None, others: Mapping[int, Peer], router: ShardRouter,
         sessions: Mapping[str, Session], undecided: Undecided, clock: Clock, events: EventSink,
     ) -> None:  # fmt: skip
         self.patience_seconds = patience_seconds

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from commitlog import Gap, Partition, Store
 from commitlog.chunk import FLAG_RETAIN
 from router.effects import Effect
-from router.matching.retained import Retained
+from router.matching.retained import RetainedRecord
 from router.readers.subscription import Subscription
 from router.recovery import Recovery
-from router.shard import Shard
-from rumq.loop.ports import Clock, Lifecycle
+from router.shard import ShardRouter
+from rumq.loop.ports import Clock, LifecycleState
 from rumq.mqtt.decode import decode
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.packets import Publish
@@ -38,8 +38,8 @@ class Restorer:
     partitions whose ends are known later only"""
 
     def __init__(
-        self, store: Store, router: Shard, registry: Registry, journal: JournalWriter, clock: Clock,
-        lifecycle: Lifecycle, limits: Limits,
+        self, store: Store, router: ShardRouter, registry: Registry, journal: JournalWriter, clock: Clock,
+        lifecycle: LifecycleState, limits: Limits,
         restore_orders: Callable[[Iterable[e.StandingOrder], bool], None] = lambda orders, is_for_later: None,
     ) -> None:  # fmt: skip
         """restore_orders: puts standing orders in force again; takes `is_for_later` as `restore` does"""
@@ -88,7 +88,7 @@ class Restorer:
         """The last snapshot, then the log from there on."""
         view = self._router.retained
         for topic, message in state.retained.items():
-            view.put(Retained(topic, message.partition, message.lsn, message.base_ts, message.row, message.frame))
+            view.put(RetainedRecord(topic, message.partition, message.lsn, message.base_ts, message.row, message.frame))
         changes = view.changes
         for partition in self._store.own:
             from_lsn = state.retained_from[partition.index]
@@ -161,6 +161,7 @@ class Restorer:
                 entry.retain_as_published,
                 entry.identifier,
                 tells_publisher=entry.tells_publisher and self._limits.publisher_available,
+                tells_end=entry.tells_end,
                 tells_place=entry.tells_place,
             )
             cursors = replayed.cursors.get(each.reader, next_lsns)
@@ -210,7 +211,7 @@ def restore_share(recovery: Recovery, state: ReplayedState, key: str, share: Rep
     recovery.share(key, topic_filter, cursors, returned)
 
 
-def will_of(entry: e.Will) -> WillMessage:
+def will_of(entry: e.WillEntry) -> WillMessage:
     found = frame_at(entry.frame, 0, len(entry.frame))
     assert found is not None
     packet = decode(entry.frame[0], entry.frame[found[0] :], 5)

@@ -26,10 +26,10 @@ from rumq.session.journal.recorder import UNKNOWN_TAG, JournalRecorder, tag_of
 from rumq.session.journal.replayed_session import ReplayedSession
 from rumq.session.state.session import Session
 
-WAITING_SECONDS = 10.0  # then its client is sent away
+WAITING_SECONDS = 10.0  # that a client waits for the answer of a missing shard, before it is disconnected
 
 
-class Waiting(Protocol):
+class WaitingConnection(Protocol):
     """A connection of which a packet waits: `rumq.session.protocol.connected`."""
 
     @property
@@ -49,8 +49,8 @@ class Undecided:
         self.missing: dict[int, frozenset[int]] = {}
         self._sessions: dict[int, ReplayedSession] = {}
         self._by_client: dict[str, list[ReplayedSession]] = {}
-        self._waiting: dict[Waiting, list[Callable[[], None]]] = {}  # and what takes the PUBREL that waits
-        self._dismissed = 0  # since it was told last
+        self._waiting: dict[WaitingConnection, list[Callable[[], None]]] = {}  # and what takes the PUBREL that waits
+        self._dismissed = 0  # clients disconnected since the last event
 
     def begin(self, missing: Mapping[int, Collection[int]], sessions: Mapping[int, ReplayedSession]) -> None:
         """Sessions are restored, and clients may come. missing: shard -> partitions
@@ -68,7 +68,7 @@ class Undecided:
 
     # Packets
 
-    def takes_publish(self, link: Waiting, *, is_again: bool) -> bool:
+    def takes_publish(self, link: WaitingConnection, *, is_again: bool) -> bool:
         """Whether the PUBLISH at which the kernel stopped is taken; else it waits. is_again: it has DUP"""
         wire, replayed = link.wire, self._sessions.get(link.session.number)
         if replayed is None or not self.missing:
@@ -81,16 +81,16 @@ class Undecided:
         self._wait(link, [])
         return False
 
-    def wait_for_all(self, link: Waiting, call: Callable[[], None]) -> None:
+    def wait_for_all(self, link: WaitingConnection, call: Callable[[], None]) -> None:
         """Have a PUBREL of an id that is not open wait, and `call` take it."""
         self._wait(link, [call])
 
-    def _wait(self, link: Waiting, calls: list[Callable[[], None]]) -> None:
+    def _wait(self, link: WaitingConnection, calls: list[Callable[[], None]]) -> None:
         link.pause()
         self._waiting[link] = calls
         self._timers.later(WAITING_SECONDS, partial(self._give_up, link, calls))
 
-    def _give_up(self, link: Waiting, calls: list[Callable[[], None]]) -> None:
+    def _give_up(self, link: WaitingConnection, calls: list[Callable[[], None]]) -> None:
         if self._waiting.get(link) is calls:
             del self._waiting[link]
             shards = ", ".join(map(str, sorted(self.missing)))

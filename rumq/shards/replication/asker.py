@@ -8,7 +8,7 @@ from typing import Any
 from rumq.cluster.replication.messages import Outdated, Poll, Polled, Promise, ReplicaMessage
 from rumq.net.connection import Connection
 from rumq.shards.links.cluster_listener import Caller
-from rumq.shards.replication.follower_link import ReplicaLink, Transport
+from rumq.shards.replication.follower_link import ReplicaLink, ReplicaTransport
 
 OUTBOX_BYTES_MAX = 1 << 16
 QUESTION_BYTES_MAX = 1 << 16  # of a frame: polls and promises are small
@@ -34,7 +34,7 @@ class Askers:
         if caller.rest:
             pump.feed(connection, caller.rest)
 
-    def link_over(self, transport: Transport, peer: str) -> ReplicaLink:
+    def link_over(self, transport: ReplicaTransport, peer: str) -> ReplicaLink:
         """The handler of such a connection. peer: the node id of its greeting"""
         same = [each for each in self._links if each.peer == peer]
         if len(same) >= NODE_LINKS_MAX:

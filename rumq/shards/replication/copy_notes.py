@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from rumq.cluster.replication.leader_core import LeaderCore
 from rumq.cluster.replication.standby.standby_core import NOTE_SECONDS
 from rumq.loop.ports import ReadPool
-from rumq.shards.replication.feeding.copies import Copied
+from rumq.shards.replication.feeding.copies import PartitionCopies
 from rumq.shards.replication.feeding.feeder import FEEDS
 
 Holdings = dict[str, tuple[int, str]]
@@ -18,7 +18,7 @@ Note = Callable[[dict[str, int], Holdings], None]
 
 class CopyNotes:
     def __init__(
-        self, core: LeaderCore, copied: Mapping[str, Copied], reader: ReadPool, note: Note, now: float
+        self, core: LeaderCore, copied: Mapping[str, PartitionCopies], reader: ReadPool, note: Note, now: float
     ) -> None:
         """note: by partition, what is committed, and how far this node's copy is synced and in which segment"""
         self._core, self._copied, self._reader, self._note = core, copied, reader, note

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from rumq.cluster.replication.messages import ReplicaMessage
-from rumq.net.frames import FrameReader, Raw, encode
+from rumq.net.frames import MessageReader, Raw, encode
 from rumq.shards.replication.feeding.piece_frames import Frames
 
 OUTBOX_BYTES_MAX = 8 << 20  # beyond it a follower is fed from disk
 ANSWER_BYTES_MAX = 16 << 20  # of a frame of a follower: the list of its segments is the longest
 
 
-class Transport(Protocol):
+class ReplicaTransport(Protocol):
     """What is used of `rumq.net.connection.Connection`. room: bytes until its queue is full; refused: for want of room,
     so `drained` is called once there is some; is_quiet: set where what came changed nothing: a turn of such needs no
     stages"""
@@ -38,7 +38,7 @@ class ReplicaLink:
     __slots__ = ("_frames", "_lost", "_received", "closed", "drained", "peer", "transport")
 
     def __init__(
-        self, transport: Transport, peer: str, received: Callable[[ReplicaLink, ReplicaMessage], bool],
+        self, transport: ReplicaTransport, peer: str, received: Callable[[ReplicaLink, ReplicaMessage], bool],
         lost: Callable[[ReplicaLink, str], None], drained: Callable[[ReplicaLink], None],
         bytes_max: int = ANSWER_BYTES_MAX,
     ) -> None:  # fmt: skip
@@ -49,7 +49,7 @@ class ReplicaLink:
         self.transport, self.peer = transport, peer
         self._received, self._lost = received, lost
         self.drained: Callable[[], None] = lambda: drained(self)
-        self._frames: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage, bytes_max)
+        self._frames: MessageReader[ReplicaMessage] = MessageReader(ReplicaMessage, bytes_max)
         self.closed = False
 
     @property

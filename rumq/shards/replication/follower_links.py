@@ -12,23 +12,23 @@ from typing import NamedTuple, Protocol
 
 from rumq.cluster.connections.node_tls import NodeTls
 from rumq.cluster.control.records import View
-from rumq.cluster.links.greeting import Greeting, Refused
+from rumq.cluster.links.greeting import Greeting, GreetingRefused
 from rumq.cluster.replication.messages import ReplicaMessage
 from rumq.loop.backoff import Backoff
 from rumq.loop.fault_guard import is_told
 from rumq.loop.ports import Clock, EventSink, Timers
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
-from rumq.shards.replication.follower_link import OUTBOX_BYTES_MAX, ReplicaLink, Transport
+from rumq.shards.replication.follower_link import OUTBOX_BYTES_MAX, ReplicaLink, ReplicaTransport
 
 BACKOFF_SECONDS = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 STEADY_SECONDS = 2.0
 LOOK_UP_SECONDS = 0.05
 CONNECT_SECONDS_MAX = 2.0
-SILENCE_SECONDS_MAX = 5.0  # a follower answers each beat; a disk may make it wait
+SILENCE_SECONDS_MAX = 5.0  # a link without an answer for so long is closed; a slow disk may delay answers
 UNACKNOWLEDGED_MS_MAX = 5_000
 
-MakeLink = Callable[[Transport], ReplicaLink]
+MakeLink = Callable[[ReplicaTransport], ReplicaLink]
 Connect = Callable[[tuple[str, int], str, MakeLink], None]
 
 
@@ -70,7 +70,7 @@ def connector(pump: Pump, tls: NodeTls | None = None) -> Connect:
     return connect
 
 
-class Follower:
+class LinkedFollower:
     """One that is to be linked with. heard_at, began_at: of its link; is_up: it has answered"""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Follower:
         self.backoff = Backoff(BACKOFF_SECONDS, STEADY_SECONDS)
         self.began_at = self.heard_at = 0.0
         self.is_up = False
-        self.is_due = False  # a dial is
+        self.is_due = False  # True while a dial is scheduled
 
 
 class LinkUser(Protocol):
@@ -106,7 +106,7 @@ class FollowerLinks:
         """resolve: the IP address of a host, None while it is looked up"""
         self._connect, self._timers, self._clock, self._events = connect, timers, clock, events
         self._resolve, self._user = resolve, user
-        self._followers: dict[str, Follower] = {}
+        self._followers: dict[str, LinkedFollower] = {}
         self._addresses: dict[str, tuple[str, int]] = {}
         self._is_closed = False
 
@@ -127,7 +127,7 @@ class FollowerLinks:
                 gone.link.give_up("it is no member any more")
         for peer in peers:
             if peer not in self._followers:
-                self._followers[peer] = Follower()
+                self._followers[peer] = LinkedFollower()
                 self._dial(peer)
 
     def _dial(self, peer: str) -> None:
@@ -152,7 +152,7 @@ class FollowerLinks:
             follower.is_due = True
             self._timers.later(seconds, partial(self._dial, peer))
 
-    def _made(self, peer: str, follower: Follower, transport: Transport) -> ReplicaLink:
+    def _made(self, peer: str, follower: LinkedFollower, transport: ReplicaTransport) -> ReplicaLink:
         link = ReplicaLink(
             transport,
             peer,
@@ -174,7 +174,7 @@ class FollowerLinks:
         follower = self._followers.get(link.peer)
         if follower is None or follower.link is not link:
             return True
-        if isinstance(message, Refused):
+        if isinstance(message, GreetingRefused):
             link.give_up(message.why)
             return True
         follower.heard_at = self._clock.monotonic
@@ -183,13 +183,13 @@ class FollowerLinks:
             self._events.tell("cluster.follower_linked", node=link.peer)
         return self._user.received(link.peer, message)
 
-    def _link_lost(self, follower: Follower, link: ReplicaLink, why: str) -> None:
+    def _link_lost(self, follower: LinkedFollower, link: ReplicaLink, why: str) -> None:
         follower.link = None
         self._user.lost(link.peer)
         if self._followers.get(link.peer) is follower:
             self._ended(link.peer, follower, why)
 
-    def _ended(self, peer: str, follower: Follower, why: str) -> None:
+    def _ended(self, peer: str, follower: LinkedFollower, why: str) -> None:
         lived = self._clock.monotonic - follower.began_at if follower.is_up else 0.0
         wait = follower.backoff.died(lived)
         if (follower.is_up or is_told(follower.backoff.deaths)) and not self._is_closed:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-PENDING_SECONDS_MAX = 0.05  # until what is pending is left to the next leader
+PENDING_SECONDS_MAX = 0.05  # after that what is pending is left to the next leader
 CATCH_UP_SECONDS_MAX = 10.0
 HOLD_AFTER_SECONDS = 0.5  # clients are held by then, though the successor still lacks something
 SETTLE_SECONDS_MAX = 5.0  # of clients: whoever still waits for something then loses its connection
 CLAIM_SECONDS_MAX = 2.0
 
 
-class Commit(Protocol):
+class FreezableCommit(Protocol):
     """`rumq.shards.write_path.group_commit`."""
 
     def is_written(self) -> bool:
@@ -29,7 +29,7 @@ class Commit(Protocol):
         """Write nothing more, whatever is pending; or go on."""
 
 
-class Clients(Protocol):
+class HeldClients(Protocol):
     """`rumq.shards.moves.client_hold`."""
 
     def hold(self) -> None:
@@ -49,8 +49,8 @@ class HandOver:
     """to: node id; is_over: it has failed, for a leader that was succeeded is no more"""
 
     def __init__(
-        self, to: str, now: float, *, commit: Commit, has_all: Callable[[str], bool], succeed: Callable[[str], None],
-        done: Callable[[str], None], clients: Clients | None = None,
+        self, to: str, now: float, *, commit: FreezableCommit, has_all: Callable[[str], bool],
+        succeed: Callable[[str], None], done: Callable[[str], None], clients: HeldClients | None = None,
     ) -> None:  # fmt: skip
         """now: monotonic seconds; has_all: a follower has synced everything
 
@@ -61,7 +61,8 @@ class HandOver:
         self._succeed, self._done = succeed, done
         self._clients = clients
         self._hold_at = now + HOLD_AFTER_SECONDS
-        self._settle_until: float | None = None  # once clients are held
+        # set while clients are held: when those that are not quiet lose their connection
+        self._settle_until: float | None = None
         self._is_noted = clients is None
         self._freeze_at = now + PENDING_SECONDS_MAX
         self._until = now + CATCH_UP_SECONDS_MAX

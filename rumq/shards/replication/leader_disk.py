@@ -13,19 +13,19 @@ from rumq.cluster.replication.leader_core import LeaderCore
 from rumq.loop.ports import EventSink
 
 SLOW_SECONDS = 2.0
-SLOW_GROUPS = 2  # of one partition in a row: one may be a pause of the whole machine
-RESIGN_SECONDS = 5.0  # between attempts
+SLOW_GROUPS = 2  # in a row, of one partition, before the disk counts as slow: a single one may be a pause
+RESIGN_SECONDS = 5.0  # between two attempts to resign
 HUNG_SECONDS = SLOW_SECONDS * SLOW_GROUPS
 
 
-class Problem(NamedTuple):
+class DiskProblem(NamedTuple):
     """can_write: what is pending can be written, so that a hand-over waits for it"""
 
     why: str
     can_write: bool
 
 
-class Groups(Protocol):
+class WriteDelays(Protocol):
     """slow_groups: of each partition, write groups in a row that took SLOW_SECONDS"""
 
     slow_groups: list[int]
@@ -41,7 +41,7 @@ class Space(Protocol):
     is_unreachable: bool
 
 
-class Commit(Groups, Protocol):
+class LeaderCommit(WriteDelays, Protocol):
     """`rumq.shards.write_path.group_commit`."""
 
     @property
@@ -59,19 +59,19 @@ class Commit(Groups, Protocol):
     def freeze(self, is_frozen: bool) -> None: ...
 
 
-def maybe_problem(partitions: Sequence[Partition], groups: Groups, space: Space) -> Problem | None:
+def maybe_problem(partitions: Sequence[Partition], groups: WriteDelays, space: Space) -> DiskProblem | None:
     offline = next((p.offline for p in partitions if p.offline is not None), None)
     if offline is not None:
-        return Problem(f"the disk fails: {offline}", can_write=False)
+        return DiskProblem(f"the disk fails: {offline}", can_write=False)
     if space.is_unreachable:
-        return Problem("the data directory is not where it was", can_write=False)
+        return DiskProblem("the data directory is not where it was", can_write=False)
     hung = groups.busy_seconds()
     if hung >= HUNG_SECONDS:
-        return Problem(f"the disk has not written for {hung:.1f} s", can_write=False)
+        return DiskProblem(f"the disk has not written for {hung:.1f} s", can_write=False)
     if max(groups.slow_groups) >= SLOW_GROUPS:
-        return Problem(f"the disk is slow: {SLOW_SECONDS:g} s for a write, repeatedly", can_write=False)
+        return DiskProblem(f"the disk is slow: {SLOW_SECONDS:g} s for a write, repeatedly", can_write=False)
     if space.is_full:
-        return Problem("the disk is full", can_write=True)
+        return DiskProblem("the disk is full", can_write=True)
     return None
 
 
@@ -80,7 +80,7 @@ class Leading(Protocol):
 
     core: LeaderCore
 
-    def disk_problem(self) -> Problem | None: ...
+    def disk_problem(self) -> DiskProblem | None: ...
     def hand_over(self, to: str, done: Callable[[str], None]) -> None: ...
     def resign(self, to: str, why: str) -> None: ...
 

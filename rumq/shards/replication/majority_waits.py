@@ -7,29 +7,29 @@ from collections.abc import Callable
 
 from rumq.loop.ports import Clock, EventSink
 from rumq.session.state.histogram import Histogram
-from rumq.shards.replication.feeding.copies import Copied
-from rumq.shards.replication.leader_disk import Commit
+from rumq.shards.replication.feeding.copies import PartitionCopies
+from rumq.shards.replication.leader_disk import LeaderCommit
 
-WAIT_SECONDS_MAX = 10.0  # of a client, for a majority
+WAIT_SECONDS_MAX = 10.0  # that a client waits for a majority
 
 
 class MajorityWaits:
     """acknowledged: how long groups have waited, in seconds"""
 
-    def __init__(self, shard: int, commit: Callable[[], Commit], clock: Clock, events: EventSink) -> None:
+    def __init__(self, shard: int, commit: Callable[[], LeaderCommit], clock: Clock, events: EventSink) -> None:
         """commit: group commit, which exists later"""
         self._shard, self._commit, self._clock, self._events = shard, commit, clock, events
         self.acknowledged = Histogram()
         self._look_at = 0.0
 
-    def written(self, copied: Copied, end: int) -> None:
+    def written(self, copied: PartitionCopies, end: int) -> None:
         """A group has been written here, and with it everything below an lsn."""
         if copied.is_quorum and end > copied.partition.committed_lsn:
             copied.unsettled.append((end, copied.group_bytes, self._clock.monotonic))
             copied.unsettled_bytes += copied.group_bytes
         copied.group_bytes = 0
 
-    def committed(self, copied: Copied, lsn: int) -> None:
+    def committed(self, copied: PartitionCopies, lsn: int) -> None:
         """A majority has everything below an lsn."""
         if not copied.is_quorum:
             return

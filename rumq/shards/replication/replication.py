@@ -26,7 +26,7 @@ from rumq.shards.replication.feeding.copies import Copies
 from rumq.shards.replication.feeding.feeder import Feeds
 from rumq.shards.replication.feeding.feeding import Feeding
 from rumq.shards.replication.follower_links import FollowerLinks, Network
-from rumq.shards.replication.leader_disk import Commit
+from rumq.shards.replication.leader_disk import LeaderCommit
 from rumq.shards.replication.majority_waits import MajorityWaits
 from rumq.shards.replication.succession import Succession
 from rumq.shards.replication.term import Term
@@ -39,8 +39,8 @@ class Replication:
     """The leader's side of one shard. is_open: clients may be served"""
 
     def __init__(
-        self, term: Term, store: Store, commit: Callable[[], Commit], reader: ReadPool, timers: Timers, clock: Clock,
-        events: EventSink, network: Network,
+        self, term: Term, store: Store, commit: Callable[[], LeaderCommit], reader: ReadPool, timers: Timers,
+        clock: Clock, events: EventSink, network: Network,
     ) -> None:  # fmt: skip
         """commit: group commit, which exists later"""
         self._term, self._timers, self._clock, self._events = term, timers, clock, events
@@ -188,13 +188,13 @@ class Replication:
         return has_changed
 
     def _do(self, effect: fx.Effect) -> None:
-        if isinstance(effect, fx.Committed):
+        if isinstance(effect, fx.MarkCommitted):
             self._waits.committed(self._copies.by_key[effect.partition], effect.lsn)
         elif isinstance(effect, fx.Send):
             link = self._links.link(effect.peer)
             if link is not None:
                 link.say(effect.message)
-        elif isinstance(effect, fx.Feed):
+        elif isinstance(effect, fx.FeedFollower):
             self._feeding.begin(effect)
         elif isinstance(effect, fx.TermOpen):
             self._opened()

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from commitlog.log.partition import Partition
 from rumq.cluster.replication.leader_core import LeaderCore
 from rumq.loop.ports import Clock, EventSink, Timers
-from rumq.shards.replication.hand_over import Clients, HandOver
-from rumq.shards.replication.leader_disk import Commit, DiskWatch, Problem, maybe_problem
+from rumq.shards.replication.hand_over import HandOver, HeldClients
+from rumq.shards.replication.leader_disk import DiskProblem, DiskWatch, LeaderCommit, maybe_problem
 
-LOOK_SECONDS = 0.01  # of a hand-over
-SUCCEED_SECONDS = 0.2  # until a leader that resigns ends
+LOOK_SECONDS = 0.01  # between two looks at a hand-over that runs
+SUCCEED_SECONDS = 0.2  # a leader that resigns ends after that
 
 
 class Succession:
     def __init__(
-        self, shard: int, core: LeaderCore, partitions: Sequence[Partition], commit: Callable[[], Commit],
+        self, shard: int, core: LeaderCore, partitions: Sequence[Partition], commit: Callable[[], LeaderCommit],
         timers: Timers, clock: Clock, events: EventSink, carry_out: Callable[[], object],
     ) -> None:  # fmt: skip
         """commit: group commit, which exists later; carry_out: the effects of the core"""
@@ -29,7 +29,7 @@ class Succession:
     def is_handing_over(self) -> bool:
         return self._hand_over is not None
 
-    def hand_over(self, to: str, done: Callable[[str], None], clients: Clients | None = None) -> None:
+    def hand_over(self, to: str, done: Callable[[str], None], clients: HeldClients | None = None) -> None:
         """Have a follower lead instead; this process ends then. done: told why that has failed
 
         clients: whose connections go on there; None: nobody's do"""
@@ -62,7 +62,7 @@ class Succession:
         if self._hand_over is None:
             self._disk.look(now)
 
-    def disk_problem(self) -> Problem | None:
+    def disk_problem(self) -> DiskProblem | None:
         """Why this leader's disk is not good enough."""
         commit = self._commit()
         return maybe_problem(self._partitions, commit, commit.space)

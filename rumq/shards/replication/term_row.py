@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.replication.leader_core import LeaderCore
-from rumq.shards.replication.feeding.copies import Copied
+from rumq.shards.replication.feeding.copies import PartitionCopies
 
 
-def term_row(shard: int, core: LeaderCore, copied: Collection[Copied], now: float) -> TermRow:
+def term_row(shard: int, core: LeaderCore, copied: Collection[PartitionCopies], now: float) -> TermRow:
     """now: monotonic seconds. Nodes are ids."""
     lacks = core.behind()
     heard = [peer for peer, count in lacks.items() if count is not None and core.is_heard(peer, now)]

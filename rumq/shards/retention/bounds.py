@@ -11,7 +11,7 @@ from rumq.loop.ports import ReadPool
 from rumq.shards.retention.export_positions import ExportPositions
 
 
-class Journal(Protocol):
+class JournalNeeds(Protocol):
     """`rumq.shards.recovery.journal_writer`"""
 
     def keep_lsn(self, index: int) -> int | None: ...
@@ -30,7 +30,7 @@ class RetentionBounds:
     """Of each partition the first lsn that something needs; None: nothing needs any."""
 
     def __init__(
-        self, journal: Journal, needs: SessionNeeds, exports: ExportPositions | None, reader: ReadPool
+        self, journal: JournalNeeds, needs: SessionNeeds, exports: ExportPositions | None, reader: ReadPool
     ) -> None:
         self._journal, self._needs, self._exports, self._reader = journal, needs, exports, reader
 

@@ -18,11 +18,11 @@ from rumq.shards.bus import messages as m
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.space_events import SpaceEvents
 
-COUNT_SECONDS = 10.0  # the bytes of all segments are added up so often, and at each look while segments go
-NEAR = 1.25  # times the free room that is wanted: what other shards need is told from there on
-HEARD_SECONDS = 2.0  # the others have told by then what they need
+COUNT_SECONDS = 10.0  # between two counts of all segments' bytes; while segments are removed each look counts
+SHARED_NEED_FROM = 1.25  # x `wanted`: below so much free space, shards exchange how much space they need
+HEARD_SECONDS = 2.0  # within this time the other shards have said what they need
 OLDEST_TOLD = 64
-ROLL_PART = 8  # of the size at which a segment is full: with less in it, it is not ended early
+ROLL_PART = 8  # a segment below 1/8 of its full size is not sealed early
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,10 @@ class DiskSpace:
         self.told = SpaceEvents(clock, events)
         self.settings = settings
         remover.on_removed.append(self.removed)
-        self.space: VolumeSpace | None = None  # of the last look
-        self.log_bytes = 0  # of all shards
+        self.space: VolumeSpace | None = None  # what the last look at the volume found
+        self.log_bytes = 0  # bytes of all shards' segments
         self._rate = FillRate()
-        self._removed_bytes = 0  # by any retention since the last look
+        self._removed_bytes = 0  # bytes that any retention has removed since the last look
         self._next_count = 0.0
         self._near_since: float | None = None
 
@@ -136,7 +136,7 @@ class DiskSpace:
             )  # fmt: skip
         if not self.yields:
             return
-        if self.space.free_bytes > self.wanted * NEAR:
+        if self.space.free_bytes > self.wanted * SHARED_NEED_FROM:
             self._near_since = None
         elif self._near_since is None:
             self._near_since = self._clock.monotonic

@@ -12,7 +12,7 @@ from commitlog.read.partition_view import PartitionView
 from commitlog.read.verify import Finding, verify_segment
 from rumq.loop.ports import EventSink, ReadPool, Timers
 
-IDLE_SECONDS = 60.0  # after a round
+IDLE_SECONDS = 60.0  # pause after each round over all segments
 
 
 class Scrubber:
@@ -26,7 +26,7 @@ class Scrubber:
         self._files, self._partitions, self._worker = files, partitions, worker
         self._rate = bytes_per_second
         self._timers, self._events = timers, events
-        self._at = 0  # partition
+        self._at = 0  # index of the partition that is scrubbed
         self._after = -1  # base lsn of the segment read last
         self.passes = 0
         self._reported: set[tuple[str, str]] = set()

@@ -14,7 +14,7 @@ from rumq.loop.ports import Call, Clock, EventSink, ReadPool
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.clock_monitor import ClockMonitor
 
-ROLL_SECONDS = 10.0  # a segment that could not be ended is tried again
+ROLL_SECONDS = 10.0  # until sealing a segment that could not be sealed is tried again
 Removed = Callable[[SegmentRemoval, int, int, str], None]
 
 
@@ -37,7 +37,7 @@ class SegmentRemover:
         self._clock_monitor = ClockMonitor(store, writer, events, clock)
         self._sessions_bytes_max = sessions_bytes_max
         self.roll, self._before_removal = roll, before_removal
-        self.on_removed: list[Removed] = []  # are told of (removal, records, bytes, why)
+        self.on_removed: list[Removed] = []  # each is called with (removal, records, bytes, why)
         self._next_rolls: dict[int, float] = {}
 
     def look(self) -> None:

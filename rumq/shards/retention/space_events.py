@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rumq.loop.ports import Clock, EventSink
 
-EPISODE_SECONDS = 86_400.0  # without a segment that went: it is over
+EPISODE_SECONDS = 86_400.0  # an episode is over when no segment was removed for so long
 TELL_AHEAD_SECONDS = (86_400.0, 3600.0)
 
 
@@ -14,7 +14,8 @@ class SpaceEvents:
     def __init__(self, clock: Clock, events: EventSink) -> None:
         self._clock, self._events = clock, events
         self.segments = self.records = self.bytes = 0
-        self._episode: tuple[float, int, int, int] | None = None  # last one that went; and the totals at its begin
+        # when its last segment was removed, and the totals when it began
+        self._episode: tuple[float, int, int, int] | None = None
         self._told_wanted = False
         self._told_ahead = len(TELL_AHEAD_SECONDS) * [False]
 

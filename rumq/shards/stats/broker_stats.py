@@ -32,7 +32,7 @@ class BrokerStats:
     def __init__(self, version: str) -> None:
         self._version = version
         self._tallies: dict[int, m.Tally] = {}
-        self._before = m.Counts()  # of runs that are over
+        self._before = m.Counts()  # counts of earlier runs of shards
         self._averages = MovingAverages()
         self._last: float | None = None
         self._connected_max = 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from commitlog import Store
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.loop.ports import Timers
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.registry import Registry
@@ -34,7 +34,7 @@ class CountedShard:
     index: int
     incarnation: int
     store: Store
-    router: Shard
+    router: ShardRouter
     registry: Registry
     totals: ShardTotals
     drop_counters: DropCounters

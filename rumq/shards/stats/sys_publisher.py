@@ -20,7 +20,7 @@ from rumq.shards.stats.broker_stats import OWN, BrokerStats
 from rumq.shards.stats.counters import Counters
 
 
-class OtherShard(Protocol):
+class SysReceiver(Protocol):
     def say(self, message: m.AnyMessage) -> bool:
         """False while it is away."""
 
@@ -29,12 +29,12 @@ class OtherShards(Protocol):
     """`rumq.shards.peers.peers`"""
 
     @property
-    def others(self) -> Mapping[int, OtherShard]: ...
+    def others(self) -> Mapping[int, SysReceiver]: ...
     def is_linked(self, shard: int) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class SysStatus:
     """What shard 0 publishes under $SYS, and how often. started: when the broker was, monotonic seconds"""
 
     interval_seconds: float
@@ -45,7 +45,7 @@ class Status:
 class SysPublisher:
     def __init__(
         self, counters: Counters, partition: PartitionReader, peers: OtherShards, commands: CommandQueue,
-        timers: Timers, clock: Clock, disk: Callable[[], DiskStatistics], status: Status,
+        timers: Timers, clock: Clock, disk: Callable[[], DiskStatistics], status: SysStatus,
     ) -> None:  # fmt: skip
         """partition: without files, shard 0's"""
         self._counters, self._partition, self._peers = counters, partition, peers

@@ -6,9 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from router.effects import Effect, Merged, ReplayStarted
+from router.effects import Effect, Merged, ReplayEnded, ReplayStarted
+from rumq.mqtt.encode import encode
+from rumq.mqtt.packets import Publish
+from rumq.mqtt.properties import Properties
+from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
+
+END_TOPIC = "$log/end"
 
 
 class EffectDispatch:
@@ -42,3 +48,17 @@ class JournalEffects:
         session = self._sessions.get(effect.key)
         if session is not None:
             self._journal.merged(session, effect.asked, effect.reader.number)
+
+
+def send_replay_end(effect: ReplayEnded) -> None:
+    """Tell a client that its replay has reached the end: a message of QoS 0 behind the records.
+
+    docs/reference/replay.md, "The end"."""
+    flow = effect.reader.sink
+    if not isinstance(flow, DeliveryWindow) or not flow.is_open:
+        return
+    (subscription,) = effect.reader.group.subscriptions
+    properties = Properties()
+    if subscription.identifier:
+        properties["subscription_identifiers"] = [subscription.identifier]
+    flow.outbox.write(encode(Publish(END_TOPIC, subscription.topic_filter.encode(), properties=properties), 5))

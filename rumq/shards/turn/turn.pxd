@@ -1,7 +1,7 @@
 import cython
 
 from commitlog.chunk cimport Chunk
-from router.shard cimport Shard as Router
+from router.shard cimport ShardRouter as Router
 from rumq.loop.queues cimport ReadyLinks, StepQueue
 from rumq.loop.scheduler cimport ShardClock, TimerQueue
 from rumq.mqtt.kernels.batch cimport Batch

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from commitlog.log.partition_types import PartitionWriter
 from commitlog.log.store import Store
 from router.commands import Appended, GoOn
-from router.shard import Shard as Router
+from router.shard import ShardRouter
 from rumq.loop.fault_guard import ShardEvents
 from rumq.loop.queues import ReadyLinks, StepQueue
 from rumq.loop.scheduler import ShardClock, TimerQueue
@@ -28,7 +28,7 @@ from rumq.shards.turn.effect_dispatch import EffectDispatch
 from rumq.shards.turn.step_input import StepInput
 from rumq.tracing.tracer import Tracer
 
-STEPS_A_TURN = 64  # an effect's command, that command's effect and so on: at most so deep in one turn
+STEPS_A_TURN = 64  # effects cause commands, which cause effects: at most so many rounds in a turn
 
 
 class BatchAppender:
@@ -87,7 +87,7 @@ class BatchAppender:
                         sender.append(rows, frames, count, flags, tags, wire)
 
 
-class PeerStage(Protocol):
+class PeersInTurn(Protocol):
     """The other shards, in a turn."""
 
     def changes(self) -> None:
@@ -101,16 +101,16 @@ class Steps:
     """The router's steps. effects: what carries out what the router asks for"""
 
     def __init__(
-        self, step_input: StepInput, appender: BatchAppender, router: Router, timers: TimerQueue,
+        self, step_input: StepInput, appender: BatchAppender, router: ShardRouter, timers: TimerQueue,
         events: ShardEvents, acks: AckTracker,
     ) -> None:  # fmt: skip
         self._commands, self._ready = step_input.commands, step_input.ready
         self._appender, self._router, self._acks = appender, router, acks
         self._timers, self._events = timers, events
         self.effects = EffectDispatch()
-        self._peers: PeerStage | None = None
+        self._peers: PeersInTurn | None = None
 
-    def connect(self, peers: PeerStage | None) -> None:
+    def connect(self, peers: PeersInTurn | None) -> None:
         """Once, before the first turn. peers: None with one shard"""
         self._peers = peers
 
@@ -194,7 +194,7 @@ class Turn:
     """steps, stages, appender: its parts"""
 
     def __init__(
-        self, clock: ShardClock, timers: TimerQueue, events: ShardEvents, router: Router, step_input: StepInput,
+        self, clock: ShardClock, timers: TimerQueue, events: ShardEvents, router: ShardRouter, step_input: StepInput,
         appender: BatchAppender, steps: Steps, stages: Stages,
     ) -> None:  # fmt: skip
         self.clock, self._timers, self._events, self._router = clock, timers, events, router
@@ -202,13 +202,13 @@ class Turn:
         self._ready: ReadyLinks = step_input.ready
         self.appender, self.steps, self.stages = appender, steps, stages
         self._retained: RetainedDelivery
-        self._peers: PeerStage | None = None
+        self._peers: PeersInTurn | None = None
         self._was_quiet = False
-        self._wake_at = 0.0  # when a turn is due, if nothing comes
+        self._wake_at = 0.0  # monotonic seconds: a turn runs then even if no socket is ready
         self._began = 0.0
-        self.durations = Histogram()  # from the begin to the end of turns in which something came
+        self.durations = Histogram()  # of turns in which something arrived, from begin to end
 
-    def connect(self, retained: RetainedDelivery, peers: PeerStage | None) -> None:
+    def connect(self, retained: RetainedDelivery, peers: PeersInTurn | None) -> None:
         """Once, before the first turn. peers: None with one shard"""
         self._retained, self._peers = retained, peers
         self.steps.connect(peers)

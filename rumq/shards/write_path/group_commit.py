@@ -19,13 +19,13 @@ from router.commands import CommandQueue, Committed
 from rumq.loop.ports import Clock, EventSink
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.state.histogram import Histogram
-from rumq.shards.write_path.worker_threads import Broken, DiskWorkers
+from rumq.shards.write_path.worker_threads import DiskWorkers, LogStateUnknown
 from rumq.shards.write_path.write_admission import WriteAdmission
 
-WRITE_BYTES = 1 << 18  # with so much pending a group is written at once, whether or not anyone waits
-MARK_SECONDS = 0.05  # after the last group, what is durable is written down
-ROOM_WAITS_MAX = 8  # groups that are written first when zeros ahead are due
-RETRY_SECONDS = 1.0  # an offline partition tries again
+WRITE_BYTES = 1 << 18  # a group of so many bytes is written at once, whether anyone waits or not
+MARK_SECONDS = 0.05  # after the last group, until the watermark is noted on disk
+ROOM_WAITS_MAX = 8  # groups that may pass before the next room is preallocated
+RETRY_SECONDS = 1.0  # until an offline partition is tried again
 SLOW_SECONDS = 2.0
 
 
@@ -58,13 +58,13 @@ class GroupCommit:
         self._mark_due: list[float | None] = [None] * count
         self._retry = [0.0] * count
         self._rolls: set[int] = set()
-        self._given_up: set[int] = set()  # tried in vain since the stop began
-        self.is_draining = False  # the broker stops: everything is due, nothing lingers
-        self.is_frozen = False  # in a cluster, another node is about to lead: nothing more is written
-        self.submitted_bytes = 0  # handed to the writer, so far
+        self._given_up: set[int] = set()  # partitions that could not be written since the stop began
+        self.is_draining = False  # True while the broker stops: every group is due at once
+        self.is_frozen = False  # True while the shard is handed over to another node: nothing more is written
+        self.submitted_bytes = 0  # bytes handed to the writers so far
         self.writes = Histogram()  # of groups, from the hand-over to the writer until the loop knows of the end
         self._submitted = [0.0] * count
-        self.slow_groups: list[int] = [0] * count  # in a row, by partition
+        self.slow_groups: list[int] = [0] * count  # by partition: slow groups in a row
 
     def roll(self, index: int) -> None:
         """Go on in a new segment of a partition, as soon as nothing of it is being written."""
@@ -151,12 +151,12 @@ class GroupCommit:
         try:
             return self._workers.writer.maybe_run(group.run)
         except BaseException as fault:
-            raise Broken(f"what became of a group of the log is unknown: {fault!r}") from fault
+            raise LogStateUnknown(f"what became of a group of the log is unknown: {fault!r}") from fault
 
     def _written(self, index: int, partition: Partition, group: WriteGroup, fault: BaseException | None) -> None:
         self._in_flight[index] = False
         if fault is not None:
-            raise Broken(f"what became of a group of the log is unknown: {fault!r}") from fault
+            raise LogStateUnknown(f"what became of a group of the log is unknown: {fault!r}") from fault
         failure = partition.complete(group)
         if self._copied is not None:
             self._copied(index)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from router.matching.groups import Groups
+from router.matching.groups import GroupTable
 from router.matching.topic_matching import UNDER_WAY_MAX
 from rumq.loop.ports import Clock
 from rumq.session.connection.broker_port import ClientInfo
@@ -17,14 +17,14 @@ from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.token_buckets import TokenBuckets
 from rumq.session.state.persistent_sessions import holder_of
 
-FREE_VISITS = 64  # of a topic that is matched at once: what filters cost that were not made to be expensive
+FREE_VISITS = 64  # index nodes a new topic may visit without waiting; ordinary filters cost less
 QUEUED_SECONDS = 0.01  # at least: a topic waits so long while another one of its holder is matched
-QUEUE_LENGTH = 16  # topics that wait for so many others as long again
+QUEUE_LENGTH = 16  # with so many topics waiting, each waits QUEUED_SECONDS longer
 TRIED_MAX = 4096  # topics that are known not to be cheap: they are not tried again before it is their turn
 
 
 class NewTopicBudget:
-    def __init__(self, groups: Groups, clock: Clock, limits: Callable[[], Limits]) -> None:
+    def __init__(self, groups: GroupTable, clock: Clock, limits: Callable[[], Limits]) -> None:
         """limits: those of the broker now"""
         self._groups, self._clock, self._limits = groups, clock, limits
         self._topics, self._visits = TokenBuckets(), TokenBuckets()

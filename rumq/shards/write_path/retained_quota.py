@@ -15,7 +15,7 @@ from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
 
-FREED = 0.95  # of what is allowed, so that one message more or less does not change it each time
+FREED = 0.95  # x the quota: a full partition accepts again below this, so that it does not flap
 
 
 class RetainedQuota:
@@ -27,7 +27,7 @@ class RetainedQuota:
     ) -> None:  # fmt: skip
         self._store, self._view, self._batches, self._events, self._say = store, view, batches, events, say
         self._looked = -1
-        self.full: set[int] = set()  # partitions of ours
+        self.full: set[int] = set()  # indexes of partitions of this shard that are full
         self.refused = 0
 
     def end_turn(self) -> None:

@@ -24,9 +24,9 @@ class TopicRegistry:
         self._store, self._events = store, events
         self.known = TopicTable(int.from_bytes(os.urandom(8), "little"))
         self.own: dict[bytes, int] = {}
-        self._counts: Counter[str] = Counter()  # of each stream
-        self._bytes: Counter[str] = Counter()  # of their names, likewise
-        self.refused: Counter[str] = Counter()  # messages, of each stream
+        self._counts: Counter[str] = Counter()  # topics, by stream
+        self._bytes: Counter[str] = Counter()  # bytes of topic names, by stream
+        self.refused: Counter[str] = Counter()  # messages that were refused, by stream
         for partition in store.partitions:
             self._counts[partition.stream] += len(partition.topic_names)
             self._bytes[partition.stream] += sum(map(len, partition.topic_names))

@@ -19,10 +19,10 @@ from rumq.loop.ports import ReadPool
 
 T = TypeVar("T")
 Done = Callable[[Any, BaseException | None], None]
-SLOW_SECONDS, REST_SECONDS = 0.002, 1.0  # of writes on the loop
+SLOW_SECONDS, REST_SECONDS = 0.002, 1.0  # a write on the loop that took longer has a thread write for REST_SECONDS
 
 
-class Broken(BaseException):
+class LogStateUnknown(BaseException):
     """The state of the log is unknown. No guard catches it: the shard ends, and is started again."""
 
 
@@ -65,9 +65,9 @@ class Worker:
         self._lanes: dict[int, SimpleQueue[tuple[Callable[[], object], Done] | None]] = {}
         self._threads: list[threading.Thread] = []
         self._flush_threads: dict[int, FlushThread] = {}
-        self._flushes: list[tuple[FlushThread, Done]] = []  # that have not ended
+        self._flushes: list[tuple[FlushThread, Done]] = []  # flushes that run now
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
-        self.pending = 0  # jobs whose end `finish` has not told yet
+        self.pending = 0  # jobs that `finish` has not reported yet
         self._monotonic, self._rests_until = monotonic, -inf
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 

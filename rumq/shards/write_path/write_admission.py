@@ -20,7 +20,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
 from rumq.session.ports.transport import ConnectionHandler
 
-FREED = 1.25  # as many times the least must be free before records are taken again
+FREED = 1.25  # x the least free space: writes are accepted again above this
 
 
 class WriteAdmission:
@@ -44,7 +44,7 @@ class WriteAdmission:
         self.is_full = False
         self.is_unreachable = False
         self._refused = 0
-        self.refused = 0  # messages, so far
+        self.refused = 0  # messages that were refused so far
         self._elsewhere: dict[int, tuple[bool, str]] = {}  # partitions of other shards: (for want of room, why)
         self._unanswered: dict[ConnectionHandler, int] = {}  # -> the partition that did not take its message
 

@@ -23,32 +23,32 @@ ASKED = (
 )
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     """what: the finding; do: the remedy, empty if nothing is wrong."""
 
     what: str
     do: str = ""
 
 
-def examine(environment: Mapping[str, str]) -> Iterator[Finding]:
+def examine(environment: Mapping[str, str]) -> Iterator[Diagnosis]:
     """environment: of the process that will start Spark"""
     yield java(environment)
     yield from packages()
     yield workers(environment)
 
 
-def java(environment: Mapping[str, str]) -> Finding:
+def java(environment: Mapping[str, str]) -> Diagnosis:
     home = environment.get("JAVA_HOME")
     path = f"{home}/bin/java" if home else shutil.which("java", path=environment.get("PATH"))
     way = f"install Java {JAVA_MIN} (Debian: openjdk-17-jre-headless), or point JAVA_HOME to it"
     if path is None or shutil.which(path) is None:
-        return Finding(f"no Java: {path + ' is no program' if path else 'java is not on the PATH'}", way)
+        return Diagnosis(f"no Java: {path + ' is no program' if path else 'java is not on the PATH'}", way)
     said = output([path, "-version"])
     found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', said)
     if found is None:
-        return Finding(f"{path} does not say its version: {last_line(said)}", way)
+        return Diagnosis(f"{path} does not say its version: {last_line(said)}", way)
     what = f"Java {found[1]} ({path})"
-    return Finding(what, way if int(found[2]) < JAVA_MIN else "")
+    return Diagnosis(what, way if int(found[2]) < JAVA_MIN else "")
 
 
 def check_java(environment: Mapping[str, str] | None = None) -> None:
@@ -58,20 +58,20 @@ def check_java(environment: Mapping[str, str] | None = None) -> None:
         raise NoJava(found.what, found.do)
 
 
-def packages() -> Iterator[Finding]:
+def packages() -> Iterator[Diagnosis]:
     for name, least in PACKAGES.items():
         wanted = ".".join(map(str, least))
         try:
             there = version(name)
         except PackageNotFoundError:
-            yield Finding(f"no {name}", "pip install 'rumq[spark]'")
+            yield Diagnosis(f"no {name}", "pip install 'rumq[spark]'")
             continue
         numbers = tuple(int(n) for n in re.findall(r"\d+", there)[:2])
         too_old = f"pip install '{name}>={wanted}'" if numbers < least else ""
-        yield Finding(f"{name} {there}", too_old)
+        yield Diagnosis(f"{name} {there}", too_old)
 
 
-def workers(environment: Mapping[str, str]) -> Finding:
+def workers(environment: Mapping[str, str]) -> Diagnosis:
     """Compare the Python that Spark will start on this machine with this one."""
     driver = f"{VERSION} {'.'.join(map(str, sys.version_info[:3]))}"
     said_by = "PYSPARK_PYTHON" if "PYSPARK_PYTHON" in environment else "the PATH"
@@ -79,11 +79,11 @@ def workers(environment: Mapping[str, str]) -> Finding:
     way = f"set PYSPARK_PYTHON={sys.executable}, or use rumq.spark.session(), which does"
     path = shutil.which(python, path=environment.get("PATH"))
     if path is None:
-        return Finding(f"workers run {python}, as {said_by} says, which is no program", way)
+        return Diagnosis(f"workers run {python}, as {said_by} says, which is no program", way)
     said = last_line(output([path, "-c", ASKED]))
     if said == driver:
-        return Finding(f"workers run {path}: rumq and Python {said}")
-    return Finding(f"workers run {path}, as {said_by} says: {said}; the driver has {driver}", way)
+        return Diagnosis(f"workers run {path}: rumq and Python {said}")
+    return Diagnosis(f"workers run {path}, as {said_by} says: {said}; the driver has {driver}", way)
 
 
 def output(command: list[str]) -> str:

@@ -19,7 +19,7 @@ from rumq.spark.source.full_read import full_read_notice
 from rumq.spark.source.ranges import Range, RangeReader, ranges
 from rumq.spark.source.schema import schema_of
 from rumq.table.errors import BadOption
-from rumq.table.options import Options, parse
+from rumq.table.options import TableOptions, parse
 from rumq.table.plan import LsnSpan, spans
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class RumqDataSource(DataSource):
 
         return RumqStreamWriter(parse_sink_options(self.options), schema)
 
-    def _parsed(self, *, streaming: bool | None = False) -> Options:
+    def _parsed(self, *, streaming: bool | None = False) -> TableOptions:
         found = parse(self.options, now_us=time.time_ns() // 1000, streaming=streaming)
         return replace(found, cores=self.parallelism)
 
@@ -91,7 +91,7 @@ class FilterPushdown:
 class RumqReader(RangeReader, DataSourceReader):
     """Reader of a batch query. The ranges are planned once, on Spark's first call."""
 
-    def __init__(self, options: Options, schema: StructType) -> None:
+    def __init__(self, options: TableOptions, schema: StructType) -> None:
         super().__init__(options, schema)
         self._spans: list[LsnSpan] | None = None
 

@@ -24,7 +24,7 @@ from rumq.records.log_source import Bound, bound, joined
 from rumq.spark.source.schema import columns_of, schema_of
 from rumq.spark.source.topic_predicates import mqtt_filter_to_predicate
 from rumq.table.errors import DataLoss
-from rumq.table.options import Options, parse
+from rumq.table.options import TableOptions, parse
 from rumq.table.partition_ranges import NO_LAKE, PartitionRange, partition_ranges
 from rumq.table.plan import LsnSpan, ending, starting
 from rumq.table.topic_ranges import topic_ranges
@@ -79,7 +79,7 @@ def field_of(schema: StructType, name: str) -> StructField:
     return schema[name] if name in schema.names else StructField(name, StructType())
 
 
-def record_sources(options: Options, found: list[PartitionRange]) -> RecordSources:
+def record_sources(options: TableOptions, found: list[PartitionRange]) -> RecordSources:
     """raises: BadOption, DataLoss for records that neither log nor lake has any more"""
     starts, ends = starting(options, found), ending(options, found)
     ranges = topic_ranges(options.filters)
@@ -124,7 +124,7 @@ def native(
     paths: list[str],
     schema: StructType,
     everything: StructType,
-    options: Options,
+    options: TableOptions,
     more: Column | None = None,
 ) -> DataFrame:
     """Records of files of the lake. more: a condition on them"""

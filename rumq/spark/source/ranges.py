@@ -18,7 +18,7 @@ from rumq.records.range_batches import range_batches
 from rumq.spark.source.schema import columns_of
 from rumq.spark.source.worker_setup import set_up_worker
 from rumq.table.errors import WrongWorker
-from rumq.table.options import Options
+from rumq.table.options import TableOptions
 from rumq.table.partition_ranges import lakes_by_partition
 from rumq.table.plan import LsnSpan, cut
 from rumq.table.pushed_filters import PushedFilters
@@ -43,7 +43,7 @@ class Range(InputPartition):
     driver: str
 
 
-def ranges(found: list[LsnSpan], options: Options) -> list[Range]:
+def ranges(found: list[LsnSpan], options: TableOptions) -> list[Range]:
     """At least one task, because Spark turns an empty list into a None task."""
     cores = options.cores or len(os.sched_getaffinity(0))
     tasks = cut(found, options.partitions_min, options.records_max, cores)
@@ -56,7 +56,7 @@ def ranges(found: list[LsnSpan], options: Options) -> list[Range]:
 class RangeReader:
     """Reads ranges in a worker, of a batch or of a stream."""
 
-    def __init__(self, options: Options, schema: StructType) -> None:
+    def __init__(self, options: TableOptions, schema: StructType) -> None:
         self._options = options
         self._columns = columns_of(options, schema)
         self._schema = schema

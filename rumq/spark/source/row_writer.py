@@ -23,7 +23,7 @@ from rumq.table.options import near
 
 
 @dataclass
-class Published(WriterCommitMessage):
+class WrittenRows(WriterCommitMessage):
     """rows: acknowledged by the broker, of one task"""
 
     rows: int
@@ -53,11 +53,11 @@ class RowWriter:
         self._options = options
         self._run_id = uuid4().hex
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Published:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenRows:
         set_up_worker()
         context = TaskContext.get()
         assert context is not None, "Spark calls this in a task"
-        return Published(publish_all(iterator, self._options, self.sink_partition(context)))
+        return WrittenRows(publish_all(iterator, self._options, self.sink_partition(context)))
 
     def sink_partition(self, context: TaskContext) -> SinkPartition:
         """Query and batch of a stream, also for writes in its foreachBatch."""

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 )
 
 from rumq.table.errors import BadColumn
-from rumq.table.options import Options, near
+from rumq.table.options import TableOptions, near
 
 
 def pairs_of(value: DataType) -> ArrayType:
@@ -59,18 +59,18 @@ KAFKA: dict[str, DataType] = {
 }
 
 
-def types_of(options: Options) -> dict[str, DataType]:
+def types_of(options: TableOptions) -> dict[str, DataType]:
     """Every column, in order."""
     if options.style == "kafka":
         return KAFKA if options.properties == "none" else KAFKA | {"headers": pairs_of(BinaryType())}
     return HEAD | PROPERTIES[options.properties] | MQTT_5
 
 
-def schema_of(options: Options) -> StructType:
+def schema_of(options: TableOptions) -> StructType:
     return StructType([StructField(name, kind) for name, kind in types_of(options).items()])
 
 
-def columns_of(options: Options, schema: StructType) -> dict[str, str]:
+def columns_of(options: TableOptions, schema: StructType) -> dict[str, str]:
     """Name in the schema -> name of its maker (rumq.table.arrow.columns). raises: BadColumn for an unknown name"""
     known = types_of(options)
     for field in schema.fields:

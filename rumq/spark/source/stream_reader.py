@@ -23,7 +23,7 @@ from rumq.records.log_identity import check_same_log, segments_at
 from rumq.records.log_partitions import readable_partitions
 from rumq.spark.source.ranges import RangeReader, ranges
 from rumq.table.errors import BadOption, DataLoss
-from rumq.table.options import Options
+from rumq.table.options import TableOptions
 from rumq.table.partition_ranges import ReadablePartition
 from rumq.table.plan import LsnSpan, starting
 
@@ -53,7 +53,7 @@ def as_lsns(offsets: Offsets) -> Lsns:
 
 
 class RumqStreamReader(RangeReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, options: Options, schema: StructType) -> None:
+    def __init__(self, options: TableOptions, schema: StructType) -> None:
         super().__init__(options, schema)
         self._first: Lsns | None = None
         self._final_lsns: Lsns | None = None

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from rumq.auth.credentials.authenticator import outcome
-from rumq.auth.credentials.tokens import Claims, Tokens, parse_keys
+from rumq.auth.credentials.tokens import Claims, TokenLogin, parse_keys
 from rumq.auth.errors import Denied, SecretsError
 from rumq.auth.identity import Credentials, Identity, Work
 
@@ -28,7 +28,7 @@ def jwk(key: Any, name: str) -> dict[str, Any]:
     return json.loads(algorithm.to_jwk(key.public_key())) | {"kid": name}  # type: ignore[arg-type]
 
 
-def said(tokens: Tokens, password: bytes, client_id: str = "c", username: str | None = None) -> Identity | None:
+def said(tokens: TokenLogin, password: bytes, client_id: str = "c", username: str | None = None) -> Identity | None:
     steps = tokens.check(Credentials(client_id, username, password))
     try:
         step = next(steps)
@@ -60,7 +60,7 @@ def made(key: Any, algorithm: str, **claims: Any) -> bytes:
     ],
 )
 def test_a_good_token_says_who_it_is(keys: str, key: Any, algorithm: str) -> None:
-    who = said(Tokens(parse_keys(keys, "keys")), made(key, algorithm, groups=["ops"]), username="whoever")
+    who = said(TokenLogin(parse_keys(keys, "keys")), made(key, algorithm, groups=["ops"]), username="whoever")
     assert who is not None
     assert (who.user, who.groups, who.method, who.expires_us) == (
         "alice",
@@ -72,7 +72,7 @@ def test_a_good_token_says_who_it_is(keys: str, key: Any, algorithm: str) -> Non
 
 def refusal(keys: str, token: bytes, claims: Claims = Claims(), client_id: str = "c") -> str:  # noqa: B008
     with pytest.raises(Denied) as denied:
-        said(Tokens(parse_keys(keys, "keys"), claims), token, client_id)
+        said(TokenLogin(parse_keys(keys, "keys"), claims), token, client_id)
     assert denied.value.reason == 0x87
     assert token.decode() not in denied.value.why
     return denied.value.why
@@ -109,7 +109,7 @@ def test_a_public_key_is_no_secret() -> None:
 def test_claims_that_are_asked_for() -> None:
     claims = Claims(issuer="plant", audience="rumq", user="name", client_id="cid")
     good = {"iss": "plant", "aud": "rumq", "name": "bob", "cid": "pump-7"}
-    who = said(Tokens(parse_keys(SECRET, "k"), claims), made(SECRET, "HS256", **good), "pump-7")
+    who = said(TokenLogin(parse_keys(SECRET, "k"), claims), made(SECRET, "HS256", **good), "pump-7")
     assert who is not None
     assert (who.user, who.client_id) == ("bob", "pump-7")
     for name in ("iss", "aud", "name", "cid"):
@@ -122,7 +122,7 @@ def test_claims_that_are_asked_for() -> None:
 
 
 def test_what_is_no_token_is_left_to_the_next() -> None:
-    assert said(Tokens(parse_keys(SECRET, "k")), b"a.password.with.dots") is None
+    assert said(TokenLogin(parse_keys(SECRET, "k")), b"a.password.with.dots") is None
 
 
 @pytest.mark.parametrize("text", ["short", "{}", '{"keys": [{"kty": "no"}]}', "-----BEGIN nonsense", '{"keys": 3}'])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.cli.ask.contexts import Context, Contexts, load, path_of, save, secret_in
+from rumq.cli.ask.contexts import Contexts, SavedContext, load, path_of, save, secret_in
 from rumq.cli.main import main
 from rumq.errors import RumqError
 
@@ -90,7 +90,7 @@ def test_the_file_follows_xdg_and_survives_what_it_does_not_know(tmp_path: Path)
     assert path_of({"HOME": "/h", "XDG_CONFIG_HOME": "relative"}) == Path("/h/.config/rumq/contexts.json")
     path = tmp_path / "a" / "contexts.json"
     assert load(path) == Contexts()
-    known = Contexts(current="a", contexts={"a": Context(url="http://b", token=SECRET)})
+    known = Contexts(current="a", contexts={"a": SavedContext(url="http://b", token=SECRET)})
     save(path, known)
     assert load(path) == known and os.listdir(path.parent) == ["contexts.json"]
     path.write_text("{")

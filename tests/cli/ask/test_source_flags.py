@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.cli.ask.contexts import Context, Contexts, path_of, save
+from rumq.cli.ask.contexts import Contexts, SavedContext, path_of, save
 from rumq.cli.ask.rest_source import RestSource
 from rumq.cli.ask.socket_source import SocketSource
 from rumq.cli.ask.source_flags import add_source_flags, source_of
@@ -37,7 +37,7 @@ def token_of(source: SocketSource | RestSource) -> str:
     return source._token
 
 
-def remember(current: str = "", **contexts: Context) -> None:
+def remember(current: str = "", **contexts: SavedContext) -> None:
     import os
 
     save(path_of(os.environ), Contexts(current=current, contexts=contexts))
@@ -47,7 +47,7 @@ def test_without_a_flag_it_is_the_context_in_use_and_else_the_usual_directory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert chosen().name == "rumq-data"
-    remember("a", a=Context(url="http://a:1"), b=Context(data="/b"))
+    remember("a", a=SavedContext(url="http://a:1"), b=SavedContext(data="/b"))
     assert chosen().name == "http://a:1"
     assert chosen("--data", "d").name == "d", "a flag counts more than what is in use"
     assert chosen("--url", "http://c:1").name == "http://c:1"
@@ -58,8 +58,8 @@ def test_without_a_flag_it_is_the_context_in_use_and_else_the_usual_directory(
 
 def test_the_token_is_of_a_flag_else_of_the_context_else_of_the_environment() -> None:
     remember(
-        a=Context(url="http://a", token="of-the-context"), b=Context(url="http://b", token_file="token"),
-        c=Context(url="http://c"),
+        a=SavedContext(url="http://a", token="of-the-context"), b=SavedContext(url="http://b", token_file="token"),
+        c=SavedContext(url="http://c"),
     )  # fmt: skip
     assert token_of(chosen("--url", "http://x")) == "of-the-environment"
     assert token_of(chosen("--url", "http://x", "--token-file", "token")) == "of-a-file"
@@ -97,7 +97,7 @@ def test_what_is_named_and_unreachable_is_an_error_and_nothing_else_is_asked(
         left.bind(str(home / "killed" / "ask.sock"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
-    remember("a", a=Context(data=str(home / "killed")))
+    remember("a", a=SavedContext(data=str(home / "killed")))
     for words in (("--data", "killed"), ("--data", "none"), ("--url", url), ("--context", "a"), ()):
         assert main(["ask", "status", *words]) == 1
         said = capsys.readouterr()
@@ -118,11 +118,11 @@ def test_what_is_named_and_unreachable_is_an_error_and_nothing_else_is_asked(
 def test_a_token_that_would_cross_the_network_in_the_clear_is_told(
     url: str, is_warned: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remember("plant", plant=Context(url=url, token="secret"))
+    remember("plant", plant=SavedContext(url=url, token="secret"))
     chosen()
     said = capsys.readouterr().err
     assert (("in the clear to " + url) in said and "https://" in said) if is_warned else not said
     monkeypatch.delenv("RUMQ_TOKEN")
-    remember("plant", plant=Context(url=url))
+    remember("plant", plant=SavedContext(url=url))
     chosen()
     assert capsys.readouterr().err == "", "without a token there is nothing to hear"

@@ -15,19 +15,19 @@ from rumq.cluster.agent.node_identity import node_identity
 from rumq.cluster.control.agent_messages import (
     SOCKET_NAME,
     AgentMessage,
+    AgentStatus,
     AskStatus,
     Claim,
     Claimed,
-    Done,
+    DrainNode,
     Here,
-    Leave,
     Order,
+    OrderResult,
     Report,
-    Status,
 )
-from rumq.cluster.control.control_plane import Health, MemberHealth
+from rumq.cluster.control.control_plane import ControlHealth, MemberHealth
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.unix_address import Address
 from tests.cli.conftest import Ended, rumqd
 
@@ -45,24 +45,26 @@ def shard(leader: str, *replicas: str, **fields: Any) -> Versioned:
     return Versioned(ShardRecord(epoch=4, leader=f"{leader}#{leader * 4}", claim="c", replicas=ids, **fields), 7)
 
 
-def status_of(nodes: str, *shards: Versioned, is_current: bool = True, **fields: Any) -> Status:
+def status_of(nodes: str, *shards: Versioned, is_current: bool = True, **fields: Any) -> AgentStatus:
     """nodes: names of those that live; the first one is asked"""
     names = nodes.split()
     view = View(
         cluster="c1d2", node=node(names[0]).id, replicas=3, nodes=[node(name) for name in names], shards=list(shards),
         is_current=is_current,
     )  # fmt: skip
-    health = Health(kind="etcd", members=[MemberHealth(endpoint="http://e:2379", version="3.5.28", is_leader=True)])
-    plain = Status(0, view, [Report(0, "leader", 4, {"behind": {"b#bbbb": 3}})], [], health, 0.0, 9)
+    health = ControlHealth(
+        kind="etcd", members=[MemberHealth(endpoint="http://e:2379", version="3.5.28", is_leader=True)]
+    )
+    plain = AgentStatus(0, view, [Report(0, "leader", 4, {"behind": {"b#bbbb": 3}})], [], health, 0.0, 9)
     return msgspec.structs.replace(plain, **fields)
 
 
 class Agent:
     """heard: what an operator said. why: the answer to orders; then: the status after one; won: the answer to claims"""
 
-    def __init__(self, data: Path, status: Status) -> None:
+    def __init__(self, data: Path, status: AgentStatus) -> None:
         self.status, self.why, self.won = status, "", True
-        self.then: Status | None = None
+        self.then: AgentStatus | None = None
         self.heard: list[AgentMessage] = []
         (data / "_cluster").mkdir(parents=True)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -79,7 +81,7 @@ class Agent:
             while True:
                 connection, _ = self._listener.accept()
                 with connection:
-                    reader: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+                    reader: MessageReader[AgentMessage] = MessageReader(AgentMessage)
                     while data := connection.recv(1 << 16):
                         for message, _ in reader.feed(data):
                             self.heard.append(message)
@@ -92,9 +94,9 @@ class Agent:
         match message:
             case AskStatus(request=request):
                 return msgspec.structs.replace(self.status, request=request)
-            case Order(request=request) | Leave(request=request):
+            case Order(request=request) | DrainNode(request=request):
                 self.status = self.then or self.status
-                return Done(request, self.why)
+                return OrderResult(request, self.why)
             case Claim(request=request):
                 return Claimed(request, self.won, True, None)
         return None
@@ -120,8 +122,8 @@ def agents() -> Iterator[list[Agent]]:
 
 
 @pytest.fixture
-def agent(data: Path, agents: list[Agent]) -> Callable[[Status], Agent]:
-    def make(status: Status) -> Agent:
+def agent(data: Path, agents: list[Agent]) -> Callable[[AgentStatus], Agent]:
+    def make(status: AgentStatus) -> Agent:
         agents.append(Agent(data, status))
         return agents[-1]
 
@@ -144,7 +146,7 @@ def test_without_an_agent_it_says_how_to_start_one(cluster: Ask) -> None:
     assert ended.status == 1 and "rumqd run --data" in ended.err and "Traceback" not in ended.err
 
 
-def test_status_shows_nodes_shards_and_the_control_plane(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+def test_status_shows_nodes_shards_and_the_control_plane(agent: Callable[[AgentStatus], Agent], cluster: Ask) -> None:
     server = agent(WHOLE)
     ended = cluster("status")
     assert ended.status == 0, ended.err
@@ -156,7 +158,7 @@ def test_status_shows_nodes_shards_and_the_control_plane(agent: Callable[[Status
     assert isinstance(server.heard[0], Here) and server.heard[0].role == "operator"
 
 
-def test_status_as_json_has_the_records(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+def test_status_as_json_has_the_records(agent: Callable[[AgentStatus], Agent], cluster: Ask) -> None:
     agent(WHOLE)
     found = json.loads(cluster("status", "--json").out)
     assert [each["leader"] for each in found["shards"]] == ["a#aaaa", "b#bbbb"] and found["wrong"] == []
@@ -177,7 +179,7 @@ def test_status_as_json_has_the_records(agent: Callable[[Status], Agent], cluste
     ],
 )
 def test_status_says_what_is_wrong_and_the_way_out(
-    agent: Callable[[Status], Agent], cluster: Ask, status: Status, words: list[str]
+    agent: Callable[[AgentStatus], Agent], cluster: Ask, status: AgentStatus, words: list[str]
 ) -> None:
     agent(status)
     ended = cluster("status")
@@ -185,7 +187,7 @@ def test_status_says_what_is_wrong_and_the_way_out(
     assert ended.out.splitlines()[0] == f"health: {ended.out.count('wrong: ')} wrong"
 
 
-def test_status_tells_what_the_leaders_say(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+def test_status_tells_what_the_leaders_say(agent: Callable[[AgentStatus], Agent], cluster: Ask) -> None:
     row = TermRow(
         shard=0, epoch=4, leader="a#aaaa", is_open=True, has_quorum=True, in_sync=["a#aaaa", "b#bbbb"],
         behind_records={"b#bbbb": 0, "c#cccc": None}, behind_bytes={},
@@ -197,7 +199,7 @@ def test_status_tells_what_the_leaders_say(agent: Callable[[Status], Agent], clu
 
 
 def test_move_without_a_source_hands_over_and_with_one_moves_a_copy(
-    agent: Callable[[Status], Agent], cluster: Ask
+    agent: Callable[[AgentStatus], Agent], cluster: Ask
 ) -> None:
     server = agent(status_of("a b c d", shard("a", "a", "b", "c")))
     assert cluster("move", "0", "--to", "b").status == 0
@@ -219,20 +221,20 @@ def test_move_without_a_source_hands_over_and_with_one_moves_a_copy(
     ],
 )
 def test_a_move_that_makes_no_sense_is_refused(
-    agent: Callable[[Status], Agent], cluster: Ask, flags: list[str], words: str
+    agent: Callable[[AgentStatus], Agent], cluster: Ask, flags: list[str], words: str
 ) -> None:
     server = agent(status_of("a b c d", shard("a", "a", "b", "c")))
     ended = cluster("move", *flags)
     assert ended.status == 1 and words in ended.err and server.orders() == []
 
 
-def test_an_order_that_the_leader_refuses_says_why(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+def test_an_order_that_the_leader_refuses_says_why(agent: Callable[[AgentStatus], Agent], cluster: Ask) -> None:
     agent(WHOLE).why = "b is 3 GB behind"
     ended = cluster("move", "0", "--to", "b")
     assert ended.status == 1 and "not handed over" in ended.err and "b is 3 GB behind" in ended.err
 
 
-def test_an_order_that_came_true_without_an_answer_is_done(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+def test_an_order_that_came_true_without_an_answer_is_done(agent: Callable[[AgentStatus], Agent], cluster: Ask) -> None:
     """The leader hands over and ends: its answer is lost, the record tells."""
     server = agent(WHOLE)
     server.why, server.then = "the process of shard 0 ended", status_of("a b c", shard("b", "a", "b", "c"))
@@ -240,28 +242,32 @@ def test_an_order_that_came_true_without_an_answer_is_done(agent: Callable[[Stat
     assert ended.status == 0 and "shard 0 is led by b#bbbb" in ended.out, ended.err
 
 
-def test_nothing_is_ordered_while_the_control_plane_is_away(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+def test_nothing_is_ordered_while_the_control_plane_is_away(
+    agent: Callable[[AgentStatus], Agent], cluster: Ask
+) -> None:
     server = agent(status_of("a b c", shard("a", "a", "b", "c"), is_current=False))
     ended = cluster("rebalance")
     assert ended.status == 1 and "nothing can be changed" in ended.err and server.orders() == []
 
 
-def test_add_puts_a_copy_of_the_named_shards_on_a_node(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+def test_add_puts_a_copy_of_the_named_shards_on_a_node(agent: Callable[[AgentStatus], Agent], cluster: Ask) -> None:
     server = agent(status_of("a b c", shard("a", "a", "b"), shard("b", "b", "c"), shard("a", "a", "b")))
     assert cluster("add", "c", "--shard", "0", "--shard", "1").status == 0
     assert server.orders() == [("members", 0, "", ["a#aaaa", "b#bbbb", "c#cccc"])], "shard 1 is there already"
 
 
-def test_remove_gives_each_copy_to_a_node_that_has_none(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+def test_remove_gives_each_copy_to_a_node_that_has_none(agent: Callable[[AgentStatus], Agent], cluster: Ask) -> None:
     server = agent(status_of("a b d", shard("a", "a", "b", "c"), shard("b", "a", "b")))
     assert cluster("remove", "c").status == 0
     assert server.orders() == [("members", 0, "", ["a#aaaa", "b#bbbb", "d#dddd"])]
-    [first] = [each for each in server.heard if isinstance(each, Leave | Order)][:1]
-    assert first == Leave(first.request, True, "c#cccc"), "before its copies go: it gets none of the next one's"
+    [first] = [each for each in server.heard if isinstance(each, DrainNode | Order)][:1]
+    assert first == DrainNode(first.request, True, "c#cccc"), "before its copies go: it gets none of the next one's"
 
 
-def test_a_node_that_was_removed_gets_no_copy_until_it_is_added(agent: Callable[[Status], Agent], cluster: Ask) -> None:
-    def removed(*shards: Versioned) -> Status:
+def test_a_node_that_was_removed_gets_no_copy_until_it_is_added(
+    agent: Callable[[AgentStatus], Agent], cluster: Ask
+) -> None:
+    def removed(*shards: Versioned) -> AgentStatus:
         status = status_of("a b c d e", *shards)
         assert status.view is not None
         nodes = [msgspec.structs.replace(each, leaves=each.name == "d") for each in status.view.nodes]
@@ -274,26 +280,28 @@ def test_a_node_that_was_removed_gets_no_copy_until_it_is_added(agent: Callable[
     assert server.orders() == [("members", 0, "", ["a#aaaa", "b#bbbb", "c#cccc"])]
     server.heard.clear()
     assert cluster("add", "d", "--shard", "0").status == 0
-    assert [each.leaves for each in server.heard if isinstance(each, Leave)] == [False]
+    assert [each.leaves for each in server.heard if isinstance(each, DrainNode)] == [False]
 
 
-def test_the_last_copies_that_can_acknowledge_are_not_removed(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+def test_the_last_copies_that_can_acknowledge_are_not_removed(
+    agent: Callable[[AgentStatus], Agent], cluster: Ask
+) -> None:
     server = agent(status_of("a b", shard("a", "a", "b")))
     ended = cluster("remove", "b")
     assert ended.status == 1 and "would have 1 of 3 copies" in ended.err
-    assert server.orders() == [] and not [each for each in server.heard if isinstance(each, Leave)]
+    assert server.orders() == [] and not [each for each in server.heard if isinstance(each, DrainNode)]
 
 
-def test_drain_says_so_and_hands_over_what_the_node_leads(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+def test_drain_says_so_and_hands_over_what_the_node_leads(agent: Callable[[AgentStatus], Agent], cluster: Ask) -> None:
     server = agent(status_of("a b c", shard("a", "a", "b", "c"), shard("b", "b", "c", "a"), shard("a", "a", "b", "c")))
     assert cluster("drain").status == 0
-    assert [each.leaves for each in server.heard if isinstance(each, Leave)] == [True]
+    assert [each.leaves for each in server.heard if isinstance(each, DrainNode)] == [True]
     assert server.orders() == [("hand-over", 0, "c#cccc", []), ("hand-over", 2, "b#bbbb", [])], "evenly"
     assert cluster("drain", "--back").status == 0
-    assert [each.leaves for each in server.heard if isinstance(each, Leave)] == [True, False]
+    assert [each.leaves for each in server.heard if isinstance(each, DrainNode)] == [True, False]
 
 
-def test_rebalance_moves_as_few_leaders_as_it_can(agent: Callable[[Status], Agent], cluster: Ask) -> None:
+def test_rebalance_moves_as_few_leaders_as_it_can(agent: Callable[[AgentStatus], Agent], cluster: Ask) -> None:
     three = [shard("a", "a", "b", "c")] * 3
     server = agent(status_of("a b c", *three))
     assert cluster("rebalance").status == 0
@@ -304,7 +312,7 @@ LOST = status_of("a", shard("b", "a", "b", "c"))
 
 
 def test_force_leader_needs_the_name_and_leaves_a_mark(
-    agent: Callable[[Status], Agent], cluster: Ask, data: Path
+    agent: Callable[[AgentStatus], Agent], cluster: Ask, data: Path
 ) -> None:
     server = agent(LOST)
     node_identity(data, "demo", "a", has_log=True)
@@ -320,7 +328,7 @@ def test_force_leader_needs_the_name_and_leaves_a_mark(
 
 
 def test_force_leader_is_refused_where_a_majority_lives(
-    agent: Callable[[Status], Agent], cluster: Ask, data: Path
+    agent: Callable[[AgentStatus], Agent], cluster: Ask, data: Path
 ) -> None:
     server = agent(WHOLE)
     node_identity(data, "demo", "a", has_log=True)
@@ -329,7 +337,9 @@ def test_force_leader_is_refused_where_a_majority_lives(
     assert not [each for each in server.heard if isinstance(each, Claim)]
 
 
-def test_force_leader_that_is_overtaken_says_so(agent: Callable[[Status], Agent], cluster: Ask, data: Path) -> None:
+def test_force_leader_that_is_overtaken_says_so(
+    agent: Callable[[AgentStatus], Agent], cluster: Ask, data: Path
+) -> None:
     agent(LOST).won = False
     node_identity(data, "demo", "a", has_log=True)
     ended = cluster("force-leader", "0", stdin=b"demo\n")

@@ -10,8 +10,8 @@ import pytest
 from rumq.cli.cluster.agent_dialog import OrderFailed
 from rumq.cli.cluster.force_leader import FORCED, MARKS_NAME, check_force, force_leader
 from rumq.cli.cluster.orders import NotPossible
-from rumq.cluster.control.agent_messages import Claim, Claimed, Report, Status
-from rumq.cluster.control.control_plane import Health
+from rumq.cluster.control.agent_messages import AgentStatus, Claim, Claimed, Report
+from rumq.cluster.control.control_plane import ControlHealth
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from tests.cluster.node.world import node_record
 
@@ -41,8 +41,8 @@ class Dialog:
         self.marks: list[int] = []
         (data / "_cluster").mkdir()
 
-    def status(self) -> Status:
-        return Status(1, self._view, self.reports, [], Health(kind="etcd", members=[]), 0.0, 0)
+    def status(self) -> AgentStatus:
+        return AgentStatus(1, self._view, self.reports, [], ControlHealth(kind="etcd", members=[]), 0.0, 0)
 
     def claim(self, claim: Claim) -> Claimed:
         self.claims.append(claim)

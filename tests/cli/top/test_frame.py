@@ -10,11 +10,11 @@ from rumq.admin.operations import OPERATIONS
 from rumq.cli.top.board import Board
 from rumq.cli.top.frame import console_of, rows_that_fit, whole
 from rumq.cli.top.samples import BARS
-from rumq.cli.top.state import VIEWS, State
+from rumq.cli.top.state import VIEWS, TopState
 from tests.cli.top.world import CLIENTS, FakeSource, client, refreshed
 
 
-def drawn(board: Board, state: State, width: int = 80, height: int = 24) -> list[str]:
+def drawn(board: Board, state: TopState, width: int = 80, height: int = 24) -> list[str]:
     console = console_of(width=width, height=height, force_terminal=False)
     with console.capture() as text:
         console.print(whole(board, state, console), end="")
@@ -22,9 +22,9 @@ def drawn(board: Board, state: State, width: int = 80, height: int = 24) -> list
 
 
 def screen(
-    state: State | None = None, source: FakeSource | None = None, width: int = 80, height: int = 24
+    state: TopState | None = None, source: FakeSource | None = None, width: int = 80, height: int = 24
 ) -> list[str]:
-    state = state or State()
+    state = state or TopState()
     return drawn(refreshed(state, rows_that_fit(height), source), state, width, height)
 
 
@@ -59,13 +59,13 @@ def test_every_view_fits_every_screen(view: int, width: int, height: int) -> Non
     for name, rows in plain.items():
         more = {"cursor": ""} if name == "events" else {}
         source.answers[name] = msgspec.convert({name: rows, **more}, OPERATIONS[name].answer)
-    lines = screen(State(view=view), source, width, height)
+    lines = screen(TopState(view=view), source, width, height)
     assert len(lines) == height and max(map(len, lines)) <= width
     assert lines[-1].startswith("q quit")
 
 
 def test_a_narrow_screen_keeps_the_name_and_the_column_of_the_order() -> None:
-    state = State.begun("clients", "lost", "", None, 1.0)
+    state = TopState.begun("clients", "lost", "", None, 1.0)
     assert screen(state, width=40)[7].split() == ["client", "msg/s", "lost*"]
 
 
@@ -78,7 +78,7 @@ def test_what_a_client_is_called_cannot_command_the_terminal() -> None:
 
 
 def test_what_is_wrong_is_said_first() -> None:
-    state, source = State(), FakeSource()
+    state, source = TopState(), FakeSource()
     board = refreshed(state, source=source)
     source.fails = "shard 1 does not answer"
     import trio
@@ -96,7 +96,7 @@ def test_one_client_in_detail_is_what_ask_says() -> None:
         client=client("pump-7"),
         subscriptions=[r.SubscriptionRow(filter="a/#", kind="live", qos=1)],
     )
-    lines = screen(State(client="pump-7"), source)
+    lines = screen(TopState(client="pump-7"), source)
     text = "\n".join(lines)
     assert (
         any(line.split()[:2] == ["client_id", "pump-7"] for line in lines)
@@ -105,12 +105,12 @@ def test_one_client_in_detail_is_what_ask_says() -> None:
     )
     assert source.asked[-1] == ("client", q.OneClient(client="pump-7"))
     source.answers["client"] = a.ClientDetail(found=False)
-    assert "there is no session with client id pump-7" in "\n".join(screen(State(client="pump-7"), source))
+    assert "there is no session with client id pump-7" in "\n".join(screen(TopState(client="pump-7"), source))
 
 
 def test_help_filter_and_pause_are_seen() -> None:
-    assert "quit" in "\n".join(screen(State(is_helping=True))[7:-1])
-    state = State(is_paused=True)
+    assert "quit" in "\n".join(screen(TopState(is_helping=True))[7:-1])
+    state = TopState(is_paused=True)
     state.filters["clients"] = "pump"
     lines = screen(state)
     assert lines[0].endswith("paused") and lines[6].endswith("by rate /pump")
@@ -120,7 +120,7 @@ def test_help_filter_and_pause_are_seen() -> None:
 
 def test_a_refresh_asks_for_what_is_shown_and_slowly_for_the_rest() -> None:
     source = FakeSource()
-    refreshed(State(), source=source, times=6)
+    refreshed(TopState(), source=source, times=6)
     asked = [name for name, _ in source.asked]
     assert asked.count("metrics") == asked.count("clients") == 6 and asked.count("status") == 2
 
@@ -129,7 +129,7 @@ def test_a_terminal_without_utf_8_has_other_bars() -> None:
     import io
 
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    state = State()
+    state = TopState()
     console = console_of(file=out, width=80, height=24, force_terminal=False)
     with console.capture() as text:
         console.print(whole(refreshed(state), state, console))

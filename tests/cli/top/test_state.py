@@ -4,13 +4,13 @@ import pytest
 
 from rumq.admin import requests as q
 from rumq.cli.top.keys import keys_of
-from rumq.cli.top.state import ROWS_MAX, VIEWS, State
+from rumq.cli.top.state import ROWS_MAX, VIEWS, TopState
 from rumq.errors import ConfigError
 
 NAMES = [f"pump-{number}" for number in range(15)]
 
 
-def pressed(state: State, *keys: str, names: list[str] = NAMES) -> list[bool]:
+def pressed(state: TopState, *keys: str, names: list[str] = NAMES) -> list[bool]:
     """Whether each key asks anew."""
     return [state.key(key, 15, names) for key in keys]
 
@@ -30,7 +30,7 @@ def test_bytes_are_keys(data: bytes, keys: list[str]) -> None:
 
 
 def test_numbers_and_tab_choose_the_view() -> None:
-    state = State()
+    state = TopState()
     assert pressed(state, "3") == [True] and state.shown.name == "shards"
     assert pressed(state, "tab", "back-tab", "back-tab") == [True] * 3 and state.shown.name == "topics"
     pressed(state, "1", "left")
@@ -39,7 +39,7 @@ def test_numbers_and_tab_choose_the_view() -> None:
 
 
 def test_orders_are_of_the_view_and_the_brokers() -> None:
-    state = State()
+    state = TopState()
     assert state.request(15) == ("clients", q.Clients(sort="rate", limit=15))
     pressed(state, "s")
     assert state.request(15) == ("clients", q.Clients(sort="lag", limit=15))
@@ -51,7 +51,7 @@ def test_orders_are_of_the_view_and_the_brokers() -> None:
 
 
 def test_a_filter_is_typed_and_a_part_of_a_name_is_enough() -> None:
-    state = State()
+    state = TopState()
     assert pressed(state, "/", "p", "q", "backspace", "7") == [False] * 5, "q is a letter while one types"
     assert not state.has_quit and state.typing == "p7"
     assert pressed(state, "enter") == [True]
@@ -68,7 +68,7 @@ def test_a_filter_is_typed_and_a_part_of_a_name_is_enough() -> None:
 
 
 def test_a_client_is_selected_and_shown_and_left() -> None:
-    state = State()
+    state = TopState()
     pressed(state, "up", "down", "down", "j", "k")
     assert state.selected == 2
     assert pressed(state, "enter") == [True] and state.client == "pump-2"
@@ -80,7 +80,7 @@ def test_a_client_is_selected_and_shown_and_left() -> None:
 
 
 def test_pages_of_rows() -> None:
-    state = State()
+    state = TopState()
     assert pressed(state, "page-down") == [True] and state.offset == 15
     assert state.request(15)[1] == q.Clients(sort="rate", limit=15, offset=15)
     assert pressed(state, "page-down", names=NAMES[:3]) == [False], "the last page"
@@ -90,14 +90,14 @@ def test_pages_of_rows() -> None:
 
 
 def test_never_more_than_a_page_is_asked_for() -> None:
-    state = State()
+    state = TopState()
     for number in range(len(VIEWS)):
         pressed(state, str(number + 1))
         assert getattr(state.request(5000)[1], "limit", 0) <= ROWS_MAX
 
 
 def test_pause_help_interval_and_quit() -> None:
-    state = State()
+    state = TopState()
     assert pressed(state, "p", " ") == [False, True], "who goes on sees the newest at once"
     pressed(state, "?")
     assert state.is_helping and pressed(state, "q") == [False] and not state.has_quit, "any key ends the help"
@@ -110,9 +110,9 @@ def test_pause_help_interval_and_quit() -> None:
 
 
 def test_flags_begin_a_state() -> None:
-    state = State.begun("topics", "rate", "plant/#", None, 2.0)
+    state = TopState.begun("topics", "rate", "plant/#", None, 2.0)
     assert state.request(5) == ("topics", q.Topics(topic="plant/#", sort="rate", limit=5)) and state.interval == 2.0
     with pytest.raises(ConfigError, match="--sort: size: expected one of rate, lag"):
-        State.begun("clients", "size", "", None, 1.0)
+        TopState.begun("clients", "size", "", None, 1.0)
     with pytest.raises(ConfigError, match="shards have one order"):
-        State.begun("shards", "lag", "", None, 1.0)
+        TopState.begun("shards", "lag", "", None, 1.0)

@@ -12,7 +12,7 @@ from rumq.admin.figures import ShardFigures
 from rumq.cli.ask.questions import Question
 from rumq.cli.ask.source import AskFailed
 from rumq.cli.top.board import Board
-from rumq.cli.top.state import State
+from rumq.cli.top.state import TopState
 from rumq.session.state.histogram import BOUNDS
 
 
@@ -86,7 +86,7 @@ class FakeSource:
         self.is_closed = True
 
 
-def refreshed(state: State, rows: int = 15, source: FakeSource | None = None, *, times: int = 2) -> Board:
+def refreshed(state: TopState, rows: int = 15, source: FakeSource | None = None, *, times: int = 2) -> Board:
     """A board after so many refreshes, a second each, with 500 messages a shard in each."""
     source = source or FakeSource()
     now = 0.0

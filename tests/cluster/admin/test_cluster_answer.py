@@ -3,7 +3,7 @@
 import pytest
 
 from rumq.admin.cluster_rows import ShardState, TermRow
-from rumq.cluster.admin.cluster_answer import Names, cluster_answer
+from rumq.cluster.admin.cluster_answer import NodeDisplayNames, cluster_answer
 from rumq.cluster.control.records import Versioned
 from rumq.cluster.orders.leader_changes import LeaderChanges
 from tests.cluster.admin.world import node, record, status_of, term, view_of
@@ -82,7 +82,7 @@ def test_a_shard_has_a_state(shard: Versioned, told: TermRow | None, state: Shar
 
 def test_a_disk_that_was_replaced_is_told_from_the_new_one() -> None:
     view = view_of([node("a#1"), node("b")], record("b", "a#0", "a#1", "b", "x#1", "x#2", "y"))
-    names = Names(view)
+    names = NodeDisplayNames(view)
     assert names.all(["a#0", "a#1", "b#0", "x#1", "x#2", "y#0"]) == ["a#0", "a", "b", "x#1", "x#2", "y"]
     assert names.gone == ["a#0", "x#1", "x#2", "y#0"]
     assert names.is_alive("a#1") and not names.is_alive("a#0") and not names.is_alive("")

@@ -8,7 +8,7 @@ import pytest
 from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.admin.cluster_faults import ENDS_MAX, faults
 from rumq.cluster.control.agent_messages import Here, Report
-from rumq.cluster.control.control_plane import NOT_THERE, Health, MemberHealth
+from rumq.cluster.control.control_plane import NOT_THERE, ControlHealth, MemberHealth
 from rumq.cluster.control.records import Versioned
 from tests.cluster.admin.world import HEALTH, node, record, status_of, term, view_of
 
@@ -30,7 +30,7 @@ def test_a_lost_copy_a_lost_majority_and_a_lost_leader_are_told() -> None:
 
 def test_a_control_plane_that_does_not_answer_is_told() -> None:
     nodes = [node("a"), node("b"), node("c")]
-    silent = status_of(view_of(nodes, WHOLE, is_current=False), Health(kind="etcd", members=[]))
+    silent = status_of(view_of(nodes, WHOLE, is_current=False), ControlHealth(kind="etcd", members=[]))
     (away,) = faults(silent)
     assert "no leader can change" in away
     (never,) = faults(status_of(None))
@@ -48,7 +48,7 @@ def test_a_control_plane_that_answers_without_the_clusters_record_is_not_told_to
 
 def test_endpoints_of_several_etcds_are_told() -> None:
     """As where etcd was started with its defaults before its members were told of each other."""
-    apart = Health(
+    apart = ControlHealth(
         kind="etcd",
         members=[
             MemberHealth(endpoint=endpoint, store=store)
@@ -123,7 +123,7 @@ def test_a_record_that_went_back_and_a_member_of_etcd_that_is_gone_are_told() ->
     view = msgspec.structs.replace(view_of(NODES, WHOLE), epochs_back=[0])
     (back,) = faults(status_of(view))
     assert "older record" in back and "force-leader" in back
-    down = Health(kind="etcd", members=[*HEALTH.members, MemberHealth(endpoint="e2", why="refused")])
+    down = ControlHealth(kind="etcd", members=[*HEALTH.members, MemberHealth(endpoint="e2", why="refused")])
     assert of(WHOLE, SOUND, health=down) == ["e2 of the control plane does not answer (refused): start it again"]
 
 

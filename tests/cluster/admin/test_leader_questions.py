@@ -11,8 +11,8 @@ import trio
 import trio.testing
 from trio.testing import trio_test
 
-from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, Budget, NoAnswer, ask_leader
-from rumq.cluster.control.leaders import Leader as Address
+from rumq.cluster.admin.leader_questions import ANSWER_SECONDS_MAX, AnswerBudget, LeaderSilent, ask_leader
+from rumq.cluster.control.leaders import LeaderAddress
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Taken
 from rumq.cluster.orders.leader_stream import AgentTls
@@ -25,8 +25,8 @@ from tests.shards.links.world import CLUSTER, Leader, World
 QUESTION = b'{"ask":"status"}'
 
 
-def address_of(leader: Leader, shard: int = 0) -> Address:
-    return Address(shard, 1, "n0#1", *leader.address, False)
+def address_of(leader: Leader, shard: int = 0) -> LeaderAddress:
+    return LeaderAddress(shard, 1, "n0#1", *leader.address, False)
 
 
 def view(cluster: str = CLUSTER) -> View:
@@ -53,7 +53,7 @@ async def turning(world: World) -> AsyncIterator[None]:
 
 
 async def asked(leader: Leader, tls: AgentTls | None = None, **more: object) -> object:
-    return json.loads(await ask_leader(view(), address_of(leader), QUESTION, tls, Budget(), **more))  # type: ignore[arg-type]
+    return json.loads(await ask_leader(view(), address_of(leader), QUESTION, tls, AnswerBudget(), **more))  # type: ignore[arg-type]
 
 
 @trio_test
@@ -88,7 +88,7 @@ async def test_with_tls_only_who_has_a_certificate_of_the_cluster_gets_an_answer
             agent_tls(authorities, authorities.node(CLUSTER, "n8"), CLUSTER),
             agent_tls(authorities, authorities.node("c2", "n1"), CLUSTER),
         ):
-            with pytest.raises(NoAnswer):
+            with pytest.raises(LeaderSilent):
                 await asked(leader, stranger)
     assert len(questions) == 1
 
@@ -102,7 +102,7 @@ async def test_a_leader_without_the_clusters_certificate_is_not_believed(
     leaders.tls = pump_tls(authorities, file)
     leader = leaders.leader(0)
     async with turning(leaders):
-        with pytest.raises(NoAnswer, match="certificate"):
+        with pytest.raises(LeaderSilent, match="certificate"):
             await asked(leader, agent_tls(authorities, cluster=CLUSTER))
 
 
@@ -110,31 +110,31 @@ async def test_a_leader_without_the_clusters_certificate_is_not_believed(
 async def test_what_is_refused_is_said(leaders: World) -> None:
     leader = leaders.leader(0)
     async with turning(leaders):
-        with pytest.raises(NoAnswer, match="the log of the node that refuses has the reason"):
-            await ask_leader(view("c2"), address_of(leader), QUESTION, None, Budget())
-        with pytest.raises(NoAnswer, match="this is shard 0, not 1"):
-            await ask_leader(view(), address_of(leader, 1), QUESTION, None, Budget())
+        with pytest.raises(LeaderSilent, match="the log of the node that refuses has the reason"):
+            await ask_leader(view("c2"), address_of(leader), QUESTION, None, AnswerBudget())
+        with pytest.raises(LeaderSilent, match="this is shard 0, not 1"):
+            await ask_leader(view(), address_of(leader, 1), QUESTION, None, AnswerBudget())
 
 
 @trio_test
 async def test_answers_have_a_bound_together(leaders: World) -> None:
     leader = leaders.leader(0)
     leader.answer = lambda question: {"text": "x" * 40_000}
-    budget = Budget(100_000)
+    budget = AnswerBudget(100_000)
     async with turning(leaders):
         for _ in range(2):
             await ask_leader(view(), address_of(leader), QUESTION, None, budget)
-        with pytest.raises(NoAnswer, match="ask for fewer rows"):
+        with pytest.raises(LeaderSilent, match="ask for fewer rows"):
             await ask_leader(view(), address_of(leader), QUESTION, None, budget)
 
 
 async def served(answer: Callable[[trio.SocketStream], Awaitable[None]]) -> None:
-    """Ask a leader that answers so. raises: NoAnswer"""
+    """Ask a leader that answers so. raises: LeaderSilent"""
     async with trio.open_nursery() as nursery:
         (listener,) = await nursery.start(partial(trio.serve_tcp, answer, 0, host="127.0.0.1"))
         host, port = listener.socket.getsockname()
         try:
-            await ask_leader(view(), Address(0, 1, "n0#1", host, port, False), QUESTION, None, Budget())
+            await ask_leader(view(), LeaderAddress(0, 1, "n0#1", host, port, False), QUESTION, None, AnswerBudget())
         finally:
             nursery.cancel_scope.cancel()
 
@@ -145,7 +145,7 @@ def test_a_leader_that_never_answers_is_waited_for_so_long() -> None:
 
     async def main() -> float:
         began = trio.current_time()
-        with pytest.RaisesGroup(pytest.RaisesExc(NoAnswer, match="does not answer in time")):
+        with pytest.RaisesGroup(pytest.RaisesExc(LeaderSilent, match="does not answer in time")):
             await served(silent)
         return trio.current_time() - began
 
@@ -160,11 +160,11 @@ async def test_an_answer_that_is_cut_off_is_none() -> None:
         await stream.send_all(encoded(Taken(1)) + b'{"shards":[')
         await stream.aclose()
 
-    with pytest.RaisesGroup(pytest.RaisesExc(NoAnswer, match="has closed the connection")):
+    with pytest.RaisesGroup(pytest.RaisesExc(LeaderSilent, match="has closed the connection")):
         await served(half)
 
 
 @trio_test
 async def test_nobody_there_is_said() -> None:
-    with pytest.raises(NoAnswer, match=r"n0#1 at 127\.0\.0\.1:1 cannot be asked"):
-        await ask_leader(view(), Address(0, 1, "n0#1", "127.0.0.1", 1, False), QUESTION, None, Budget())
+    with pytest.raises(LeaderSilent, match=r"n0#1 at 127\.0\.0\.1:1 cannot be asked"):
+        await ask_leader(view(), LeaderAddress(0, 1, "n0#1", "127.0.0.1", 1, False), QUESTION, None, AnswerBudget())

@@ -17,8 +17,8 @@ from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME, NodeAnswer, decoded
 from rumq.admin.socket import admin_socket
 from rumq.cluster.admin import node_admin
 from rumq.cluster.admin.node_admin import LINE_BYTES_MAX, NodeAdmin
-from rumq.cluster.control.agent_messages import Status
-from rumq.cluster.control.control_plane import Health
+from rumq.cluster.control.agent_messages import AgentStatus
+from rumq.cluster.control.control_plane import ControlHealth
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting import Greeting, Taken
 from rumq.cluster.orders.leader_changes import LeaderChanges
@@ -37,10 +37,10 @@ class Agent:
         self.view, self.asked = view, 0
         self.leader_changes = LeaderChanges()
 
-    def status(self, health: Health) -> Status:
+    def status(self, health: ControlHealth) -> AgentStatus:
         return status_of(self.view, health)
 
-    async def health(self) -> Health:
+    async def health(self) -> ControlHealth:
         self.asked += 1
         return HEALTH
 

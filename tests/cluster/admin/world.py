@@ -8,13 +8,13 @@ import trio
 import trio.testing
 
 from rumq.admin.cluster_rows import TermRow
-from rumq.cluster.control.agent_messages import Status
-from rumq.cluster.control.control_plane import Health, MemberHealth
+from rumq.cluster.control.agent_messages import AgentStatus
+from rumq.cluster.control.control_plane import ControlHealth, MemberHealth
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from rumq.cluster.links.greeting import Answer
 
 ANSWERS: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
-HEALTH = Health(kind="etcd", members=[MemberHealth(endpoint="e1", version="3.5", is_leader=True, seconds=0.01)])
+HEALTH = ControlHealth(kind="etcd", members=[MemberHealth(endpoint="e1", version="3.5", is_leader=True, seconds=0.01)])
 
 
 def node(name: str, *, host: str = "127.0.0.1", port: int = 1, leaves: bool = False) -> NodeRecord:
@@ -43,8 +43,8 @@ def view_of(nodes: list[NodeRecord], *shards: Versioned, here: str = "a#0", is_c
     return View(cluster="c1", node=here, replicas=3, nodes=nodes, shards=list(shards), is_current=is_current)
 
 
-def status_of(view: View | None, health: Health = HEALTH) -> Status:
-    return Status(request=0, view=view, reports=[], processes=[], health=health, lost_seconds=0.0, requests=7)
+def status_of(view: View | None, health: ControlHealth = HEALTH) -> AgentStatus:
+    return AgentStatus(request=0, view=view, reports=[], processes=[], health=health, lost_seconds=0.0, requests=7)
 
 
 def term(leader: str, *in_sync: str, epoch: int = 1, shard: int = 0, **more: object) -> TermRow:

@@ -14,7 +14,7 @@ import trio
 
 from rumq.cluster.agent.agent_process import REFUSED, STOPPED
 from rumq.cluster.connections.agent_socket import AgentSocket
-from rumq.cluster.control.agent_messages import SOCKET_NAME, AgentMessage, AskStatus, Seen, Status
+from rumq.cluster.control.agent_messages import SOCKET_NAME, AgentMessage, AgentStatus, AskStatus, Seen
 from rumq.cluster.control.etcd import Etcd
 from rumq.cluster.control.etcd_control import EtcdControl
 from rumq.cluster.control.records import NodeRecord, View
@@ -86,7 +86,7 @@ def test_three_agents_form_a_cluster_and_leave_at_sigterm(tmp_path: Path, etcd: 
         views = [formed(link) for link in links]
         assert views[0].shards == views[1].shards == views[2].shards
         links[0].send(AskStatus(1))
-        status = next(message for message in messages(links[0]) if isinstance(message, Status))
+        status = next(message for message in messages(links[0]) if isinstance(message, AgentStatus))
         assert status.health.kind == "etcd" and status.requests < 50
         assert [node.name for node in nodes_in(etcd.endpoints, "three")] == names
         for each in agents:

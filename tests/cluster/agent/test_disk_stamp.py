@@ -6,8 +6,8 @@ import trio
 
 from commitlog.replica.replica_state import DOUBTED, load_state
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.cluster.agent.agent import ANNOUNCE_EVERY
 from rumq.cluster.agent.disk_stamp import DiskStamp
+from rumq.cluster.agent.node_membership import ANNOUNCE_EVERY
 from tests.cluster.agent.world import Node, World, in_world
 
 

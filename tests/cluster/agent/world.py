@@ -14,8 +14,8 @@ from rumq.cluster.agent.agent import Agent
 from rumq.cluster.agent.agent_settings import AgentSettings
 from rumq.cluster.agent.node_identity import node_identity
 from rumq.cluster.connections.agent_socket import AgentSocket
-from rumq.cluster.control.agent_messages import SOCKET_NAME, AgentMessage, Seen
-from rumq.cluster.control.records import NodeRecord, View
+from rumq.cluster.control.agent_messages import SOCKET_NAME, AgentMessage, Claim, Seen
+from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
 from tests.cluster.control.memory_control import MemoryControl, MemoryStore
 
 WALL_US = 1_800_000_000_000_000
@@ -108,6 +108,22 @@ def node_record(name: str, **values: object) -> NodeRecord:
         "feature_level": 1, "has_log": False, "clock_us": 0,
     }  # fmt: skip
     return NodeRecord(**(given | values))  # type: ignore[arg-type]
+
+
+def claim_of(view_shard: Versioned, leader: str, claim: str) -> Claim:
+    held = view_shard.record
+    record = ShardRecord(epoch=held.epoch + 1, leader=leader, claim=claim, replicas=held.replicas)
+    return Claim(1, 0, view_shard.revision, record)
+
+
+async def claimed_by(node: Node, claim: str) -> list[object]:
+    link = node.link()
+    [seen] = await received(link)
+    assert isinstance(seen, Seen)
+    link.send(claim_of(seen.view.shards[0], node.identity.id, claim))
+    messages = list(await received(link))
+    link.close()
+    return messages
 
 
 def in_world(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rumq.cluster.connections.agent_link import AgentLink, here_of
-from rumq.cluster.control.agent_messages import AgentMessage, Done, Here, Seen
+from rumq.cluster.control.agent_messages import AgentMessage, Here, OrderResult, Seen
 from rumq.cluster.control.records import View
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.unix_address import Address
 from tests.net.site import Site
 
@@ -62,7 +62,7 @@ class World:
         return sock
 
     def message(self, sock: socket.socket) -> AgentMessage:
-        frames: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+        frames: MessageReader[AgentMessage] = MessageReader(AgentMessage)
 
         def read() -> list[AgentMessage]:
             try:
@@ -89,13 +89,13 @@ def test_a_process_says_who_it_is_and_is_told_each_view(world: World) -> None:
     world.link.open()
     with world.accept() as agent:
         assert world.message(agent) == HERE
-        data = encoded(Seen(view("a"))) + encoded(Seen(view("b"))) + encoded(Done(3))
+        data = encoded(Seen(view("a"))) + encoded(Seen(view("b"))) + encoded(OrderResult(3))
         for byte in data:
             agent.send(bytes([byte]))
             world.site.turn()
-        assert world.seen == [view("a"), view("b")] and world.heard == [Done(3)]
+        assert world.seen == [view("a"), view("b")] and world.heard == [OrderResult(3)]
         assert world.link.view == view("b")
-        assert world.link.say(Done(4)) and world.message(agent) == Done(4)
+        assert world.link.say(OrderResult(4)) and world.message(agent) == OrderResult(4)
 
 
 def test_an_agent_that_is_not_there_yet_or_restarts_is_met_again(world: World) -> None:

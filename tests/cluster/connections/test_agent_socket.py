@@ -7,7 +7,16 @@ import pytest
 import trio
 
 from rumq.cluster.connections.agent_socket import QUEUE_MAX, AgentSocket
-from rumq.cluster.control.agent_messages import AskStatus, Done, Here, Leave, Order, Report, Seen, Status
+from rumq.cluster.control.agent_messages import (
+    AgentStatus,
+    AskStatus,
+    DrainNode,
+    Here,
+    Order,
+    OrderResult,
+    Report,
+    Seen,
+)
 from tests.cluster.agent.world import World, in_world, received, settle
 
 
@@ -31,7 +40,7 @@ async def test_a_link_whose_agent_ends_says_so_once_all_is_read(world: World) ->
     await node.stop()
     with pytest.raises(OSError, match="closed the link"):
         await received(link)
-    link.send(Done(1))  # nobody hears it, and nothing is raised
+    link.send(OrderResult(1))  # nobody hears it, and nothing is raised
     link.close()
     again = await world.node("n1")
     assert (await again.view()).node == node.identity.id  # a socket that was left behind is no hindrance
@@ -59,15 +68,18 @@ async def test_an_order_goes_to_the_shards_process_and_its_answer_back(world: Wo
         link.send(Order(7, "hand-over", 2, to="n2#00"))
     orders = [each for each in await received(shard) if isinstance(each, Order)]
     assert [each.to for each in orders] == ["n2#00"] * 2 and len({each.request for each in orders}) == 2
-    shard.send(Done(orders[0].request, "no"))
-    assert [await received(operator), await received(other)] in ([[Done(7, "no")], []], [[], [Done(7, "no")]])
+    shard.send(OrderResult(orders[0].request, "no"))
+    assert [await received(operator), await received(other)] in (
+        [[OrderResult(7, "no")], []],
+        [[], [OrderResult(7, "no")]],
+    )
     shard.close()
     await settle()
     answers = await received(operator) + await received(other)
-    assert len(answers) == 1 and isinstance(answers[0], Done) and "ended before it answered" in answers[0].why
+    assert len(answers) == 1 and isinstance(answers[0], OrderResult) and "ended before it answered" in answers[0].why
     operator.send(Order(8, "hand-over", 2, to="n2#00"))
     [done] = await received(operator)
-    assert isinstance(done, Done) and done.request == 8 and "no process of shard 2" in done.why
+    assert isinstance(done, OrderResult) and done.request == 8 and "no process of shard 2" in done.why
 
 
 @in_world
@@ -79,7 +91,7 @@ async def test_an_operator_is_told_everything(world: World) -> None:
     await settle()
     operator.send(AskStatus(3))
     [status] = await received(operator)
-    assert isinstance(status, Status) and status.request == 3 and status.view == await node.view()
+    assert isinstance(status, AgentStatus) and status.request == 3 and status.view == await node.view()
     assert [(each.shard, each.role, each.epoch) for each in status.reports] == [(1, "leader", 4)]
     assert Here("shard", 1, os.getpid()) in status.processes
     assert status.health.members[0].why == "" and status.lost_seconds == 0 and status.requests > 0
@@ -89,7 +101,7 @@ async def test_an_operator_is_told_everything(world: World) -> None:
     await received(operator)
     operator.send(AskStatus(4))
     [status] = await received(operator)
-    assert isinstance(status, Status) and status.reports == [] and 1 < status.lost_seconds < 10
+    assert isinstance(status, AgentStatus) and status.reports == [] and 1 < status.lost_seconds < 10
 
 
 @in_world
@@ -97,9 +109,9 @@ async def test_a_node_that_leaves_says_so_at_once(world: World) -> None:
     node = await world.node("n1", replicas=1)
     operator = node.link("operator", -1)
     await received(operator)
-    operator.send(Leave(1, leaves=True))
+    operator.send(DrainNode(1, leaves=True))
     answers = await received(operator)
-    assert Done(1) in answers
+    assert OrderResult(1) in answers
     assert (await node.view()).nodes[0].leaves and world.store.snapshot().nodes[0].leaves
 
 
@@ -107,20 +119,20 @@ async def test_a_node_that_leaves_says_so_at_once(world: World) -> None:
 async def test_a_drained_node_is_drained_after_its_restart_until_it_is_taken_back(world: World) -> None:
     """Drained, restarted, and only then taken back: it gets nothing to lead meanwhile."""
 
-    async def ordered(leave: Leave) -> None:
+    async def ordered(leave: DrainNode) -> None:
         operator = node.link("operator", -1)
         await received(operator)
         operator.send(leave)
-        assert Done(leave.request) in await received(operator)
+        assert OrderResult(leave.request) in await received(operator)
         operator.close()
 
     node = await world.node("n1", replicas=1)
-    await ordered(Leave(1, leaves=True))
+    await ordered(DrainNode(1, leaves=True))
     for leaves in (True, False):
         await node.stop()
         node = await world.node("n1", replicas=1)
         assert [each.leaves for each in (await node.view()).nodes] == [leaves]
-        await ordered(Leave(2, leaves=False))
+        await ordered(DrainNode(2, leaves=False))
 
 
 @in_world
@@ -129,15 +141,15 @@ async def test_a_process_that_does_not_read_is_cut_off(world: World) -> None:
     node = await world.node("n1", replicas=1)
     link = node.link()
     await settle()
-    process = node.agent._server.maybe_shard(0)
+    process = node.agent.server.maybe_shard(0)
     assert process is not None
     for number in range(QUEUE_MAX * 20):  # more than the socket holds
         process.send(Order(number, "hand-over", 0, to="x" * 200))
         if not number % 50:
             await settle()
-            if process not in node.agent._server.processes:
+            if process not in node.agent.server.processes:
                 break
-    assert number < QUEUE_MAX * 10 and node.agent._server.processes == []
+    assert number < QUEUE_MAX * 10 and node.agent.server.processes == []
     with pytest.raises(OSError):
         await read_to_end(link)
     assert (await node.view()).is_current

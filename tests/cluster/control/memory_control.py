@@ -8,11 +8,11 @@ import trio
 
 from rumq.cluster.control.control_plane import (
     LEASE_SECONDS,
-    Health,
+    ControlHealth,
+    ControlSnapshot,
     MemberHealth,
     Replaced,
-    Snapshot,
-    described,
+    describe_node,
     is_same_place,
     settled,
     shards_by_number,
@@ -50,15 +50,15 @@ class MemoryStore:
         if gone:
             self.changed()
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> ControlSnapshot:
         self.expire()
         nodes = sorted((node for node, _ in self.announced.values()), key=lambda node: node.id)
-        return Snapshot(
+        return ControlSnapshot(
             cluster=self.cluster, nodes=nodes, shards=shards_by_number(self.shards), layout=self.layout,
             removed=sorted(self.removed),
         )  # fmt: skip
 
-    def restore(self, old: Snapshot) -> None:
+    def restore(self, old: ControlSnapshot) -> None:
         """As if etcd were restored from an old snapshot: records and revisions go back."""
         self.cluster = old.cluster
         self.shards = {number: each for number, each in enumerate(old.shards) if each.revision}
@@ -81,7 +81,7 @@ class MemoryControl:
         self.answers_lost = 0
         self.changes_late = 0
         self.late: list[Callable[[], object]] = []
-        self.stale: Snapshot | None = None
+        self.stale: ControlSnapshot | None = None
         self.requests = 0
         self._lease = 0
         self._is_announced = False
@@ -99,7 +99,7 @@ class MemoryControl:
         held = self.store.announced.get(node.name)
         is_over = held and not self._is_announced and is_same_place(held[0], node)
         if held and held[0].incarnation != node.incarnation and not is_over:
-            raise NameTaken(node.name, described(node), described(held[0]))
+            raise NameTaken(node.name, describe_node(node), describe_node(held[0]))
         if self._lease not in self.store.leases:
             self._lease = self.store.changed()
             self.store.leases[self._lease] = trio.current_time() + LEASE_SECONDS
@@ -119,7 +119,7 @@ class MemoryControl:
         self.store.leases.pop(self._lease, None)
         self.store.expire()
 
-    async def snapshot(self) -> Snapshot:
+    async def snapshot(self) -> ControlSnapshot:
         await self._pass()
         return self.stale or self.store.snapshot()
 
@@ -191,9 +191,9 @@ class MemoryControl:
         await trio.lowlevel.checkpoint()
         return {}
 
-    async def health(self) -> Health:
+    async def health(self) -> ControlHealth:
         why = "unreachable" if self.is_unreachable else ""
-        return Health(kind="memory", members=[MemberHealth(endpoint="memory", is_leader=True, why=why)])
+        return ControlHealth(kind="memory", members=[MemberHealth(endpoint="memory", is_leader=True, why=why)])
 
     async def close(self) -> None:
         pass

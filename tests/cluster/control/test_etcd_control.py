@@ -9,7 +9,7 @@ import trio
 import trustme
 
 from rumq.cluster.control.control_plane import Replaced
-from rumq.cluster.control.errors import LeaseLost, NameTaken, OutcomeUnknown, Refused, Unreachable
+from rumq.cluster.control.errors import ControlRefused, LeaseLost, NameTaken, OutcomeUnknown, Unreachable
 from rumq.cluster.control.etcd import NO_FILES, Etcd, TlsFiles
 from rumq.cluster.control.etcd_control import EtcdControl
 from rumq.cluster.control.records import ClusterRecord, ShardRecord
@@ -290,11 +290,11 @@ def test_a_user_needs_the_password_while_etcd_asks_for_it(tmp_path: Path) -> Non
             ("/v3/auth/enable", {}),
         ):
             await raw._ask_one(etcd.endpoints[0], path, dict(body), dict)
-        with pytest.raises((Refused, Unreachable)):
+        with pytest.raises((ControlRefused, Unreachable)):
             await control(etcd.endpoints, "auth").shards()
-        with pytest.raises(Refused, match="refuses the user 'root'"):
+        with pytest.raises(ControlRefused, match="refuses the user 'root'"):
             await control(etcd.endpoints, "auth", user="root", password="wrong").shards()
-        with pytest.raises(Refused, match="permission denied"):
+        with pytest.raises(ControlRefused, match="permission denied"):
             await control(etcd.endpoints, "auth", user="guest", password="guest").shards()
         plane = control(etcd.endpoints, "auth", user="root", password="secret")
         assert len(await plane.shards()) == 1
@@ -337,7 +337,7 @@ def test_tls_is_checked_on_both_sides(tmp_path: Path) -> None:
         for files in (TlsFiles(ca=str(names["ca"])), NO_FILES):
             with pytest.raises(Unreachable):
                 await control(etcd.endpoints, "tls", files).shards()
-        with pytest.raises(Refused, match=r"nowhere\.pem"):
+        with pytest.raises(ControlRefused, match=r"nowhere\.pem"):
             control(etcd.endpoints, "tls", TlsFiles(ca="nowhere.pem"))
 
     try:
@@ -348,13 +348,13 @@ def test_tls_is_checked_on_both_sides(tmp_path: Path) -> None:
 
 def test_what_is_no_etcd_and_what_is_no_record_of_ours_is_said(one: EtcdCluster) -> None:
     async def main() -> None:
-        with pytest.raises(Refused, match="no endpoint"):
+        with pytest.raises(ControlRefused, match="no endpoint"):
             control([], "x")
-        with pytest.raises((Refused, Unreachable), match="nonsense"):
+        with pytest.raises((ControlRefused, Unreachable), match="nonsense"):
             await control(["nonsense"], "x").shards()
         raw = Etcd(one.endpoints)
         await raw.change([], [{"request_put": {"key": b"/rumq/foreign/shard/0", "value": b"hello"}}], [])
-        with pytest.raises(Refused, match="/rumq/foreign/shard/0"):
+        with pytest.raises(ControlRefused, match="/rumq/foreign/shard/0"):
             await control(one.endpoints, "foreign").shards()
 
     run(main)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rumq.cluster.control.errors import Refused
+from rumq.cluster.control.errors import ControlRefused
 from rumq.cluster.control.etcd_version import known_faults
 
 
@@ -18,5 +18,5 @@ def test_faults_are_those_that_a_version_has(version: str, count: int) -> None:
 
 
 def test_a_version_without_the_gateway_is_refused() -> None:
-    with pytest.raises(Refused, match=r"etcd 3\.3\.25 is too old.*3\.5\.28"):
+    with pytest.raises(ControlRefused, match=r"etcd 3\.3\.25 is too old.*3\.5\.28"):
         known_faults("3.3.25")

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from rumq.cluster.control import http_client
-from rumq.cluster.control.http_client import Answer, HttpClient, InvalidUrl, NoAnswer, NotConnected
+from rumq.cluster.control.http_client import HttpClient, HttpResponse, InvalidUrl, NotConnected, ResponseLost
 
 SECONDS_MAX = 20.0
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -75,8 +75,10 @@ def test_requests_one_after_another_share_a_connection() -> None:
     async def main() -> None:
         client = HttpClient()
         async with serving(plain(b"one"), plain(b"two", "503 Busy"), plain(b"")) as server:
-            assert await client.request(server.url + "/a", b"{}", {"Authorization": "word"}) == Answer(200, b"one")
-            assert await client.request(server.url + "/b", None, {}) == Answer(503, b"two")
+            assert await client.request(server.url + "/a", b"{}", {"Authorization": "word"}) == HttpResponse(
+                200, b"one"
+            )
+            assert await client.request(server.url + "/b", None, {}) == HttpResponse(503, b"two")
             assert server.connections == 1
             assert server.requests[0].startswith(b"POST /a HTTP/1.1\r\n") and b"word" in server.requests[0]
             assert server.requests[1].startswith(b"GET /b HTTP/1.1\r\n")
@@ -127,7 +129,7 @@ def test_without_a_connection_nothing_was_sent() -> None:
 def test_what_was_sent_and_got_no_whole_answer_is_told_apart(answer: bytes | None) -> None:
     async def main() -> None:
         async with serving(answer) as server:
-            with pytest.raises(NoAnswer):
+            with pytest.raises(ResponseLost):
                 await HttpClient().request(server.url, b"{}", {})
 
     run(main)
@@ -138,7 +140,7 @@ def test_an_answer_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def main() -> None:
         async with serving(plain(b"x" * 11)) as server:
-            with pytest.raises(NoAnswer):
+            with pytest.raises(ResponseLost):
                 await HttpClient().request(server.url, b"{}", {})
 
     run(main)

@@ -7,7 +7,7 @@ import pytest
 import trio
 
 from rumq.cluster.control.control_plane import NOT_THERE, Replaced
-from rumq.cluster.control.errors import OutcomeUnknown, Refused
+from rumq.cluster.control.errors import ControlRefused, OutcomeUnknown
 from rumq.cluster.control.local_control import LocalControl
 from rumq.cluster.control.records import ClusterRecord, ShardRecord
 from tests.cluster.agent.world import node_record
@@ -60,7 +60,7 @@ def test_a_record_is_replaced_by_its_revision_only(tmp_path: Path) -> None:
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "_cluster").mkdir()
     (tmp_path / "_cluster/control.json").write_text("{")
-    with pytest.raises(Refused, match=r"control\.json.*restore"):
+    with pytest.raises(ControlRefused, match=r"control\.json.*restore"):
         LocalControl(tmp_path)
 
 
@@ -70,7 +70,7 @@ def test_the_layout_stays_and_the_only_node_is_not_removed(tmp_path: Path) -> No
         again = LocalControl(tmp_path)
         assert await again.layout({"main": 3}) == {"main": 2}
         assert (await again.snapshot()).layout == {"main": 2}
-        with pytest.raises(Refused, match="the only node"):
+        with pytest.raises(ControlRefused, match="the only node"):
             await again.note_removed("n1#00", is_removed=True)
 
     run(main)

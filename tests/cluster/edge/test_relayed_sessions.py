@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.topics import matches
 from rumq.net.listening.listener import open_sockets
@@ -35,9 +35,12 @@ class RealLeader:
     def __init__(self) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
         store = open_store(
-            SimulatedFiles(), "data", [StreamSpec("main", ("#",), durability="process")], matches=matches,
-            now_us=NOW, holder=DEAD, random=numbers(1), internal=STATE,
-        )  # fmt: skip
+            SimulatedFiles(),
+            "data",
+            StoreLayout([StreamSpec("main", ("#",), durability="process")], matches, internal=STATE),
+            OpenOptions(NOW, random=numbers(1)),
+            holder=DEAD,
+        )
         self.parts = build_shard(
             store, ShardContext(linger_seconds=0.0), Platform(lambda name, **fields: self.events.append((name, fields)))
         )

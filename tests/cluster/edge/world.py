@@ -13,7 +13,7 @@ from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, Vie
 from rumq.cluster.edge.assembly import EdgePlatform, build_edge
 from rumq.net.client_placement import home_of
 from rumq.net.connection import Connection
-from rumq.net.listening.listener import Listener, open_sockets
+from rumq.net.listening.listener import Acceptor, open_sockets
 from rumq.net.listening.transports import ConnectionSetup, Transports, continue_handed_over
 from rumq.net.sockets.fd_passing import FdPassing, make_shard_sockets
 from rumq.net.transport.transport_handshake import TransportHandshakes
@@ -99,7 +99,7 @@ class World:
             self.edge.pump, later=self.edge.timers.later, event=self.tell, clock=lambda: self.now
         )
         self.leaders: list[Leader] = []
-        self.listeners: list[Listener] = []
+        self.listeners: list[Acceptor] = []
         self.epochs = [1] * COUNT
 
     def tell(self, name: str, **fields: Any) -> None:
@@ -141,7 +141,7 @@ class World:
             lambda connection: self.edge.welcome(connection, self.policies[number]),
         )  # fmt: skip
         self.listeners.append(
-            Listener(
+            Acceptor(
                 open_sockets("127.0.0.1", 0, 100)[0], setup, connections_max=1000, event=self.tell,
                 later=self.edge.timers.later,
             )

@@ -3,7 +3,7 @@
 from rumq.cluster.node.beats import OpeningBeats
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.replication.messages import Beat, ReplicaMessage
-from rumq.net.frames import FrameReader
+from rumq.net.frames import MessageReader
 from tests.cluster.node.world import tcp_pair
 
 
@@ -14,7 +14,7 @@ def test_each_follower_hears_beats_until_the_leader_itself_speaks() -> None:
     lost.close()
     beats = OpeningBeats(7, [lost, *(FrameLink(near) for near, _ in pairs)])
     for _, follower in pairs:
-        reader: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage)
+        reader: MessageReader[ReplicaMessage] = MessageReader(ReplicaMessage)
         heard: list[ReplicaMessage] = []
         while len(heard) < 2:
             heard += [message for message, _ in reader.feed(follower.recv(1 << 16))]

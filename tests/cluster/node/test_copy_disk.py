@@ -7,7 +7,7 @@ from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.node.copy_disk import REMEMBERED_SECONDS, CopyDisk
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
-from rumq.cluster.replication.standby.disk_fitness import UNWELL_SECONDS
+from rumq.cluster.replication.standby.disk_fitness import UNWELL_PATIENCE_SECONDS
 from rumq.cluster.replication.standby.standby_core import StandbyCore
 
 NOTHING = memoryview(b"")
@@ -92,7 +92,7 @@ def polls_at(core: StandbyCore, until: float) -> float | None:
 def test_who_is_not_well_waits_longer_and_claims_only_when_nobody_else_does() -> None:
     assert polls_at(standby(is_well=True), 10) == 0.5
     late = polls_at(standby(is_well=False), 10)
-    assert late is not None and late >= 0.5 + UNWELL_SECONDS
+    assert late is not None and late >= 0.5 + UNWELL_PATIENCE_SECONDS
 
 
 def test_who_is_not_well_says_so_and_does_not_succeed() -> None:

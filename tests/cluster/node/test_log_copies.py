@@ -6,14 +6,14 @@ from concurrent.futures import Future
 import pytest
 
 from commitlog import LogError
-from commitlog.index.dictionary import Snapshot, snapshot_pieces
+from commitlog.index.dictionary import DictionarySnapshot, snapshot_pieces
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.node.log_copies import NodeLogCopies
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import CutRefused
 from tests.cluster.node.world import COPIES, KEY, filled, frames, log
 
-NAMES = b"".join(snapshot_pieces(Snapshot(30, [b"old"], array("Q", [30]), {}, 1)))
+NAMES = b"".join(snapshot_pieces(DictionarySnapshot(30, [b"old"], array("Q", [30]), {}, 1)))
 
 
 def blank() -> NodeLogCopies:
@@ -79,7 +79,7 @@ def test_a_partition_of_the_leader_that_is_not_here_is_told_with_the_reason() ->
     with pytest.raises(LogError, match=r"the leader has a partition plant/g1/p0, .* the same \[\[stream\]\] settings"):
         blank().inventory("plant/g1/p0")
     with pytest.raises(LogError, match="has a partition"):
-        blank().apply(m.Trim(1, "plant/g1/p0", 4), memoryview(b""))
+        blank().apply(m.TrimCopy(1, "plant/g1/p0", 4), memoryview(b""))
 
 
 def beginning_at(lsn: int, epoch: int = 1) -> NodeLogCopies:

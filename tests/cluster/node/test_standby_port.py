@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rumq.cluster.links.greeting import TO_A_STRANGER, Greeting, Refused
+from rumq.cluster.links.greeting import TO_A_STRANGER, Greeting, GreetingRefused
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX, GREETING_SECONDS_MAX, WAITING_BYTES_MAX
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.standby_port import NODE_LINKS_MAX, LinkOwner, Refusal, StandbyPort
@@ -209,7 +209,7 @@ def test_without_descriptors_strangers_make_room_for_a_node(port: Port) -> None:
 def test_a_greeting_of_another_cluster_is_refused_without_a_reason(port: Port) -> None:
     peer = port.peer(Greeting("replica", "other", "n9#9", 0, 5))
     port.until(lambda: peer.link.closed)
-    assert peer.heard == [Refused(TO_A_STRANGER)] and port.events[0][1]["why"] == "not of this cluster"
+    assert peer.heard == [GreetingRefused(TO_A_STRANGER)] and port.events[0][1]["why"] == "not of this cluster"
     assert len(port.port) == 0
 
 
@@ -218,7 +218,7 @@ def test_what_stands_behind_a_greeting_takes_no_answer_away(port: Port) -> None:
     refused = Greeting("client", "other", "n9#9", 0, 5)
     sock = port.stranger(encoded(refused) + b"\x10\x13\x00\x04MQTT" + bytes(11))
     port.until(lambda: port.events)
-    assert sock.recv(1 << 16) == encoded(Refused(TO_A_STRANGER))
+    assert sock.recv(1 << 16) == encoded(GreetingRefused(TO_A_STRANGER))
     assert has_ended(sock) and len(port.port) == 0
     assert [fields["why"] for _, fields in port.events] == ["not of this cluster"]
 
@@ -233,7 +233,7 @@ def test_a_node_that_asks_for_the_leader_too_early_is_refused_and_not_told_of(po
     """Whoever has a client for the next leader dials it until it is one."""
     peer = port.peer(EARLY)
     port.until(lambda: peer.link.closed)
-    assert peer.heard == [Refused("not the leader")] and not port.events and len(port.port) == 0
+    assert peer.heard == [GreetingRefused("not the leader")] and not port.events and len(port.port) == 0
 
 
 def test_behind_its_greeting_a_node_may_send_more(port: Port) -> None:
@@ -266,7 +266,7 @@ def test_with_tls_only_the_node_of_the_greeting_gets_in(authorities: Authorities
     peer = secure.peer(tls=replace(secure.tls, client=dials))
     peer.link.send(m.Promise(9))
     secure.until(lambda: peer.link.closed)
-    assert peer.heard in ([], [Refused(TO_A_STRANGER)]) and not secure.heard
+    assert peer.heard in ([], [GreetingRefused(TO_A_STRANGER)]) and not secure.heard
     [(name, _)] = secure.events
     assert name == "connection.refused"
     secure.serves()

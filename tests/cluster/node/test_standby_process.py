@@ -11,9 +11,9 @@ import pytest
 
 from commitlog import LogError
 from commitlog.replica.replica_state import DOUBTED
-from rumq.cluster.control.agent_messages import AgentMessage, Claim, Claimed, Done, Here, Order, Report, Seen
+from rumq.cluster.control.agent_messages import AgentMessage, Claim, Claimed, Here, Order, OrderResult, Report, Seen
 from rumq.cluster.control.records import ShardRecord, Versioned
-from rumq.cluster.links.greeting import TO_A_STRANGER, Greeting, Refused
+from rumq.cluster.links.greeting import TO_A_STRANGER, Greeting, GreetingRefused
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.node.standby_process import TakenOffice
 from rumq.cluster.replication import messages as m
@@ -134,7 +134,7 @@ def test_what_is_not_for_a_standby_is_refused_with_the_reason(
         yield lambda: len(here.agent.heard) > 1
         caller = here.peer(**greeting)
         yield lambda: caller.link.closed
-        assert caller.heard == [Refused(says)]
+        assert caller.heard == [GreetingRefused(says)]
         told = [fields["why"] for name, fields in here.events if name == "connection.refused"]
         assert len(told) == (greeting != {"kind": "bus"})  # whoever looks for the leader is no stranger
 
@@ -148,7 +148,7 @@ def test_before_it_has_met_its_cluster_it_takes_nobody(site: Made) -> None:
         caller = here.peer()
         yield lambda: caller.link.closed
         [refused] = caller.heard
-        assert refused == Refused(TO_A_STRANGER)
+        assert refused == GreetingRefused(TO_A_STRANGER)
         [(name, fields)] = here.events
         assert name == "connection.refused" and "has not met its cluster" in fields["why"]
 
@@ -162,7 +162,7 @@ def test_who_does_not_greet_is_refused(site: Made) -> None:
         caller = Peer(here.port, m.Poll())
         here.peers.append(caller)
         yield lambda: caller.link.closed
-        assert caller.heard == [Refused(TO_A_STRANGER)]
+        assert caller.heard == [GreetingRefused(TO_A_STRANGER)]
 
     here.run(story())
 
@@ -171,9 +171,9 @@ def test_an_order_for_a_leader_is_answered(site: Made) -> None:
     here = site()
     led(here)
     here.agent.first.append(Order(5, "hand-over", 0, to=N3))
-    here.run(iter([lambda: any(isinstance(each, Done) for each in here.agent.heard)]))
-    [done] = [each for each in here.agent.heard if isinstance(each, Done)]
-    assert done == Done(5, "n1#1 does not lead shard 0 now: ask again")
+    here.run(iter([lambda: any(isinstance(each, OrderResult) for each in here.agent.heard)]))
+    [done] = [each for each in here.agent.heard if isinstance(each, OrderResult)]
+    assert done == OrderResult(5, "n1#1 does not lead shard 0 now: ask again")
 
 
 def test_an_agent_that_is_started_again_is_met_again(site: Made) -> None:
@@ -336,7 +336,7 @@ def test_a_promise_is_asked_of_it_by_nodes_alone(site: Made, authorities: Author
         here.peers.append(peer)
         peer.link.send(m.Promise(9))
         yield lambda: peer.link.closed
-        assert peer.heard == [Refused(TO_A_STRANGER)] and here.state.promised == 0
+        assert peer.heard == [GreetingRefused(TO_A_STRANGER)] and here.state.promised == 0
         [(name, fields)] = here.events
         assert name == "connection.refused" and "rumq://c/node/n2" in fields["why"]
 

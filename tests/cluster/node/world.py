@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from commitlog import RealFiles, StreamSpec, open_store
+from commitlog import OpenOptions, RealFiles, StoreLayout, StreamSpec, open_store
 from commitlog.replica.replica_state import load_state
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.control.agent_messages import AgentMessage
@@ -15,10 +15,10 @@ from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.node.frame_link import FrameLink
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
-from rumq.cluster.node.standby_process import StandbyProcess, Standing, TakenOffice
+from rumq.cluster.node.standby_process import StandbyContext, StandbyProcess, TakenOffice
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import DataFrame
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from tests.commitlog.records import DEAD, NOW, append, numbers, write
 
 KEY = "main/g1/p0"
@@ -38,9 +38,12 @@ def log(groups: int, epoch: int = 1) -> NodeLogCopies:
     """A leader's partition with so many groups of ten records, as a copy that can be served."""
     files = SimulatedFiles()
     store = open_store(
-        files, "data", [StreamSpec("main", ("#",), 1, "disk")], matches=lambda f, t: True, now_us=NOW, holder=DEAD,
-        random=numbers(epoch), hot_bytes_max=0, direct_bytes_min=1 << 30, epoch=epoch,
-    )  # fmt: skip
+        files,
+        "data",
+        StoreLayout([StreamSpec("main", ("#",), 1, "disk")], lambda f, t: True),
+        OpenOptions(NOW, random=numbers(epoch), hot_bytes_max=0, direct_bytes_min=1 << 30, epoch=epoch),
+        holder=DEAD,
+    )
     for _ in range(groups):
         append(store.own[0], [(b"t", b"payload")] * 10)
         write(store.own[0])
@@ -98,7 +101,7 @@ class Agent:
         self.first: list[AgentMessage] = []  # said to each link that is made
         self.answer: Callable[[AgentMessage], list[AgentMessage]] = lambda message: []
         self._socket: socket.socket | None = None
-        self._reader: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+        self._reader: MessageReader[AgentMessage] = MessageReader(AgentMessage)
 
     def turn(self) -> None:
         if self._socket is None:
@@ -107,7 +110,7 @@ class Agent:
             except BlockingIOError:
                 return
             self._socket.setblocking(False)
-            self._reader = FrameReader(AgentMessage)
+            self._reader = MessageReader(AgentMessage)
             for message in self.first:
                 self.say(message)
         try:
@@ -151,7 +154,7 @@ class Site:
             filled(self.copies, source)
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.peers: list[Peer] = []
-        standing = Standing(node, 0, str(folder / "agent.sock"), self.listener, tls=tls)
+        standing = StandbyContext(node, 0, str(folder / "agent.sock"), self.listener, tls=tls)
         self.standby = StandbyProcess(
             standing, self.copies, self.state, lambda name, **fields: self.events.append((name, fields))
         )

@@ -5,7 +5,7 @@ import trio
 
 from rumq.cluster.agent.agent import Agent
 from rumq.cluster.agent.cluster_check import check_cluster
-from rumq.cluster.control.errors import ControlError, NameTaken, Refused
+from rumq.cluster.control.errors import ControlError, ControlRefused, NameTaken
 from rumq.cluster.control.records import ClusterRecord
 from tests.cluster.agent.world import Node, World, in_world
 
@@ -83,7 +83,7 @@ async def test_of_several_logs_none_is_chosen(world: World) -> None:
 async def test_a_log_is_not_mixed_into_a_cluster_that_has_one(world: World) -> None:
     await world.three()
     fault = await refusal(prepared(world, "n4", has_log=True))
-    assert isinstance(fault, Refused) and "start with an empty data directory" in str(fault)
+    assert isinstance(fault, ControlRefused) and "start with an empty data directory" in str(fault)
 
 
 @in_world
@@ -159,7 +159,7 @@ async def test_a_disk_of_another_cluster_is_refused(world: World) -> None:
         }
     )
     fault = await refusal(prepared(world, "n1"))
-    assert isinstance(fault, Refused)
+    assert isinstance(fault, ControlRefused)
     assert "node.json" in str(fault) and "id another" in str(fault) and "empty data directory" in str(fault)
     world.store.cluster = None
     assert "restore the snapshot" in str(await refusal(prepared(world, "n1")))
@@ -179,7 +179,7 @@ async def test_other_numbers_than_the_clusters_are_refused(world: World, wrong: 
 async def test_a_version_that_is_too_old_is_refused(world: World) -> None:
     node = prepared(world, "n1")
     newer = ClusterRecord(id="x", shards=3, replicas=3, feature_level=99, created_us=0)
-    with pytest.raises(Refused, match="install the version that the other nodes have"):
+    with pytest.raises(ControlRefused, match="install the version that the other nodes have"):
         check_cluster(node.settings, newer)
 
 

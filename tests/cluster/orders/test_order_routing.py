@@ -7,10 +7,10 @@ import msgspec
 import trio
 
 from rumq.cluster.connections.agent_socket import AgentSocket
-from rumq.cluster.control.agent_messages import AgentMessage, Done, Order
+from rumq.cluster.control.agent_messages import AgentMessage, Order, OrderResult
 from rumq.cluster.control.records import NodeRecord, Versioned, View
 from rumq.cluster.links.greeting import Greeting
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from tests.cluster.agent.world import Node, World, in_world, settle
 
 ORDER = Order(7, "hand-over", 1, to="n3#3")
@@ -23,11 +23,11 @@ class LeaderElsewhere:
 
     def __init__(self) -> None:
         self.heard: list[Greeting | Order] = []
-        self.answer: Done | None = None
+        self.answer: OrderResult | None = None
         self.ended = 0
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        reader: FrameReader[Greeting | Order] = FrameReader(Greeting | Order)
+        reader: MessageReader[Greeting | Order] = MessageReader(Greeting | Order)
         try:
             async for data in stream:
                 for message, _ in reader.feed(data):
@@ -48,7 +48,7 @@ async def led_elsewhere(world: World, node: Node, shard: int = 1) -> LeaderElsew
     leader = LeaderElsewhere()
     (listener,) = await world.nursery.start(partial(trio.serve_tcp, leader.serve, 0, host="127.0.0.1"))
     host, port = listener.socket.getsockname()
-    tracker = node.agent._tracker
+    tracker = node.agent.views.tracker
     assert tracker is not None and tracker.view is not None
     view = tracker.view
     other = msgspec.structs.replace(view.nodes[0], id=f"n{shard}#far", host=host, port=port - 1 - shard)
@@ -69,11 +69,11 @@ async def until(is_so: Callable[[], object]) -> None:
         await trio.lowlevel.checkpoint()
 
 
-async def answer(link: AgentSocket) -> Done:
+async def answer(link: AgentSocket) -> OrderResult:
     found: list[AgentMessage] = []
-    await until(lambda: found.extend(each for each in link.receive() if isinstance(each, Done)) or found)
+    await until(lambda: found.extend(each for each in link.receive() if isinstance(each, OrderResult)) or found)
     [done] = found
-    assert isinstance(done, Done)
+    assert isinstance(done, OrderResult)
     return done
 
 
@@ -95,12 +95,12 @@ async def met(*links: AgentSocket) -> None:
 async def test_a_leader_on_another_node_is_asked_though_this_one_has_a_standby(world: World) -> None:
     node = await world.node("n1", replicas=1)
     leader = await led_elsewhere(world, node)
-    leader.answer = Done(7, "n3 is behind")
+    leader.answer = OrderResult(7, "n3 is behind")
     operator, standby = node.link("operator", -1), node.link("shard", 1)
     await met(operator, standby)
     operator.send(ORDER)
-    assert await answer(operator) == Done(7, "n3 is behind")
-    tracker = node.agent._tracker
+    assert await answer(operator) == OrderResult(7, "n3 is behind")
+    tracker = node.agent.views.tracker
     assert tracker is not None and tracker.view is not None
     assert leader.heard == [Greeting("ask", tracker.view.cluster, node.identity.id, 1, 4), ORDER]
     assert not standby.receive()
@@ -110,11 +110,11 @@ async def test_a_leader_on_another_node_is_asked_though_this_one_has_a_standby(w
 async def test_each_operator_has_the_answer_to_his_own_order(world: World) -> None:
     node = await world.node("n1", replicas=1)
     leader, other = await led_elsewhere(world, node), await led_elsewhere(world, node, 2)
-    leader.answer, other.answer = Done(7, "of shard 1"), Done(7, "of shard 2")
+    leader.answer, other.answer = OrderResult(7, "of shard 1"), OrderResult(7, "of shard 2")
     links = [node.link("operator", -1) for _ in range(2)]
     for shard, link in zip((1, 2), links, strict=True):
         link.send(msgspec.structs.replace(ORDER, shard=shard))
-    assert [await answer(link) for link in links] == [Done(7, "of shard 1"), Done(7, "of shard 2")]
+    assert [await answer(link) for link in links] == [OrderResult(7, "of shard 1"), OrderResult(7, "of shard 2")]
 
 
 @in_world
@@ -126,7 +126,7 @@ async def test_nobody_waits_for_another_node_once_the_operator_is_gone(world: Wo
     await until(lambda: leader.orders)
     assert leader.orders == [ORDER] and leader.ended == 0
     operator.close()
-    await until(lambda: leader.ended and not node.agent._orders._elsewhere)
+    await until(lambda: leader.ended and not node.agent.orders._elsewhere)
     assert (await node.view()).node == node.identity.id  # the agent goes on
 
 
@@ -136,22 +136,26 @@ async def test_a_leader_here_or_none_at_all_is_asked_by_the_shards_process(world
     operator, shard, stranger = node.link("operator", -1), node.link("shard", 1), node.link("shard", 2)
     await met(operator, shard, stranger)
     operator.send(ORDER)  # nobody leads
-    shard.send(Done((await order_at(shard)).request))
-    assert await answer(operator) == Done(7)
-    tracker = node.agent._tracker
+    shard.send(OrderResult((await order_at(shard)).request))
+    assert await answer(operator) == OrderResult(7)
+    tracker = node.agent.views.tracker
     assert tracker is not None and tracker.view is not None
     held = tracker.view.shards[1]
     led = msgspec.structs.replace(held.record, leader=node.identity.id, epoch=4)
     tracker.view = with_shard(tracker.view, 1, Versioned(led, held.revision), list(tracker.view.nodes))
     operator.send(ORDER)
     order = await order_at(shard)
-    stranger.send(Done(order.request, "not asked"))
+    stranger.send(OrderResult(order.request, "not asked"))
     await settle()
     assert not operator.receive()
-    for done in (Done(99, "nobody asked"), Done(order.request, "no"), Done(order.request, "once more")):
+    for done in (
+        OrderResult(99, "nobody asked"),
+        OrderResult(order.request, "no"),
+        OrderResult(order.request, "once more"),
+    ):
         shard.send(done)
     await settle()
-    assert operator.receive() == [Done(7, "no")]
+    assert operator.receive() == [OrderResult(7, "no")]
 
 
 @in_world

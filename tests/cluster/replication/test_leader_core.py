@@ -34,7 +34,7 @@ def kinds(core: LeaderCore) -> list[str]:
 def link(core: LeaderCore, peer: str, opened: int = 4, end: int = 10) -> None:
     core.connected(peer)
     core.received(peer, m.Promised(core.epoch, opened, {P: end}), 0.0)
-    core.received(peer, m.Segments(core.epoch, P, []), 0.0)
+    core.received(peer, m.SegmentStates(core.epoch, P, []), 0.0)
 
 
 def synced(core: LeaderCore, peer: str, lsn: int) -> None:
@@ -48,20 +48,20 @@ def opens(core: LeaderCore, peer: str) -> None:
 def test_one_replica_alone_opens_at_once_and_commits_what_it_syncs() -> None:
     core = leader(replicas=["a"])
     core.written(P, 12)
-    assert core.take_effects() == [fx.TermOpen(), fx.Committed(P, 10), fx.Committed(P, 12)]
+    assert core.take_effects() == [fx.TermOpen(), fx.MarkCommitted(P, 10), fx.MarkCommitted(P, 12)]
 
 
 def test_r4_the_term_is_open_once_a_majority_has_noted_it() -> None:
     core = leader()
     link(core, "b")
-    assert kinds(core) == ["Promise", "Inventory", "Feed"]
+    assert kinds(core) == ["Promise", "Inventory", "FeedFollower"]
     synced(core, "b", 9)
     assert kinds(core) == []
     synced(core, "b", 10)
     assert kinds(core) == ["Complete"]
     assert not core.is_open
     opens(core, "b")
-    assert core.take_effects() == [fx.TermOpen(), fx.Committed(P, 10)]
+    assert core.take_effects() == [fx.TermOpen(), fx.MarkCommitted(P, 10)]
 
 
 def test_r4_opened_without_everything_counts_for_nothing() -> None:
@@ -281,9 +281,9 @@ def test_r11_a_copy_that_comes_back_with_less_is_told_and_completed_with_all_tha
     core.connected("b")
     core.received("b", m.Promised(5, 5, {P: 0}, "c5", marks={}), 1.0)
     assert kinds(core) == ["Promise", "Distrust", "Inventory"]
-    core.received("b", m.Segments(5, P, []), 1.0)
+    core.received("b", m.SegmentStates(5, P, []), 1.0)
     synced(core, "b", 7)
-    assert kinds(core) == ["Feed"], "it lacks what is committed"
+    assert kinds(core) == ["FeedFollower"], "it lacks what is committed"
     synced(core, "b", 8)
     assert kinds(core) == ["Complete"]
 

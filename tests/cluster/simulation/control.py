@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rumq.cluster.agent.view_tracker import ViewTracker
-from rumq.cluster.control.control_plane import Snapshot
+from rumq.cluster.control.control_plane import ControlSnapshot
 from rumq.cluster.control.records import ClusterRecord, ShardRecord, Versioned
+from rumq.cluster.control.view_tracker import ViewTracker
 
 if TYPE_CHECKING:
     from tests.cluster.simulation.process import Process
@@ -55,7 +55,7 @@ class Agent:
         self.read(stored, now)
 
     def read(self, stored: Versioned, now: float) -> None:
-        self.tracker.take(Snapshot(cluster=CLUSTER, nodes=[], shards=[stored]), now, 0)
+        self.tracker.take(ControlSnapshot(cluster=CLUSTER, nodes=[], shards=[stored]), now, 0)
 
     @property
     def view(self) -> Versioned:

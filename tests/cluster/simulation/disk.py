@@ -252,7 +252,7 @@ class MemoryLogs:
             if part.now.end_lsn != frame.base_lsn:
                 self._misfit(f"{frame} behind lsn {part.now.end_lsn}")
             part.do(Image.open, frame.name, frame.base_lsn)
-        elif isinstance(frame, m.Trim):
+        elif isinstance(frame, m.TrimCopy):
             part.do(Image.trim, frame.first_lsn)
         elif isinstance(frame, m.Cut):
             self._cut(part, frame)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOMENTS = (
     "claim", "claimed", "lead", "term open", "commit", "wrote", "change asked", "change", "settle", "Promise",
-    "Promised", "Fetch", "Inventory", "Cut", "Complete", "Opened", "Synced", "Succeed",
+    "Promised", "FetchCopy", "Inventory", "Cut", "Complete", "Opened", "Synced", "Succeed",
 )  # fmt: skip
 TRAPS = (
     "promise.before", "promise.after", "open.before", "open.after", "apply", "sync.before", "sync.after", "leader sync",

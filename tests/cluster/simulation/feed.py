@@ -12,7 +12,7 @@ from rumq.cluster.replication import messages as m
 from tests.cluster.simulation.disk import MemoryLogs
 from tests.cluster.simulation.image import HEADER_BYTES, RECORD_BYTES
 
-Frame = tuple[m.Cut | m.Open | m.Write | m.Trim, memoryview]
+Frame = tuple[m.Cut | m.Open | m.Write | m.TrimCopy, memoryview]
 Frames = Iterator[Frame]
 NOTHING = memoryview(b"")
 BLOCK_BYTES = 6 * RECORD_BYTES

@@ -154,7 +154,7 @@ class Leader:
             self._world.trimmed(partition, first)
             for peer, where in list(self._cursors):
                 if where == partition:
-                    self._say(peer, m.Trim(self.core.epoch, partition, first))
+                    self._say(peer, m.TrimCopy(self.core.epoch, partition, first))
             self._sync()
 
     def _send_on(self, partition: str, only: str = "") -> None:
@@ -185,7 +185,7 @@ class Leader:
         if self._cursors.get((peer, partition)) is cursor:
             self._send_on(partition, peer)
 
-    def _feed(self, feed: fx.Feed) -> None:
+    def _feed(self, feed: fx.FeedFollower) -> None:
         cut, cursor = cut_of(self._logs, feed.partition, feed.segments, self.core.epoch)
         self._say(feed.peer, cut)
         self._cursors[feed.peer, feed.partition] = cursor
@@ -302,12 +302,12 @@ class Leader:
                 return
             if isinstance(effect, fx.Send):
                 self._say(effect.peer, effect.message)
-            elif isinstance(effect, fx.Feed):
+            elif isinstance(effect, fx.FeedFollower):
                 self._feed(effect)
             elif isinstance(effect, fx.TermOpen):
                 world.opened_term(process.node, self.core.epoch, self.core.record)
                 world.moment("term open", process.node)
-            elif isinstance(effect, fx.Committed):
+            elif isinstance(effect, fx.MarkCommitted):
                 world.committed(process.node, self.core.epoch, effect.partition, effect.lsn)
                 self._acknowledge(effect.partition, effect.lsn)
                 world.moment("commit", process.node)

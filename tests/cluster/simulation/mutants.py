@@ -204,9 +204,9 @@ MUTANTS = [
         [
             Line(
                 CORES + "standby.office",
-                "        self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS\n        self._ask",
+                "        self.step, self._at = OfficeStep.ADOPTING, now + FETCH_SECONDS\n        self._ask",
                 "        self._state.open(*self.claim)\n"
-                "        self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS\n        self._ask",
+                "        self.step, self._at = OfficeStep.ADOPTING, now + FETCH_SECONDS\n        self._ask",
             )
         ], first=309,
     ),

@@ -50,7 +50,7 @@ class Standby:
 
     def received(self, link: Link, message: m.ReplicaMessage, raw: memoryview) -> None:
         self.core.received(link.number, message, raw, self._world.now)
-        if isinstance(message, m.Write | m.Open | m.Cut | m.Trim) and not self._flushes:
+        if isinstance(message, m.Write | m.Open | m.Cut | m.TrimCopy) and not self._flushes:
             self._flushes = True
             self._world.at(self._world.now + self._world.random.choice((0.0, 0.0005, 0.003)), self._flush)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commitlog.chunk import decode_aux, encode_packed
-from commitlog.names.topic_table import TopicRows, TopicTable
+from commitlog.names.topic_table import PackedTopicTable, TopicRows
 from tests.kernel_forms import forms
 
 KERNEL = pytest.mark.parametrize("kernel", forms("commitlog.kernels.topics"))
@@ -51,7 +51,7 @@ def test_a_table_says_of_each_topic_where_its_rows_are(
     kernel.first_offsets(rows_of(rows), seen, first)
     counts = array("I", [sum(topic == one for one, _ in rows) for topic in range(6)])
     following, starts = array("Q", offsets), array("I", bytes(24))
-    table = TopicTable(kernel.table(seen, counts, first, following, starts))
+    table = PackedTopicTable(kernel.table(seen, counts, first, following, starts))
     expected, at = {}, 0
     for topic in sorted(firsts(rows)):
         assert starts[topic] == at

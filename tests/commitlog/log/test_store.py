@@ -18,6 +18,7 @@ from commitlog import (
     open_store,
 )
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
+from commitlog.log.store_layout import OpenOptions, StoreLayout
 from commitlog.read.verify import verify
 from commitlog.streams import partition_of
 from commitlog.testing.simulated_files import SimulatedFiles
@@ -46,8 +47,8 @@ def test_a_real_directory_is_let_go_when_its_process_dies(tmp_path) -> None:  # 
     root = str(tmp_path / "data")
     script = (
         "import sys; from commitlog import *; "
-        "s = open_store(RealFiles(), sys.argv[1], [StreamSpec('main', ('#',))], matches=lambda f, t: True, now_us=1, "
-        "holder='pid 1\\n'); print('open', flush=True); sys.stdin.read()"
+        "s = open_store(RealFiles(), sys.argv[1], StoreLayout([StreamSpec('main', ('#',))], lambda f, t: True), "
+        "OpenOptions(1), holder='pid 1\\n'); print('open', flush=True); sys.stdin.read()"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", script, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -107,7 +108,9 @@ def test_a_real_directory_that_is_not_ours_is_refused(tmp_path) -> None:  # type
 
 def test_a_stream_name_that_a_segment_has_no_room_for_is_refused() -> None:
     with pytest.raises(StoreError, match="longer than 64 bytes"):
-        open_store(SimulatedFiles(), "data", [StreamSpec("s" * 65, ("#",))], matches=lambda f, t: True, now_us=1)
+        open_store(
+            SimulatedFiles(), "data", StoreLayout([StreamSpec("s" * 65, ("#",))], lambda f, t: True), OpenOptions(1)
+        )
 
 
 def test_a_store_that_was_never_written_to_opens_again_and_again() -> None:
@@ -185,7 +188,7 @@ def test_topics_are_spread_over_partitions_by_a_stable_hash() -> None:
 def test_a_topic_goes_to_the_first_stream_that_wants_it() -> None:
     streams = [StreamSpec("pumps", ("pump/#",), 2), StreamSpec("rest", ("#",))]
     store = open_store(
-        SimulatedFiles(), "data", streams, now_us=1, matches=lambda f, t: t.startswith(f.removesuffix("#"))
+        SimulatedFiles(), "data", StoreLayout(streams, lambda f, t: t.startswith(f.removesuffix("#"))), OpenOptions(1)
     )
     assert store.place("pump/1") in (0, 1)
     assert store.place("fan/1") == store.place("$own") == 2
@@ -194,7 +197,7 @@ def test_a_topic_goes_to_the_first_stream_that_wants_it() -> None:
         "data/pumps/g1/p1",
         "data/rest/g1/p0",
     ]
-    only = open_store(SimulatedFiles(), "data", streams[:1], now_us=1, matches=lambda f, t: False)
+    only = open_store(SimulatedFiles(), "data", StoreLayout(streams[:1], lambda f, t: False), OpenOptions(1))
     with pytest.raises(ValueError, match="add one with the filter '#'"):
         only.place("fan/1")
 

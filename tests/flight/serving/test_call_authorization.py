@@ -7,7 +7,7 @@ import jwt
 import pytest
 
 from rumq.auth.credentials.authenticator import Authenticator
-from rumq.auth.credentials.tokens import Claims, Tokens, parse_keys
+from rumq.auth.credentials.tokens import Claims, TokenLogin, parse_keys
 from rumq.auth.errors import Denied
 from rumq.flight.client_credentials import basic
 from rumq.flight.errors import NotAllowed
@@ -29,7 +29,7 @@ def ticket(*topics: str) -> Ticket:
 
 
 def test_a_password_and_a_token_say_who_asks() -> None:
-    authenticator = Authenticator([Tokens(parse_keys(KEY, "keys"), Claims()), *users("anna").methods])
+    authenticator = Authenticator([TokenLogin(parse_keys(KEY, "keys"), Claims()), *users("anna").methods])
     door = door_of(authenticator, rules())
     assert door.authorize(basic("anna", "secret"), "h").user == "anna"
     assert door.authorize(token(), "h").user == "anna"
@@ -116,7 +116,7 @@ def test_a_handshake_gives_a_token_for_an_hour() -> None:
 def test_a_handshake_lasts_no_longer_than_the_token_it_was_made_with() -> None:
     clock = Clock()
     clock.now = time.time()
-    door = clock.door(Authenticator([Tokens(parse_keys(KEY, "keys"), Claims())]))
+    door = clock.door(Authenticator([TokenLogin(parse_keys(KEY, "keys"), Claims())]))
     bearer = door.handshake(token(exp=int(clock.now) + 60))
     assert door.authorize(bearer, "h").user == "anna"
     clock.now += 61

@@ -14,10 +14,10 @@ import pytest
 from commitlog import RealFiles
 from commitlog.format.manifest import Manifest
 from rumq.auth.credentials.authenticator import Authenticator
-from rumq.auth.credentials.tokens import Claims, Tokens, parse_keys
+from rumq.auth.credentials.tokens import Claims, TokenLogin, parse_keys
 from rumq.errors import RumqError
 from rumq.flight.client_credentials import basic
-from rumq.flight.errors import Busy, Failed, NotAllowed
+from rumq.flight.errors import Failed, NotAllowed, TooManyReads
 from rumq.flight.serving.read_slots import ReadSlots
 from rumq.flight.serving.served_log import ServedLog
 from rumq.flight.serving.server import LogServer
@@ -209,7 +209,7 @@ def test_hands_are_shaken_as_flight_does_it(root: str) -> None:
 
 def test_more_readers_than_may_be_come_back_later(root: str) -> None:
     with served(root, reads=ReadSlots(0, now=time.monotonic)) as server:
-        with pytest.raises(Busy):
+        with pytest.raises(TooManyReads):
             list(client_at(server.address).batches(Ticket(partition=P0, start=0, end=300)))
         assert client_at(server.address).heads()
 
@@ -226,7 +226,7 @@ def test_files_of_secrets_are_read_where_they_are_used(root: str, tmp_path: Path
         secret.write_text("secret\n")
         assert P0 in client.heads()
     key = "k" * 32
-    authenticator = Authenticator([Tokens(parse_keys(key, "keys"), Claims())])
+    authenticator = Authenticator([TokenLogin(parse_keys(key, "keys"), Claims())])
     with served(root, door_of(authenticator)) as server:
         client = client_at(server.address, token_file=str(secret))
         with pytest.raises(NotAllowed, match="wrong user name, password or token"):

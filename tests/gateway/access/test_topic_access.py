@@ -3,7 +3,7 @@
 import pytest
 
 from rumq.admin import requests as q
-from rumq.admin.operations import OPERATIONS, Reader
+from rumq.admin.operations import OPERATIONS, AskingUser
 from rumq.auth.identity import Identity
 from rumq.auth.rules import parse
 from rumq.gateway.access.admission import Forbidden
@@ -80,7 +80,7 @@ def test_the_role_administer_is_told_names_and_no_payload_more() -> None:
     ):
         with pytest.raises(Forbidden, match=r"token desk, which has no user, .*'secret/"):
             ops.check(tells, wanted)
-    assert ops.maybe_reader(OPERATIONS["retained"].tells) == Reader(user=None)
+    assert ops.maybe_reader(OPERATIONS["retained"].tells) == AskingUser(user=None)
 
 
 @pytest.mark.parametrize(("user", "reach"), [("anna", "some"), ("root", "all"), ("", "none"), ("live", "none")])

@@ -17,7 +17,7 @@ from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME
 from rumq.admin.operations import OPERATIONS, RequestRefused
 from rumq.admin.socket.admin_socket import serve
 from rumq.gateway.broker.cluster_client import ClusterClient
-from rumq.gateway.broker.shard_client import Away, ShardClient
+from rumq.gateway.broker.shard_client import ShardAway, ShardClient
 
 MISSING = [{"shard": 2, "why": "it has no leader that lives"}]
 
@@ -62,9 +62,9 @@ async def test_rows_of_all_shards_that_answer_come_with_those_that_are_missing(t
 @trio_test
 async def test_without_any_answer_there_is_none(tmp_path: Path) -> None:
     async with agent(tmp_path, replies=[], missing=MISSING):
-        with pytest.raises(Away, match="shard 2 does not answer: it has no leader that lives"):
+        with pytest.raises(ShardAway, match="shard 2 does not answer: it has no leader that lives"):
             await ClusterClient(str(tmp_path)).ask(OPERATIONS["clients"], q.Clients())
-    with pytest.raises(Away, match="the agent of this node does not answer"):
+    with pytest.raises(ShardAway, match="the agent of this node does not answer"):
         await ClusterClient(str(tmp_path)).ask(OPERATIONS["clients"], q.Clients())
 
 
@@ -93,7 +93,7 @@ async def test_an_action_that_a_missing_shard_may_concern_is_refused(
         if is_done:
             await client.ask(OPERATIONS[action], request_)
         else:
-            with pytest.raises(Away, match="the others have done it, and asking again is safe"):
+            with pytest.raises(ShardAway, match="the others have done it, and asking again is safe"):
                 await client.ask(OPERATIONS[action], request_)
 
 
@@ -116,7 +116,7 @@ async def test_a_node_that_leads_nothing_has_no_rows_of_its_own(tmp_path: Path, 
 async def test_of_its_own_leaders_none_may_be_missing(tmp_path: Path) -> None:
     """/readyz: a node is not ready while a shard that it leads does not answer."""
     async with agent(tmp_path, replies=[{"shards": []}], missing=MISSING):
-        with pytest.raises(Away):
+        with pytest.raises(ShardAway):
             await ClusterClient(str(tmp_path)).ask_here(OPERATIONS["shards"], q.Nothing())
 
 

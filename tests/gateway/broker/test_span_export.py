@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from rumq.gateway.broker import span_export
-from rumq.gateway.broker.shard_client import Away
+from rumq.gateway.broker.shard_client import ShardAway
 from rumq.gateway.broker.span_export import SpanCounts, SpanExporter
 from rumq.settings.table.trace import Trace
 from rumq.tracing.spans import Span, SpanRing
@@ -34,7 +34,7 @@ class Shards:
 
     async def ask_one(self, index: int, question: bytes) -> Any:
         if index:
-            raise Away("shard 1 does not answer")
+            raise ShardAway("shard 1 does not answer")
         self.asked += 1
         asked = msgspec.json.decode(question)
         spans, number, lost = self.ring.after(int(asked["after"].partition(":")[2]), asked["limit"])

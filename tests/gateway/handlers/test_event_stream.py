@@ -13,7 +13,7 @@ from rumq.gateway.contract.problems import problem_of
 from rumq.gateway.handlers.event_stream import KEEP_ALIVE_SECONDS, EventStream, as_events
 from rumq.gateway.records.log_watch import TooManyWatch
 from rumq.gateway.records.record_rows import Record
-from rumq.gateway.records.records import Cursor, Piece, cursor_of
+from rumq.gateway.records.records import Cursor, RecordSlice, cursor_of
 
 
 def record(lsn: int, partition: str = "main/g1/p0", payload: str = "x") -> Record:
@@ -23,8 +23,8 @@ def record(lsn: int, partition: str = "main/g1/p0", payload: str = "x") -> Recor
     )  # fmt: skip
 
 
-def piece(*records: Record, begin: Cursor, end: Cursor, lost: int = 0) -> Piece:
-    return Piece(list(records), begin, end, False, lost)
+def piece(*records: Record, begin: Cursor, end: Cursor, lost: int = 0) -> RecordSlice:
+    return RecordSlice(list(records), begin, end, False, lost)
 
 
 def parsed(data: bytes) -> list[dict[str, str]]:
@@ -80,7 +80,7 @@ class Watcher:
     def __init__(self, fails_after: int = 10**9) -> None:
         self.left = fails_after
 
-    async def next_piece(self, limit: int, bytes_max: int, seconds: float) -> Piece:
+    async def next_piece(self, limit: int, bytes_max: int, seconds: float) -> RecordSlice:
         await trio.sleep(seconds)
         self.left -= 1
         if self.left < 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import trio
 from rumq.admin import answers as a
 from rumq.admin.cluster_rows import MissingShard, NodeRow, ShardCopies
 from rumq.errors import RumqError
-from rumq.gateway.handlers.health import Health
+from rumq.gateway.handlers.health import HealthHandler
 
 
 class Shards:
@@ -46,8 +45,8 @@ def shards() -> Shards:
 
 
 def problem(shards: Shards) -> str:
-    context: Any = SimpleNamespace(shards=shards, now=lambda: 0.0)
-    return trio.run(Health(context).problem)
+    asked: Any = shards
+    return trio.run(HealthHandler(asked, lambda: 0.0).problem)
 
 
 def test_a_node_that_leads_nothing_is_ready_and_one_alone_too(shards: Shards) -> None:

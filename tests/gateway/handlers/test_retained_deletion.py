@@ -11,7 +11,7 @@ from trio.testing import trio_test
 from rumq.admin import requests as q
 from rumq.admin.answers import Retained
 from rumq.admin.rows import RetainedRow
-from rumq.client.messages import Outgoing
+from rumq.client.session.messages import Outgoing
 from rumq.gateway.contract.endpoints import Clear
 from rumq.gateway.handlers import retained_deletion
 from rumq.mqtt.reasons import Reason

@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MemorySendStream, MockClock, memory_stream_pair
 
-from rumq.gateway.http.http_connection import HEAD_BYTES_MAX, HEAD_SECONDS_MAX, HttpConnection, Peer
+from rumq.gateway.http.http_connection import HEAD_BYTES_MAX, HEAD_SECONDS_MAX, HttpConnection, HttpPeer
 
 IDLE_SECONDS, ANSWER_SECONDS = 60.0, 30.0
 GET = b"GET /a HTTP/1.1\r\nhost: a\r\n\r\n"
@@ -47,7 +47,7 @@ class Place:
 
     async def serve(self, stream: Any) -> None:
         connection = HttpConnection(
-            stream, self.app, Peer("10.0.0.1", 4711), "http", idle_seconds_max=IDLE_SECONDS,
+            stream, self.app, HttpPeer("10.0.0.1", 4711), "http", idle_seconds_max=IDLE_SECONDS,
             answer_seconds_max=ANSWER_SECONDS, on_request=self.events.append,
             on_idle=lambda is_kept: self.events.append("idle" if is_kept else "last"),
         )  # fmt: skip

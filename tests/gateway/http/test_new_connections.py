@@ -6,8 +6,8 @@ from typing import Any
 import trio
 from trio.testing import MockClock
 
-from rumq.gateway.http.http_connection import Peer
-from rumq.gateway.http.new_connections import Arrival, NewConnections
+from rumq.gateway.http.http_connection import HttpPeer
+from rumq.gateway.http.new_connections import AcceptedConnection, NewConnections
 
 
 def test_an_address_that_floods_delays_another_by_one_turn() -> None:
@@ -23,14 +23,14 @@ def test_an_address_that_floods_delays_another_by_one_turn() -> None:
         async with trio.open_nursery() as nursery:
             began = trio.current_time()
 
-            def serve(arrival: Arrival) -> None:
+            def serve(arrival: AcceptedConnection) -> None:
                 served.append((arrival.peer.host, trio.current_time() - began))
 
             new = NewConnections(10, serve, lambda name, **fields: told.append({"event": name, **fields}))
             nursery.start_soon(new.run)
             for number in range(300):
-                new.came(Arrival(socket_of(number), Peer("2001:db8::1", number)))
-            new.came(Arrival(socket_of(-1), Peer("10.0.0.7", 1)))
+                new.came(AcceptedConnection(socket_of(number), HttpPeer("2001:db8::1", number)))
+            new.came(AcceptedConnection(socket_of(-1), HttpPeer("10.0.0.7", 1)))
             await trio.sleep(1.01)
             assert new.counts.delayed == 291 and new.counts.refused == 271
             nursery.cancel_scope.cancel()

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rumq.client.messages import Outgoing
-from rumq.gateway.records.positions import Claims, PositionSearch
+from rumq.client.session.messages import Outgoing
+from rumq.gateway.records.positions import PositionClaims, PositionSearch
 from rumq.mqtt.properties import Properties
 
 P0 = "main/g1/p0"
@@ -23,7 +23,7 @@ class Search(PositionSearch):
                 yield topic, lsn, offset, (payload, qos, False)
 
 
-def search(messages: list[Outgoing], claims: Claims, end: int, refused: tuple[int, ...] = ()) -> Search:
+def search(messages: list[Outgoing], claims: PositionClaims, end: int, refused: tuple[int, ...] = ()) -> Search:
     views = SimpleNamespace(current=lambda: [SimpleNamespace(name=P0, first_lsn=0, end_lsn=end)])
     records: Any = SimpleNamespace(views=views)
     return Search(records, {P0: 0}, "gateway", claims, messages, dict.fromkeys(refused))
@@ -38,7 +38,7 @@ def places(found: Search) -> dict[int, int]:
 
 
 def test_messages_are_found_by_their_content_in_the_order_of_sending() -> None:
-    made = search([message("a", b"1"), message("a", b"2"), message("a", b"1")], Claims(), 9)
+    made = search([message("a", b"1"), message("a", b"2"), message("a", b"1")], PositionClaims(), 9)
     made.log = [(b"a", 3, 0, b"1", 1), (b"b", 4, 0, b"1", 1), (b"a", 5, 1, b"2", 1), (b"a", 7, 2, b"1", 1)]
     made.look()
     assert places(made) == {0: 3, 1: 5, 2: 7} and made.is_over
@@ -46,7 +46,7 @@ def test_messages_are_found_by_their_content_in_the_order_of_sending() -> None:
 
 
 def test_a_record_is_told_to_one_request_only() -> None:
-    claims = Claims()
+    claims = PositionClaims()
     first, second = (search([message("a", b"1")], claims, 9) for _ in range(2))
     first.log = second.log = [(b"a", 3, 0, b"1", 1), (b"a", 4, 1, b"1", 1)]
     second.look()
@@ -55,7 +55,7 @@ def test_a_record_is_told_to_one_request_only() -> None:
 
 
 def test_what_was_refused_is_not_looked_for_and_qos_0_is_not_waited_for() -> None:
-    made = search([message("a", b"1"), message("b", b"2"), message("c", b"3", 0)], Claims(), 9, refused=(1,))
+    made = search([message("a", b"1"), message("b", b"2"), message("c", b"3", 0)], PositionClaims(), 9, refused=(1,))
     made.log = [(b"b", 1, 0, b"2", 1), (b"a", 2, 0, b"1", 1)]
     assert not made.is_over
     made.look()
@@ -64,14 +64,14 @@ def test_what_was_refused_is_not_looked_for_and_qos_0_is_not_waited_for() -> Non
 
 @pytest.mark.parametrize("other", [message("a", b"1", 2), message("a", b"x"), message("b", b"1")])
 def test_another_message_is_not_taken_for_it(other: Outgoing) -> None:
-    made = search([other], Claims(), 9)
+    made = search([other], PositionClaims(), 9)
     made.log = [(b"a", 3, 0, b"1", 1)]
     made.look()
     assert not made.found and not made.is_over
 
 
 def test_a_look_begins_where_the_one_before_has_ended() -> None:
-    made = search([message("a", b"1"), message("a", b"1")], Claims(), 9)
+    made = search([message("a", b"1"), message("a", b"1")], PositionClaims(), 9)
     made.log = [(b"a", 3, 0, b"1", 1), (b"a", 9, 1, b"1", 1)]
     made.look()
     assert places(made) == {0: 3}

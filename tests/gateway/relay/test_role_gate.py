@@ -14,7 +14,7 @@ from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.reasons import Reason
 
 READER, SENDER = Token("reader", frozenset({"read"})), Token("sender", frozenset({"publish"}))
-SUBSCRIBE = p.Subscribe(7, (p.Subscription("a/#", 1), p.Subscription("b")))
+SUBSCRIBE = p.Subscribe(7, (p.SubscriptionRequest("a/#", 1), p.SubscriptionRequest("b")))
 PINGRESP = encode(p.Pingresp(), 4)
 
 

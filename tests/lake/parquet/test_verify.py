@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from commitlog.read.log_reader import LogReader
 from rumq.lake.folder import LocalFolder
 from rumq.lake.manifest import NAME
-from rumq.lake.parquet.verify import Finding, verify
+from rumq.lake.parquet.verify import ExportFinding, verify
 from rumq.lake.schema import writer
 from tests.lake.lakes import Log, exported, parquet_files
 
@@ -30,7 +30,7 @@ def to(log: Log, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def findings(to: Path, log: Log | None = None) -> list[Finding]:
+def findings(to: Path, log: Log | None = None) -> list[ExportFinding]:
     return list(verify(LocalFolder(str(to)), LogReader(log.files, "data") if log is not None else None))
 
 

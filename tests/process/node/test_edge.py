@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from rumq.cluster.control.agent_messages import AgentMessage, Here, Seen
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.net.sockets.fd_passing import FdPassing, make_shard_sockets
 from rumq.process.listeners.listening_sockets import open_listening_sockets
 from rumq.process.node.edge import EdgePlace, serve_edge
@@ -78,7 +78,7 @@ def process(tmp_path: Path) -> Iterator[Process]:
 def test_it_meets_its_agent_passes_clients_on_and_ends_at_a_signal(process: Process) -> None:
     assert process.told() == IS_READY
     agent, _ = process.agent.accept()
-    frames: FrameReader[AgentMessage] = FrameReader(AgentMessage)
+    frames: MessageReader[AgentMessage] = MessageReader(AgentMessage)
     assert [message for message, _ in frames.feed(agent.recv(1 << 16))] == [Here("edge", -1, process.process.pid or 0)]
     world = World()
     agent.sendall(encoded(Seen(world.view({0: HERE, 1: HERE}))))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from router import commands as c
 from router.group_membership import SHARED_MAX
-from router.matching.groups import FORMS_MAX, Groups
+from router.matching.groups import FORMS_MAX, GroupTable
 from router.readers.reader import GroupKey
 from router.readers.subscription import Subscription
 from rumq.mqtt.topics import matches
@@ -49,9 +49,9 @@ def test_many_subscriptions_have_a_group_of_their_own_and_few_share_one(world: W
     many(world, first, 100)
     assert first.subscriber.main.group is own and len(own) == 100
     for number in range(SHARED_MAX // 2, 100):
-        world.do(c.Unsubscribe(first.subscriber, f"t/{number}"))
+        world.do(c.RemoveSubscription(first.subscriber, f"t/{number}"))
     for number in range(SHARED_MAX // 2, SHARED_MAX):
-        world.do(c.Unsubscribe(second.subscriber, f"t/{number}"))
+        world.do(c.RemoveSubscription(second.subscriber, f"t/{number}"))
     assert first.subscriber.main.group is second.subscriber.main.group
     assert len(world.shard.groups) == 1
 
@@ -68,7 +68,7 @@ def test_a_filter_without_wildcards_has_its_own_topic_matched_again_and_no_other
     world.publish(topics, qos=0)
     assert matched(world) == before + 1
     assert got(client, "t/100") == 1 and got(client, "t/101") == 0 and got(client, "t/49") == 2
-    world.do(c.Unsubscribe(client.subscriber, "t/100"))
+    world.do(c.RemoveSubscription(client.subscriber, "t/100"))
     world.publish(topics, qos=0)
     assert matched(world) == before + 2
     assert got(client, "t/100") == 1
@@ -108,7 +108,7 @@ def test_routes_that_no_topic_has_are_let_go(world: World) -> None:
         client = world.client(f"c{number}")
         world.attach(client)
         world.subscribe(client, "t", qos=0)
-        world.do(c.Subscribe(client.subscriber, Subscription("t", identifier=number + 1), False))
+        world.do(c.AddSubscription(client.subscriber, Subscription("t", identifier=number + 1), False))
         world.publish(["t"], qos=0)
         world.do(c.End(client.subscriber, []))
     assert sum(len(feed.routes) for feed in world.shard.feeds) <= 1
@@ -160,7 +160,7 @@ def test_the_session_comes_back_in_another_shape(world: World) -> None:
 def test_a_group_that_changes_in_place_matches_like_one_that_is_made_so(
     changes: list[tuple[bool, str, int]],
 ) -> None:
-    groups = Groups(1)
+    groups = GroupTable(1)
     group = groups.private(GroupKey(frozenset()))
     model: dict[str, int] = {}
     for add, topic_filter, qos in changes:

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from commitlog import Chunk, NotInMemory
-from router.matching.groups import Groups
+from router.matching.groups import GroupTable
 from router.matching.remote_feed import FilteredRange, RemoteFeed
 from router.readers.reader import GroupKey, Reader
 from router.readers.shared_group import SharedGroup
@@ -24,7 +24,7 @@ def chunk(base_lsn: int, count: int) -> Chunk:
 
 
 def feed(next_lsn: int = 100) -> RemoteFeed:
-    made = RemoteFeed(0, Elsewhere(), Groups(1))
+    made = RemoteFeed(0, Elsewhere(), GroupTable(1))
     made.start_at(next_lsn)
     return made
 
@@ -92,7 +92,7 @@ def test_what_is_kept_is_bounded_and_what_goes_is_asked_for() -> None:
 
 def test_a_share_forgets_lsns_that_will_be_given_out_again() -> None:
     """What waited of them would come twice, and what members had of them would be taken for what comes now."""
-    groups = Groups(1)
+    groups = GroupTable(1)
     share = SharedGroup("$share/g/#", "#", Reader(1, groups.private(GroupKey(frozenset())), [120], "$share/g/#"))
     reader = Reader(2, groups.private(GroupKey(frozenset())), [0], share.key)
     member = share.add(Subscriber("a", None), reader)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from router import commands as c
 from router.effects import DeliverRetained
-from router.matching.retained import ReplacedTopic, Retained, RetainedView, Search, packed
+from router.matching.retained import ReplacedTopic, RetainedRecord, RetainedView, Search, packed
 from router.matching.sorted_topics import BLOCK_NAMES_MAX, SortedTopics
 from rumq.mqtt.topics import matches
 from tests.kernel_forms import forms
@@ -24,8 +24,8 @@ FILTERS = (
 SLOW = settings(max_examples=200, deadline=None)
 
 
-def message(topic: str, lsn: int = 0, partition: int = 0) -> Retained:
-    return Retained(topic, partition, lsn, 1_000, bytes(32), topic.encode() + b"!")
+def message(topic: str, lsn: int = 0, partition: int = 0) -> RetainedRecord:
+    return RetainedRecord(topic, partition, lsn, 1_000, bytes(32), topic.encode() + b"!")
 
 
 def filled(topics: list[str]) -> RetainedView:
@@ -145,7 +145,7 @@ def test_subscribing_finds_nothing_yet_however_much_there_is() -> None:
     world.publish(topics[:5], qos=0, retain=True)  # these it gets live
     taken = found(first.search)  # type: ignore[arg-type]
     assert sorted(taken) == sorted(topics[5:])
-    world.do(c.Unsubscribe(client.subscriber, "+/+"))
+    world.do(c.RemoveSubscription(client.subscriber, "+/+"))
     assert found(second.search) == []  # type: ignore[arg-type]
 
 
@@ -173,7 +173,7 @@ def test_a_search_under_way_finds_what_is_permitted_by_then(is_late: bool) -> No
     search = world.retained[0].search
     taken = [one.topic for _ in range(2) for one in search.next_messages()]
     assert any(int(topic[2:]) % 2 for topic in taken)
-    world.do(c.Permits(client.subscriber, {"t/#": Half()}))
+    world.do(c.ChangePermits(client.subscriber, {"t/#": Half()}))
     assert not any(int(topic[2:]) % 2 for topic in found(search))  # type: ignore[arg-type]
 
 
@@ -183,10 +183,10 @@ def test_what_other_shards_had_retained_is_given_as_it_is_permitted_by_then() ->
     world.attach(client)
     world.subscribe(client, "t/#")
     asked = client.subscriber.main_subscriptions["t/#"]
-    world.do(c.Permits(client.subscriber, {"t/#": Half()}))
+    world.do(c.ChangePermits(client.subscriber, {"t/#": Half()}))
     messages = [message(f"t/{number}", number) for number in range(600)]
     world.do(c.RetainedFound(client.subscriber.main, asked, messages))  # type: ignore[arg-type]
     given = world.retained[0].search
     assert [one.topic for one in given.next_messages()] == [f"t/{number}" for number in range(0, 256, 2)]
-    world.do(c.Permits(client.subscriber, {"t/#": None}))
+    world.do(c.ChangePermits(client.subscriber, {"t/#": None}))
     assert len(found(given)) == 600 - 256  # type: ignore[arg-type]

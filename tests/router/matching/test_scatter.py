@@ -74,7 +74,7 @@ def test_a_few_routes_in_one_form_are_scattered(
     client = world.client("c")
     world.attach(client)
     for each in subscriptions:
-        world.do(c.Subscribe(client.subscriber, each, False))
+        world.do(c.AddSubscription(client.subscriber, each, False))
     world.publish(CHUNK, qos=0)
     got = world.got_by["c", 1]
     assert [row.lsn for row in got] == lsns

@@ -16,10 +16,10 @@ from rumq.session.connection.packet_order import (
     SENT_BY_CLIENT,
     Action,
     Exchange,
+    ExchangeStep,
+    OrderRule,
     Refuse,
-    Rule,
     State,
-    Step,
 )
 from tests.conformance.wire import Kind
 from tests.session.broker import CHALLENGE, METHOD, WORK, Broker, Wire, by_method, connect, connected
@@ -70,7 +70,7 @@ PACKETS: dict[PacketType, p.Packet] = {
     PacketType.PUBREC: p.Pubrec(1),
     PacketType.PUBREL: p.Pubrel(1),
     PacketType.PUBCOMP: p.Pubcomp(1),
-    PacketType.SUBSCRIBE: p.Subscribe(1, (p.Subscription("t", 1),)),
+    PacketType.SUBSCRIBE: p.Subscribe(1, (p.SubscriptionRequest("t", 1),)),
     PacketType.SUBACK: p.Suback(1, (Reason.SUCCESS,)),
     PacketType.UNSUBSCRIBE: p.Unsubscribe(1, ("t",)),
     PacketType.UNSUBACK: p.Unsuback(1, (Reason.SUCCESS,)),
@@ -88,7 +88,7 @@ def test_each_state_and_packet_type_is_in_the_table() -> None:
 
 def test_each_reason_of_auth_is_in_the_table_where_auth_is_accepted() -> None:
     connected_without = State.CONNECTED  # a method: AUTH itself is refused
-    accepting = {state for state, row in ORDER.items() if row[PacketType.AUTH] is Rule.ACCEPT}
+    accepting = {state for state, row in ORDER.items() if row[PacketType.AUTH] is OrderRule.ACCEPT}
     assert AUTH_ORDER.keys() == accepting and connected_without not in accepting
     assert all(row.keys() == set(REASONS_IN[PacketType.AUTH]) for row in AUTH_ORDER.values())
 
@@ -104,9 +104,9 @@ def comes_of(wire: Wire, packet: p.Packet, action: Action, shown: str) -> None:
     size = len(encode(packet, 5))
     taken = wire.say(packet)
     told = wire.broker.events[events:]
-    if action is Rule.WAIT:
+    if action is OrderRule.WAIT:
         assert (taken, told, wire.closed) == (0, [], False)
-    elif action is Rule.LEAVE:
+    elif action is OrderRule.LEAVE:
         assert wire.closed and not told and not wire.hears()
     elif isinstance(action, Refuse):
         [(name, fields)] = told
@@ -137,7 +137,7 @@ def test_each_entry_holds(state: State, packet_type: PacketType) -> None:
 
 @pytest.mark.parametrize(("state", "reason"), [(state, reason) for state, row in AUTH_ORDER.items() for reason in row])
 def test_each_entry_for_auth_holds(state: State, reason: Reason) -> None:
-    if state is State.CONNECTED_BY_METHOD and AUTH_ORDER[state][reason] is Rule.ACCEPT:
+    if state is State.CONNECTED_BY_METHOD and AUTH_ORDER[state][reason] is OrderRule.ACCEPT:
         wire = behind_connack(CHALLENGE)  # which has sent it
         assert wire.link.state is State.RECHALLENGED
         return
@@ -202,7 +202,7 @@ def test_a_message_of_qos_2_of_the_client(
         wire.say(publish)
         wire.hears()
     wire.say(publish if packet_type == PacketType.PUBLISH else release)
-    step: Step = SENT_BY_CLIENT[exchange][packet_type]
+    step: ExchangeStep = SENT_BY_CLIENT[exchange][packet_type]
     assert answered(wire) == step.answer
     first_wants_release = exchange is Exchange.AWAITS_PUBREL or packet_type == PacketType.PUBLISH
     assert wire.broker.batches[0].count == first_wants_release, "stored once"

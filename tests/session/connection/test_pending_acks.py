@@ -5,7 +5,7 @@ from tests.conformance.wire import Kind
 from tests.session.broker import Broker, Wire, connect, connected
 
 LASTING = {"session_expiry_interval": 3600}
-SUBSCRIBE = p.Subscribe(1, (p.Subscription("t", 1),))
+SUBSCRIBE = p.Subscribe(1, (p.SubscriptionRequest("t", 1),))
 
 
 def kinds(wire: Wire) -> list[Kind]:

@@ -8,7 +8,7 @@ import pytest
 from rumq.auth.connection_rate import Arrivals
 from rumq.auth.credentials.authenticator import Authenticator
 from rumq.auth.identity import Certificate
-from rumq.auth.rules import File, Rules
+from rumq.auth.rules import File, RuleSet
 from rumq.mqtt.packets import Connect
 from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.listener_policy import OPEN, STAYS, ListenerPolicy
@@ -23,7 +23,7 @@ def other_than_default() -> ListenerPolicy:
         3,
         Authenticator(anonymous=False),
         Limits(maximum_qos=1),
-        rules=Rules(msgspec.convert({"rule": []}, File)),
+        rules=RuleSet(msgspec.convert({"rule": []}, File)),
         quotas=Quotas(Rates(client=Rate(7)), connections_max=1),
         certificate_as_user="subject",
         user_as_client_id=True,

@@ -26,7 +26,7 @@ def test_an_entry_is_an_array_that_begins_with_its_tag() -> None:
     entries: list[e.JournalEntry] = [
         e.Left(7, 5, 60, {1: [8]}),
         e.Checkpoint(5, [1], [2], [3], [4], {7: {1: [0]}}, {"$share/g/a": e.SharedCheckpoint([1], [(0, 1, 2)])}),
-        e.ReplayStarted(7, 2, [9]),
+        e.ReplayPlaced(7, 2, [9]),
     ]
     assert msgspec.msgpack.decode(e.encode_entries(entries)) == [
         ["left", 7, 5, 60, {1: [8]}, [], 0],
@@ -37,12 +37,12 @@ def test_an_entry_is_an_array_that_begins_with_its_tag() -> None:
 
 
 def test_an_author_is_an_array_in_its_will() -> None:
-    will = e.Will(7, 0, b"x", Author("anna", ["ops"], [], "inside", "user anna"))
+    will = e.WillEntry(7, 0, b"x", Author("anna", ["ops"], [], "inside", "user anna"))
     assert msgspec.msgpack.decode(e.encode_entries([will])) == [
         ["will", 7, 0, b"x", ["anna", ["ops"], [], "inside", "user anna"]]
     ]
     before = msgspec.msgpack.encode([["will", 7, 0, b"x", ["anna", ["ops"], [], "inside"]]])
-    assert e.decode_entries(before) == [e.Will(7, 0, b"x", Author("anna", ["ops"], [], "inside"))]
+    assert e.decode_entries(before) == [e.WillEntry(7, 0, b"x", Author("anna", ["ops"], [], "inside"))]
 
 
 def test_what_is_no_list_of_entries_is_refused() -> None:
@@ -59,8 +59,8 @@ def test_what_is_no_list_of_entries_is_refused() -> None:
 def test_an_older_journal_is_read() -> None:
     old = msgspec.msgpack.encode([["opened", 7, "pump", 5, 100, False], ["will", 7, 3, b""]])
     first, will = e.decode_entries(old)
-    assert first == e.Opened(7, "pump", 5, 100, False)
-    assert isinstance(will, e.Will) and will.author is None
+    assert first == e.SessionOpened(7, "pump", 5, 100, False)
+    assert isinstance(will, e.WillEntry) and will.author is None
     replayed = ReplayedState()
     replayed.apply([first])
     assert replayed.sessions[7].owner is None

@@ -29,8 +29,8 @@ def test_a_session_that_outlives_its_connection_is_recorded_with_its_will(record
     made = session(will=True)
     recorder.connected(made)
     opened, will = drained(recorder)
-    assert opened == e.Opened(1, "pump", 5, 60, False, "", None)
-    assert isinstance(will, e.Will) and (will.delay_seconds, bool(will.frame)) == (5, True)
+    assert opened == e.SessionOpened(1, "pump", 5, 60, False, "", None)
+    assert isinstance(will, e.WillEntry) and (will.delay_seconds, bool(will.frame)) == (5, True)
     assert made.durable and recorder.sessions == {1: made} and not recorder.pending
 
 
@@ -49,7 +49,7 @@ def test_its_will_is_recorded_all_the_same(recorder: JournalRecorder) -> None:
     made = session(0, will=True)
     recorder.connected(made)
     assert made.number == 1 and not made.durable
-    assert [type(entry) for entry in drained(recorder)] == [e.Opened, e.Will]
+    assert [type(entry) for entry in drained(recorder)] == [e.SessionOpened, e.WillEntry]
 
 
 def test_an_end_takes_back_what_was_not_written(recorder: JournalRecorder) -> None:
@@ -58,7 +58,7 @@ def test_an_end_takes_back_what_was_not_written(recorder: JournalRecorder) -> No
     recorder.subscribed(made, "a")
     recorder.left(made)
     recorder.ended(made)
-    assert [type(entry) for entry in drained(recorder)] == [e.Opened, e.Will, e.Ended]
+    assert [type(entry) for entry in drained(recorder)] == [e.SessionOpened, e.WillEntry, e.SessionEnded]
     assert not recorder.sessions and not recorder.qos2_changed
 
 
@@ -67,7 +67,7 @@ def test_a_client_that_is_back_has_not_left(recorder: JournalRecorder) -> None:
     recorder.connected(made)
     recorder.left(made)
     recorder.connected(made)
-    assert [type(entry) for entry in drained(recorder)] == [e.Opened, e.Will, e.Opened, e.Will]
+    assert [type(entry) for entry in drained(recorder)] == [e.SessionOpened, e.WillEntry, e.SessionOpened, e.WillEntry]
 
 
 def test_the_positions_of_a_client_that_has_left_are_those_of_the_drain(recorder: JournalRecorder) -> None:

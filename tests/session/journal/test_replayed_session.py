@@ -12,7 +12,7 @@ from rumq.session.journal.replayed_state import ReplayedState
 
 def replayed(*entries: e.JournalEntry) -> ReplayedSession:
     state = ReplayedState()
-    state.apply([e.Opened(7, "pump", 5, 60, False, "", None), *entries])
+    state.apply([e.SessionOpened(7, "pump", 5, 60, False, "", None), *entries])
     return state.sessions[7]
 
 
@@ -57,7 +57,7 @@ def test_inbound_packet_ids_are_open_until_as_many_pubrel_as_messages(steps: lis
             count[packet_id] -= 1
             releases.append((0x62, packet_id))
     state = ReplayedState()
-    state.apply([e.Opened(7, "pump", 5, 60, False, "", None), e.Open(7, b""), acknowledged(*releases)])
+    state.apply([e.SessionOpened(7, "pump", 5, 60, False, "", None), e.OpenPacketIds(7, b""), acknowledged(*releases)])
     session = state.sessions[7]
     for packet_id in messages:
         state.apply_tag({"pump": [session]}, "pump", packet_id)
@@ -66,7 +66,7 @@ def test_inbound_packet_ids_are_open_until_as_many_pubrel_as_messages(steps: lis
 
 def test_a_tag_of_another_session_with_the_same_client_id_changes_nothing() -> None:
     state = ReplayedState()
-    state.apply([e.Opened(7, "pump", 5, 60, False, "", None)])
+    state.apply([e.SessionOpened(7, "pump", 5, 60, False, "", None)])
     session = state.sessions[7]
     state.apply_tag({"pump": [session]}, "pump", 99 << 16 | 1)
     assert not session.qos2_open
@@ -75,7 +75,7 @@ def test_a_tag_of_another_session_with_the_same_client_id_changes_nothing() -> N
 
 
 def test_a_late_reader_s_subscription_merges_into_the_main_one() -> None:
-    session = replayed(subscribed("late", 2, "b", 9), e.Merged(7, "b", 1))
+    session = replayed(subscribed("late", 2, "b", 9), e.ReaderMerged(7, "b", 1))
     assert (session.subscriptions["b"].kind, session.subscriptions["b"].reader) == ("main", 1)
     assert 2 not in session.cursors
 
@@ -84,7 +84,7 @@ def test_a_replay_has_cursors_once_its_start_was_found() -> None:
     entry = subscribed("replay", 2, "b", 0)
     pending = e.Subscribed(*(getattr(entry, name) for name in entry.__struct_fields__[:10]), ("earliest", 0))
     assert replayed(pending).starts == {2: ("earliest", 0)}
-    session = replayed(pending, e.ReplayStarted(7, 2, [4]))
+    session = replayed(pending, e.ReplayPlaced(7, 2, [4]))
     assert session.cursors[2] == [4] and not session.starts
 
 
@@ -102,5 +102,5 @@ def test_a_client_that_left_has_its_exact_positions() -> None:
 
 
 def test_the_last_will_counts_and_an_empty_one_deletes_it() -> None:
-    assert replayed(e.Will(7, 0, b"x"), e.Will(7, 5, b"y")).will == e.Will(7, 5, b"y")
-    assert replayed(e.Will(7, 0, b"x"), e.Will(7, 0, b"")).will is None
+    assert replayed(e.WillEntry(7, 0, b"x"), e.WillEntry(7, 5, b"y")).will == e.WillEntry(7, 5, b"y")
+    assert replayed(e.WillEntry(7, 0, b"x"), e.WillEntry(7, 0, b"")).will is None

@@ -10,8 +10,8 @@ LAYOUT = ("main/g1/p0", "main/g1/p1")
 SHARE = "$share/g/a"
 
 
-def opened(number: int, *, fresh: bool = False) -> e.Opened:
-    return e.Opened(number, f"c{number}", 5, 60, fresh, "", None)
+def opened(number: int, *, fresh: bool = False) -> e.SessionOpened:
+    return e.SessionOpened(number, f"c{number}", 5, 60, fresh, "", None)
 
 
 def subscribed(number: int, kind: str = "main", reader: int = 1, asked: str = "a") -> e.Subscribed:
@@ -46,7 +46,7 @@ def test_a_checkpoint_leaves_sessions_without_a_client_where_they_were() -> None
 
 
 def test_entries_about_an_unknown_session_are_skipped() -> None:
-    assert not state_of(e.Ended(9), e.Will(9, 0, b"x"), subscribed(9), e.Open(9, b"")).sessions
+    assert not state_of(e.SessionEnded(9), e.WillEntry(9, 0, b"x"), subscribed(9), e.OpenPacketIds(9, b"")).sessions
 
 
 def test_fresh_discards_what_was_known_of_a_number() -> None:
@@ -55,7 +55,7 @@ def test_fresh_discards_what_was_known_of_a_number() -> None:
 
 
 def test_numbers_are_never_assigned_twice() -> None:
-    assert state_of(opened(5), opened(3), e.Ended(5)).last_number == 5
+    assert state_of(opened(5), opened(3), e.SessionEnded(5)).last_number == 5
 
 
 def test_the_messages_of_a_member_that_ended_go_to_another_one_but_not_those_of_qos_2() -> None:
@@ -63,7 +63,7 @@ def test_the_messages_of_a_member_that_ended_go_to_another_one_but_not_those_of_
     sent = e.Sent(1, 1 << 6 | 1, 0, bytes([1, 2]), (7).to_bytes(8, "little") + (8).to_bytes(8, "little"))
     state = state_of(opened(1), subscribed(1, "share", 1, SHARE), sent)
     assert state.shares[SHARE].assigned == {(1, 7), (1, 8)}
-    state.apply([e.Ended(1)])
+    state.apply([e.SessionEnded(1)])
     assert state.shares[SHARE].returned == [(1, 7, 8)]
 
 
@@ -74,8 +74,8 @@ def test_a_checkpoint_has_the_positions_of_shares() -> None:
     }
 
 
-def retained(topic: str, partition: int = 0) -> e.Retained:
-    return e.Retained(partition, 3, 0, topic, b"row", b"frame")
+def retained(topic: str, partition: int = 0) -> e.RetainedEntry:
+    return e.RetainedEntry(partition, 3, 0, topic, b"row", b"frame")
 
 
 ORDERS = st.builds(

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from router import commands as c
 from router.readers.reader import Group, GroupKey, Reader
 from rumq.auth.permit import Permit
-from rumq.auth.rules import Rules, parse
+from rumq.auth.rules import RuleSet, parse
 from rumq.mqtt import packets as p
 from rumq.mqtt.kernels.ingest import NO_RETAIN
 from rumq.session.connection.client_state import Client
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.protocol import authorization
-from rumq.session.protocol.authorization import SMALL_MAX, Forbidden
+from rumq.session.protocol.authorization import SMALL_MAX, FilterForbidden
 from tests.session.broker import Broker, connected
 
 repeatable = settings(derandomize=True, deadline=None)
@@ -45,7 +45,7 @@ QUIET = 'forbidden_subscriptions = "grant"\n' + RULES
 LASTING: Any = {"session_expiry_interval": 3600}
 
 
-def rules(text: str = RULES) -> Rules:
+def rules(text: str = RULES) -> RuleSet:
     return parse(text, "rules.toml")
 
 
@@ -86,7 +86,7 @@ def test_a_subscription_brings_what_may_be_received(topic_filter: str, live: str
     def brought(*, is_replay: bool = False, is_shared: bool = False) -> str:
         try:
             allowed = authorization.receive_permit(own, topic_filter, is_replay=is_replay, is_shared=is_shared)
-        except Forbidden:
+        except FilterForbidden:
             return "refused"
         assert allowed in (None, own.past if is_replay else own.live)
         return "all" if allowed is None else "some"
@@ -103,7 +103,7 @@ def test_where_the_rules_say_so_a_forbidden_subscription_is_granted_and_brings_n
     quiet = permit(QUIET)
     allowed = authorization.receive_permit(quiet, "elsewhere", is_replay=False, is_shared=False)
     assert allowed is quiet.live and not allowed.may_receive("elsewhere")
-    with pytest.raises(Forbidden):  # of a share the others would lose them
+    with pytest.raises(FilterForbidden):  # of a share the others would lose them
         authorization.receive_permit(quiet, "elsewhere", is_replay=False, is_shared=True)
 
 
@@ -114,7 +114,7 @@ def test_what_a_filter_without_wildcards_brings_is_that_topic_or_a_refusal(topic
     for is_replay, receive in ((False, own.live), (True, own.past)):
         try:
             allowed = authorization.receive_permit(own, topic, is_replay=is_replay, is_shared=False)
-        except Forbidden:
+        except FilterForbidden:
             assert not receive.may_receive(topic)
         else:
             assert allowed is None and receive.may_receive(topic)
@@ -167,7 +167,7 @@ def test_subscriptions_are_held_to_new_rules_and_shared_ones_may_end() -> None:
     own = client.permit
     assert own is not None
     left, restricted = broker_of(client).commands
-    assert isinstance(left, c.Unsubscribe) and left.asked == "$share/g/plant/#"
+    assert isinstance(left, c.RemoveSubscription) and left.asked == "$share/g/plant/#"
     assert "$share/g/plant/#" not in client.session.asked
     assert restricted.permits == {
         "plant/a/b": None,

@@ -35,7 +35,7 @@ def names(count: int) -> list[str]:
 
 
 def subscribing(filters: list[str], **properties: Any) -> p.Subscribe:
-    return p.Subscribe(1, tuple(p.Subscription(each, 1) for each in filters), properties)  # type: ignore[arg-type]
+    return p.Subscribe(1, tuple(p.SubscriptionRequest(each, 1) for each in filters), properties)  # type: ignore[arg-type]
 
 
 def next_turn(broker: Broker) -> None:
@@ -167,7 +167,7 @@ def test_a_malformed_filter_ends_the_connection_before_any_other_is_served(
     wire.say(by_hand.subscribe(1, filters))
     turns(broker)
     assert wire.closed and [(each.kind, each.code) for each in wire.hears()] == [(Kind.DISCONNECT, reason)]
-    assert not any(isinstance(each, c.Subscribe) for each in broker.commands)
+    assert not any(isinstance(each, c.AddSubscription) for each in broker.commands)
 
 
 def test_an_unsubscribe_with_a_malformed_filter_takes_nothing_away() -> None:
@@ -176,7 +176,7 @@ def test_an_unsubscribe_with_a_malformed_filter_takes_nothing_away() -> None:
     wire.say(by_hand.unsubscribe(1, [*names(300), b"a\xff"]))
     turns(broker)
     assert wire.closed and list(wire.link.session.asked) == ["plant/000000"]
-    assert not any(isinstance(each, c.Unsubscribe) for each in broker.commands)
+    assert not any(isinstance(each, c.RemoveSubscription) for each in broker.commands)
 
 
 @pytest.mark.parametrize("after", range(4))

@@ -47,7 +47,7 @@ def test_a_pingreq_that_comes_alone_is_quiet_unless_an_acknowledgement_goes_out_
     wire.say(p.Pingreq())
     assert wire.is_quiet and [each.kind for each in wire.hears()] == [Kind.PINGRESP]
     broker.holds = wire.is_quiet = False
-    for packets in ([p.Pingreq(), p.Pingreq()], [b"\xc0"], [p.Subscribe(1, (p.Subscription("t"),))]):
+    for packets in ([p.Pingreq(), p.Pingreq()], [b"\xc0"], [p.Subscribe(1, (p.SubscriptionRequest("t"),))]):
         wire.say(*packets)
         assert not wire.is_quiet, packets
     wire.hears()

@@ -36,7 +36,7 @@ def answers(wire: Wire) -> list[tuple[Kind, int]]:
 
 
 def subscribing(count: int, **properties: Any) -> p.Subscribe:
-    filters = tuple(p.Subscription(f"{number}", 1) for number in range(count))
+    filters = tuple(p.SubscriptionRequest(f"{number}", 1) for number in range(count))
     return p.Subscribe(1, filters, properties)  # type: ignore[arg-type]
 
 
@@ -68,7 +68,7 @@ def test_what_is_longer_than_a_short_packet_waits_for_later_turns(version: int, 
     broker.commands.clear()
     rest = 2 + (1 if version == 5 else 0) + 2 + 1  # packet id, length of properties, length of filter, options
     topic_filter = "x" * (SHORT_BYTES - rest + more)
-    wire.say(p.Subscribe(1, (p.Subscription(topic_filter, 1),)))
+    wire.say(p.Subscribe(1, (p.SubscriptionRequest(topic_filter, 1),)))
     is_at_once = not more
     assert len(broker.commands) == len(wire.hears()) == int(is_at_once)
     assert wire.paused is bool(broker.next_turns) is not is_at_once
@@ -113,14 +113,14 @@ def test_a_packet_may_not_have_properties_without_end(packet: p.Packet) -> None:
 
 def test_filters_may_be_more_than_properties() -> None:
     wire = connected(Broker())
-    wire.say(p.Subscribe(1, tuple(p.Subscription("x" * 4000, 1) for _ in range(20))))
+    wire.say(p.Subscribe(1, tuple(p.SubscriptionRequest("x" * 4000, 1) for _ in range(20))))
     assert not wire.closed and wire.broker.next_turns
 
 
 def test_before_mqtt_5_there_are_no_properties_to_be_too_many() -> None:
     """Where their length would stand is the length of the first filter: read as theirs, this one is 1,966,209."""
     wire = connected(Broker(), version=4)
-    wire.say(p.Subscribe(1, (p.Subscription("x" * 0x8181, 1),)))
+    wire.say(p.Subscribe(1, (p.SubscriptionRequest("x" * 0x8181, 1),)))
     assert not wire.closed and wire.broker.next_turns
 
 
@@ -144,7 +144,7 @@ def test_a_malformed_subscribe_asks_nothing_of_other_shards() -> None:
     broker = Broker()
     wire = connected(broker)
     broker.confirmations = []
-    wire.say(p.Subscribe(1, (p.Subscription("a", 1), p.Subscription("b/#/c", 1))))
+    wire.say(p.Subscribe(1, (p.SubscriptionRequest("a", 1), p.SubscriptionRequest("b/#/c", 1))))
     assert wire.closed and not broker.confirmations
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from router import commands as c
 from router.readers.subscription import Subscription
-from rumq.auth.rules import Rules, parse
+from rumq.auth.rules import RuleSet, parse
 from rumq.mqtt import packets as p
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.reasons import Reason
@@ -26,8 +26,10 @@ LASTING: Any = {"session_expiry_interval": 3600}
 HOUR_US = 3600 * 10**6
 
 
-def asking(*filters: str | p.Subscription, **properties: Any) -> p.Subscribe:
-    asked = tuple(each if isinstance(each, p.Subscription) else p.Subscription(each, 1) for each in filters)
+def asking(*filters: str | p.SubscriptionRequest, **properties: Any) -> p.Subscribe:
+    asked = tuple(
+        each if isinstance(each, p.SubscriptionRequest) else p.SubscriptionRequest(each, 1) for each in filters
+    )
     return p.Subscribe(1, asked, properties)  # type: ignore[arg-type]
 
 
@@ -35,7 +37,7 @@ def user(**properties: str) -> list[tuple[str, str]]:
     return [(f"rumq-{name}", value) for name, value in properties.items()]
 
 
-def rules_of(text: str) -> Rules:
+def rules_of(text: str) -> RuleSet:
     return parse(text, "rules.toml")
 
 
@@ -51,7 +53,9 @@ topics = ["plant/#"]
 class World:
     """One client, and what its requests come to."""
 
-    def __init__(self, limits: Limits = LIMITS, *, version: int = 5, rules: Rules | None = None, **fields: Any) -> None:
+    def __init__(
+        self, limits: Limits = LIMITS, *, version: int = 5, rules: RuleSet | None = None, **fields: Any
+    ) -> None:
         self.broker = Broker(limits)
         policy = ListenerPolicy(rules=rules)
         self.wire: Wire = connected(self.broker, policy=policy, version=version, **fields)
@@ -59,13 +63,13 @@ class World:
         self.broker.commands.clear()
         self.broker.journal.entries.clear()
 
-    def ask(self, *filters: str | p.Subscription, **properties: Any) -> Packet:
+    def ask(self, *filters: str | p.SubscriptionRequest, **properties: Any) -> Packet:
         """The one answer to a SUBSCRIBE."""
         self.wire.say(asking(*filters, **properties))
         [answer] = self.wire.hears()
         return answer
 
-    def command(self, topic_filter: str | p.Subscription, **properties: Any) -> Any:
+    def command(self, topic_filter: str | p.SubscriptionRequest, **properties: Any) -> Any:
         """The command that one filter, which is granted, becomes."""
         assert self.ask(topic_filter, **properties).codes[0] < 0x80
         return self.broker.commands.pop()
@@ -76,9 +80,9 @@ class World:
 
 def test_the_options_go_along_with_the_filter() -> None:
     world = World()
-    asked = p.Subscription("a/+", 1, no_local=True, retain_as_published=True)
+    asked = p.SubscriptionRequest("a/+", 1, no_local=True, retain_as_published=True)
     command = world.command(asked, subscription_identifiers=[7])
-    assert isinstance(command, c.Subscribe) and command.subscriber is world.session.subscriber
+    assert isinstance(command, c.AddSubscription) and command.subscriber is world.session.subscriber
     assert command.subscription == Subscription("a/+", 1, True, True, 7)
 
 
@@ -116,7 +120,7 @@ def test_a_replay_begins_where_its_filter_says_or_else_the_packet(
     [(QUIET, "plant/a", True), (QUIET, "#", True), (QUIET, "elsewhere", False), (None, "elsewhere", True)],
 )
 def test_the_operator_is_told_of_each_replay_that_brings_something(
-    rules: Rules | None, topic_filter: str, is_told: bool
+    rules: RuleSet | None, topic_filter: str, is_told: bool
 ) -> None:
     """One that rules forbid whole is granted where they say so, and reads nothing."""
     world = World(rules=rules)
@@ -144,7 +148,7 @@ def test_retained_messages_as_the_retain_handling_says(
     world = World(Limits(retain_available=available))
     if not is_new:
         world.ask("a")
-    assert world.command(p.Subscription("a", 1, retain_handling=handling)).retained is retained
+    assert world.command(p.SubscriptionRequest("a", 1, retain_handling=handling)).retained is retained
 
 
 def test_a_filter_that_was_taken_away_is_new_again() -> None:
@@ -152,7 +156,7 @@ def test_a_filter_that_was_taken_away_is_new_again() -> None:
     world.ask("a")
     world.wire.say(p.Unsubscribe(2, ("a",)))
     world.wire.hears()
-    assert world.command(p.Subscription("a", 1, retain_handling=1)).retained
+    assert world.command(p.SubscriptionRequest("a", 1, retain_handling=1)).retained
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
@@ -161,7 +165,7 @@ def test_a_filter_that_was_taken_away_is_new_again() -> None:
 def test_the_qos_granted_is_the_one_asked_for_up_to_the_maximum(version: int, maximum: int, asked: int) -> None:
     """MQTT-3.8.4-8."""
     world = World(Limits(maximum_qos=maximum), version=version)
-    answer = world.ask(p.Subscription("a", asked))
+    answer = world.ask(p.SubscriptionRequest("a", asked))
     assert answer.codes == [min(asked, maximum)]
     assert world.broker.commands[0].subscription.qos == min(asked, maximum)
 
@@ -236,11 +240,27 @@ def test_who_asks_who_publishes_is_told_or_refused(value: str, available: bool, 
     assert [command.subscription.tells_publisher for command in world.broker.commands] == [True] * (reason < 0x80)
 
 
+@pytest.mark.parametrize(
+    ("pairs", "granted"),
+    [
+        ({"from": "earliest", "end": "yes"}, True),
+        ({"from": "earliest", "end": "no"}, False),
+        ({"from": "retained@-1h", "end": "yes"}, False),
+        ({"end": "yes"}, False),
+    ],
+)
+def test_a_replay_may_ask_to_be_told_its_end(pairs: dict[str, str], granted: bool) -> None:
+    world = World()
+    answer = world.ask("a", user_properties=user(**pairs))
+    assert answer.codes == [1 if granted else Reason.TOPIC_FILTER_INVALID]
+    assert [command.subscription.tells_end for command in world.broker.commands] == [True] * granted
+
+
 def test_a_session_that_is_full_may_replace_what_it_has() -> None:
     """MQTT-3.8.4-3: an identical filter replaces the subscription."""
     world = World(Limits(subscriptions_max=1))
     assert world.ask("a", "a").codes == [1, 1]
-    assert world.ask("b", p.Subscription("a", 0)).codes == [Reason.QUOTA_EXCEEDED, 0]
+    assert world.ask("b", p.SubscriptionRequest("a", 0)).codes == [Reason.QUOTA_EXCEEDED, 0]
 
 
 # What ends the connection
@@ -254,7 +274,7 @@ def test_a_session_that_is_full_may_replace_what_it_has() -> None:
         ({}, asking("a", "$share/g"), Reason.TOPIC_FILTER_INVALID),
         ({}, asking("a", "$share//b"), Reason.TOPIC_FILTER_INVALID),
         ({}, asking("a", "$log/earliest/b#"), Reason.TOPIC_FILTER_INVALID),
-        ({}, asking("a", p.Subscription("$log/-1h/$share/g/b", 1, no_local=True)), Reason.PROTOCOL_ERROR),
+        ({}, asking("a", p.SubscriptionRequest("$log/-1h/$share/g/b", 1, no_local=True)), Reason.PROTOCOL_ERROR),
         (
             {"subscription_identifiers_available": False},
             asking("a", subscription_identifiers=[1]),
@@ -270,7 +290,7 @@ def test_what_is_malformed_ends_the_connection_and_no_filter_is_granted(
     world.wire.say(packet)
     assert world.wire.closed
     assert [(each.kind, each.code) for each in world.wire.hears()] == [(Kind.DISCONNECT, reason)]
-    assert not any(isinstance(each, c.Subscribe | c.JoinShare | c.Replay) for each in world.broker.commands)
+    assert not any(isinstance(each, c.AddSubscription | c.JoinShare | c.Replay) for each in world.broker.commands)
 
 
 # The order of things
@@ -325,7 +345,7 @@ def test_unsuback_says_for_each_filter_whether_it_was_there(version: int) -> Non
 def test_other_shards_are_asked_for_the_plain_filters_that_may_be_granted() -> None:
     client = World(Limits(topic_levels_max=3)).wire.link.client
     asked = ["a", "$share/g/b/#", "$log/-1h/c", "$log/yesterday/d", "$log/x", "e/e/e/e"]
-    filters = [p.Subscription(each) for each in asked]
+    filters = [p.SubscriptionRequest(each) for each in asked]
     assert subscribe.wanted(client, filters) == [
         ("a", "a"), ("$share/g/b/#", "b/#"), ("$log/-1h/c", "c"), ("$log/yesterday/d", "d"),
     ]  # fmt: skip
@@ -349,7 +369,7 @@ FILTERS = st.lists(st.lists(LEVEL, min_size=1, max_size=5).map("/".join).filter(
 @repeatable
 @given(FILTERS, st.sampled_from([4, 5]), st.sampled_from([None, RULES, QUIET]))
 def test_each_filter_has_its_answer_and_those_granted_are_there(
-    filters: list[str], version: int, rules: Rules | None
+    filters: list[str], version: int, rules: RuleSet | None
 ) -> None:
     world = World(Limits(subscriptions_max=3), version=version, rules=rules)
     client, asked = world.wire.link.client, asking(*filters).filters

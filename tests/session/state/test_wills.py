@@ -1,7 +1,7 @@
 """A will is published only while the rules permit it. MQTT 5.0, 3.1.2.5; docs/guides/security.md."""
 
 from rumq.auth.identity import Certificate, Identity
-from rumq.auth.rules import Rules, parse
+from rumq.auth.rules import RuleSet, parse
 from rumq.mqtt.packets import Will
 from rumq.session.state.wills import (
     author_of,
@@ -13,11 +13,11 @@ from rumq.session.state.wills import (
 
 
 class Listener:
-    def __init__(self, name: str, rules: Rules | None) -> None:
+    def __init__(self, name: str, rules: RuleSet | None) -> None:
         self.name, self.rules = name, rules
 
 
-def rules(*actions: str, topics: str = "status/#") -> Rules:
+def rules(*actions: str, topics: str = "status/#") -> RuleSet:
     return parse(f'[[rule]]\nallow = {list(actions)}\ntopics = ["{topics}"]\n'.replace("'", '"'), "rules")
 
 

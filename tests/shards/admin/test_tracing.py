@@ -3,14 +3,14 @@
 import pytest
 
 from rumq.shards.admin import tracing
-from rumq.shards.admin.tracing import EVENTS_A_SECOND, LOOK_SECONDS, Trace, described
+from rumq.shards.admin.tracing import EVENTS_A_SECOND, LOOK_SECONDS, TraceOrder, describe_packet
 from tests.conformance import wire
 from tests.faults.shard import Client, Shard
 from tests.shards.admin.world import ask, publish
 
 
 def test_the_rate_is_bounded_and_what_is_beyond_is_counted() -> None:
-    trace = Trace("client", "c", 100.0, 0.0)
+    trace = TraceOrder("client", "c", 100.0, 0.0)
     assert sum(trace.may_tell(0.0) for _ in range(250)) == EVENTS_A_SECOND
     assert (trace.reported, trace.left_out) == (100, 150)
     assert sum(trace.may_tell(0.5) for _ in range(250)) == EVENTS_A_SECOND / 2
@@ -53,7 +53,7 @@ def test_a_client_that_comes_later_is_traced_as_well(shard: Shard) -> None:
 
 def test_of_a_packet_its_kind_and_size_are_told_and_no_payload_or_password() -> None:
     def told(packet: bytes) -> dict[str, object]:
-        return described(packet[0], packet[2:], 5)
+        return describe_packet(packet[0], packet[2:], 5)
 
     publish = told(wire.publish("t", b"secret", 1, 7, retain=True))
     assert (publish["packet"], publish["topic"], publish["packet_id"], publish["retain"]) == (
@@ -68,7 +68,7 @@ def test_of_a_packet_its_kind_and_size_are_told_and_no_payload_or_password() -> 
 
 
 def test_what_cannot_be_decoded_is_told_with_its_fault() -> None:
-    told = described(0x30, b"\x00\x09t", 5)
+    told = describe_packet(0x30, b"\x00\x09t", 5)
     assert told["packet"] == "PUBLISH" and told["bytes"] == 3 and told["fault"]
 
 

@@ -6,8 +6,8 @@ import msgspec
 
 from rumq.admin.merging import merged
 from rumq.admin.operations import OPERATIONS, request_of
-from rumq.shards.admin.actions import Actions
-from rumq.shards.admin.queries.parts import AdminParts
+from rumq.shards.admin.actions import BrokerActions
+from rumq.shards.stats.counters import CountedShard
 from tests.conformance import wire
 from tests.conformance.wire import Prop
 from tests.faults.shard import Client, Shard
@@ -15,10 +15,10 @@ from tests.faults.shard import Client, Shard
 LASTING = [(Prop.SESSION_EXPIRY, 1_000_000)]
 
 
-def parts_of(shard: Shard) -> AdminParts:
-    """What the answers of this shard read."""
-    actions: Actions = shard.parts.operation.admin.handlers["seal"].__self__  # type: ignore[attr-defined]
-    return actions._parts
+def counted_of(shard: Shard) -> CountedShard:
+    """What the answers of this shard count."""
+    actions: BrokerActions = shard.parts.operation.admin.handlers["shutdown"].__self__  # type: ignore[attr-defined]
+    return actions._counted
 
 
 def ask(shard: Shard, question: str, **more: Any) -> Any:

@@ -19,7 +19,7 @@ def linked() -> tuple[BusLink, LinkEnd, list[tuple[Any, bytes]], list[str]]:
 
 MESSAGES: list[tuple[m.AnyMessage, bytes]] = [
     (m.Mark(0, 1, 2, 3, 4), b""),
-    (m.Published(1, 9, 1, 0, [(0, b"t")], [], 3, 4), b"rowframe"),
+    (m.PublishedRecords(1, 9, 1, 0, [(0, b"t")], [], 3, 4), b"rowframe"),
     (m.Drained(), b""),
 ]
 

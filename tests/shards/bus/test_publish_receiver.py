@@ -7,7 +7,7 @@ import pytest
 
 from router.commands import Appended
 from rumq.session.state.shard_totals import ShardTotals
-from rumq.shards.bus.messages import Numbered, Published
+from rumq.shards.bus.messages import Numbered, PublishedRecords
 from rumq.shards.bus.publish_receiver import PublishReceiver
 from tests.shards.bus.world import Hand
 
@@ -38,7 +38,7 @@ class World:
 
     def publish(self, sequence: int, flags: int = 0) -> Appended:
         link: Any = SimpleNamespace(say=self.said.append)
-        message = Published(0, sequence, 1, flags, [(0, b"t")], [(1, b"pump")], 32, 1)
+        message = PublishedRecords(0, sequence, 1, flags, [(0, b"t")], [(1, b"pump")], 32, 1)
         row = bytearray(32)
         row[24] = 1
         self.receiver.published(link, message, memoryview(bytearray(bytes(row) + b"f")))
@@ -76,4 +76,4 @@ def test_a_sequence_is_committed_once_all_before_it_is(world: World) -> None:
 def test_numbers_that_were_never_introduced_end_the_link(world: World) -> None:
     link: Any = SimpleNamespace(say=world.said.append)
     with pytest.raises(ValueError, match="never introduced"):
-        world.receiver.published(link, Published(0, 2, 1, 0, [], [], 32, 1), memoryview(bytearray(33)))
+        world.receiver.published(link, PublishedRecords(0, 2, 1, 0, [], [], 32, 1), memoryview(bytearray(33)))

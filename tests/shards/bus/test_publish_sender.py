@@ -9,7 +9,7 @@ from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.row_layout import ROW, ROW_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.net.frames import encode
-from rumq.shards.bus.messages import Numbered, Published
+from rumq.shards.bus.messages import Numbered, PublishedRecords
 from rumq.shards.bus.publish_receiver import IncomingPartition
 from rumq.shards.bus.publish_sender import PublishSender
 from tests.commitlog.records import everything, frame, opened, write
@@ -30,7 +30,7 @@ class Owner:
         known = self.partition.topic_ids.get(name)
         return self.partition.add_topic(name) if known is None else int(known)
 
-    def hear(self, message: Published, *raw: Any) -> None:
+    def hear(self, message: PublishedRecords, *raw: Any) -> None:
         """What `say` was given, over the wire and back."""
         wire = bytearray().join(bytes(part) for part in encode(message, raw))
         again, rest = decoded(wire)

@@ -47,7 +47,7 @@ def test_a_filter_is_confirmed_after_the_step_that_takes_it_up() -> None:
     remote.begin(bus, m.Begin(["a"], {3: 7}, {}, {}), lambda answer: (marks.append(None), answer()))
     attach, interest = hand.items
     assert isinstance(attach, c.Attach)
-    assert isinstance(interest, c.Interest) and (interest.own, interest.cursors) == ([3], {3: 7})
+    assert isinstance(interest, c.SubscribeShard) and (interest.own, interest.cursors) == ([3], {3: 7})
     remote.want(bus, m.Want(5, ["b"]), lambda answer: (marks.append(None), answer()))
     assert not said(transport)
     hand.step()
@@ -60,7 +60,7 @@ def test_filters_that_come_before_begin_wait_for_it() -> None:
     remote.want(bus, m.Want(5, ["b"], marks=True), lambda answer: answer())
     assert not hand.items and remote.wants_marks
     remote.begin(bus, m.Begin([], {}, {}, {}), lambda answer: answer())
-    assert [type(command) for command in hand.items] == [c.Attach, c.Interest, c.Interest]
+    assert [type(command) for command in hand.items] == [c.Attach, c.SubscribeShard, c.SubscribeShard]
 
 
 def test_with_its_link_a_shard_s_filters_end() -> None:

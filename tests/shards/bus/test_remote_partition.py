@@ -7,9 +7,9 @@ import pytest
 
 from commitlog import NotInMemory, StreamSpec
 from router import commands as c
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.shards.bus import messages as m
-from rumq.shards.bus.remote_partition import Owner, RemoteFeeds, RemotePartition
+from rumq.shards.bus.remote_partition import OwnerShard, RemoteFeeds, RemotePartition
 from tests.shards.bus.world import Hand
 
 SPEC = StreamSpec("main", ("#",))
@@ -19,14 +19,14 @@ class World:
     def __init__(self) -> None:
         self.hand = Hand()
         self.partition = RemotePartition(SPEC, 0, 0, 1, owner=1)
-        self.router = Shard([self.partition])
+        self.router = ShardRouter([self.partition])
         self.acknowledged: list[int] = []
         self.limits: list[Any] = []
         no_tracer: Any = None
         limits: Any = SimpleNamespace(
             elsewhere=lambda *state: self.limits.append(state), is_offline_elsewhere=lambda index: False
         )
-        self.owner = Owner(
+        self.owner = OwnerShard(
             [self.partition],
             RemoteFeeds(self.router, {}),
             self.hand,
@@ -130,4 +130,4 @@ def test_nothing_is_handed_over_before_the_owner_has_said_what_it_has(world: Wor
     world.owner.mark(m.Mark(0, 0, 40, 40, 0), memoryview(b""))
     assert world.said == [] and outgoing.committed_there == 7, "a checkpoint names what was not searched"
     world.owner.decided(world.link)
-    assert [type(message) for message in world.said] == [m.Published]
+    assert [type(message) for message in world.said] == [m.PublishedRecords]

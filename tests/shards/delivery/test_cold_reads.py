@@ -3,9 +3,9 @@
 import errno
 from typing import Any
 
-from commitlog import Chunk, StreamSpec, open_store
+from commitlog import Chunk, OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
-from router.commands import ColdRead
+from router.commands import ColdChunks
 from router.effects import ReadCold
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery.cold_reads import ColdReads
@@ -22,9 +22,12 @@ class World:
             return RemotePartition(spec, where, number, 1, 7) if where == 1 else None
 
         self.store = open_store(
-            SimulatedFiles(), "data", [StreamSpec("main", ("#",), 2)], matches=lambda f, t: True, now_us=NOW,
-            holder=DEAD, random=numbers(0), hot_bytes_max=0, direct_bytes_min=1 << 30, elsewhere=elsewhere,
-        )  # fmt: skip
+            SimulatedFiles(),
+            "data",
+            StoreLayout([StreamSpec("main", ("#",), 2)], lambda f, t: True, elsewhere=elsewhere),
+            OpenOptions(NOW, random=numbers(0), hot_bytes_max=0, direct_bytes_min=1 << 30),
+            holder=DEAD,
+        )
         for first in (0, 10):
             append(self.store.own[0], some_records(10, first))
             write(self.store.own[0])
@@ -37,7 +40,7 @@ class World:
 
     def answers(self) -> list[tuple[int, int, list[tuple[int, int]]]]:
         """Of each command to the router: partition, lsn, and (first, next) of its chunks."""
-        items = [item for item in self.hand.items if isinstance(item, ColdRead)]
+        items = [item for item in self.hand.items if isinstance(item, ColdChunks)]
         return [(each.partition, each.lsn, [(c.base_lsn, c.next_lsn) for c in each.chunks]) for each in items]
 
 

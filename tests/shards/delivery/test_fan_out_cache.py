@@ -12,7 +12,7 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import Deliver
 from router.readers.reader import Group, GroupKey, Reader
 from router.readers.subscription import DeliveryOptions, Subscription
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.shards.delivery import fan_out_cache
 from rumq.shards.delivery.fan_out_cache import FanOutCache, encoded_identifiers, wire_form
 from tests.commitlog.records import NOW, append, opened, some_records
@@ -27,7 +27,7 @@ class World:
 
     def __init__(self) -> None:
         self.partition = opened(SimulatedFiles(), hot=1 << 30).own[0]
-        self.router = Shard([self.partition])
+        self.router = ShardRouter([self.partition])
         self.cache = FanOutCache(self.router.feeds)
 
     def chunk(self, count: int = 4, flags: int = UNIFORM) -> Chunk:
@@ -43,7 +43,7 @@ class World:
     def blob(self, group: Group, chunk: Chunk, first: int = 0, stop: int | None = None, readers: int = 1) -> object:
         names = [Reader(number, group, [0], "c") for number in range(readers)]
         effect = Deliver(group, 0, chunk, first, chunk.count if stop is None else stop, names)
-        return self.cache.of(effect, False, 0, 0, NOW)
+        return self.cache.blob_of(effect, False, 0, 0, NOW)
 
 
 @given(st.lists(st.integers(1, 268_435_455)))
@@ -142,7 +142,7 @@ def test_rows_in_several_forms_are_encoded_each_in_its_own() -> None:
         group, 0, chunk, 0, 4, [Reader(1, group, [0], "c")], 0,
         (array("I", [1, 2, 0]), memoryview(array("I", [0, 1, 2, 0])), None),
     )  # fmt: skip
-    blob = world.cache.of(effect, False, 0, 0, NOW)
+    blob = world.cache.blob_of(effect, False, 0, 0, NOW)
     assert (blob.count, blob.qos_count) == (3, 2), "row 2 is not wanted, row 1 comes at QoS 0"
 
 

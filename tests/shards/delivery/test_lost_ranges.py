@@ -17,7 +17,7 @@ from router.readers.subscription import Subscription
 from rumq.mqtt.topics import matches
 from rumq.session.state.drop_counters import OTHER_TOPICS
 from rumq.shards.delivery import lost_ranges
-from rumq.shards.delivery.lost_ranges import MISSED_MAX, Asked, Count, Loser
+from rumq.shards.delivery.lost_ranges import MISSED_MAX, Count, Loser, ReaderSelection
 from tests.commitlog.records import append, opened
 from tests.conformance import wire
 from tests.faults.shard import Client, Shard
@@ -26,8 +26,8 @@ from tests.shards.delivery.world import LASTING, counted, permit, ruled, session
 MAIN = 1  # the index of the partition
 
 
-def asked(*filters: str) -> Asked:
-    return Asked(Group(GroupKey(frozenset(Subscription(each) for each in filters)), 1))
+def asked(*filters: str) -> ReaderSelection:
+    return ReaderSelection(Group(GroupKey(frozenset(Subscription(each) for each in filters)), 1))
 
 
 # One count

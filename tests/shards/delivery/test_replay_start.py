@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.commands import StartFound
@@ -35,9 +35,12 @@ class World:
         if remote:
             streams.insert(1, StreamSpec("far", ("far/#",)))
         self.store = open_store(
-            SimulatedFiles(), "data", streams, matches=matches, now_us=NOW, holder=DEAD, random=numbers(0),
-            direct_bytes_min=1 << 30, elsewhere=elsewhere,
-        )  # fmt: skip
+            SimulatedFiles(),
+            "data",
+            StoreLayout(streams, matches, elsewhere=elsewhere),
+            OpenOptions(NOW, random=numbers(0), direct_bytes_min=1 << 30),
+            holder=DEAD,
+        )
         self.view = RetainedView()
         self.hand, self.pool = Hand(), ByHand()
         self.asked: list[tuple[FindStart, Any, int | None]] = []

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from router.effects import DeliverRetained
-from router.matching.retained import FoundRetained, Retained, RetainedView
+from router.matching.retained import FoundRetained, RetainedRecord, RetainedView
 from router.readers.reader import Group, GroupKey, Reader
 from router.readers.subscription import Subscription, merge
 from rumq.session.flow_control.delivery_window import DeliveryWindow
@@ -30,7 +30,7 @@ class Socket(Outbox):
         return False
 
 
-def message(topic: str, lsn: int, *, qos: int = 0, partition: int = 0, expiry: int = 0) -> Retained:
+def message(topic: str, lsn: int, *, qos: int = 0, partition: int = 0, expiry: int = 0) -> RetainedRecord:
     """expiry: seconds, 0 for never"""
     name = topic.encode()
     properties = b"\x05\x02" + expiry.to_bytes(4, "big") if expiry else b""
@@ -40,7 +40,7 @@ def message(topic: str, lsn: int, *, qos: int = 0, partition: int = 0, expiry: i
     row = bytearray(32)
     row[20:24] = (len(frame) - 1).to_bytes(4, "little")
     row[28] = flags
-    return Retained(topic, partition, lsn, NOW_US - 10_000_000, bytes(row), frame)
+    return RetainedRecord(topic, partition, lsn, NOW_US - 10_000_000, bytes(row), frame)
 
 
 def topics_in(data: bytes) -> Iterator[str]:

@@ -12,7 +12,7 @@ from router.commands import Blocked
 from router.effects import Scatter
 from router.readers.reader import Group, GroupKey, Reader
 from router.readers.subscription import Subscription
-from router.shard import Shard as Router
+from router.shard import ShardRouter
 from rumq.loop.queues import ReadyLinks, StepQueue
 from rumq.loop.scheduler import ShardClock
 from rumq.session.flow_control.delivery_window import DeliveryWindow
@@ -52,7 +52,7 @@ class Parts:
         guard: Any = SimpleNamespace(crashed=self.crashes.append)
         clock = ShardClock(lambda: (NOW, 0.0))
         self.fan_out = FanOut(
-            clock, self.commands, ReadyLinks(), guard, FanOutCache(Router([partition]).feeds), {}, DropCounters(),
+            clock, self.commands, ReadyLinks(), guard, FanOutCache(ShardRouter([partition]).feeds), {}, DropCounters(),
             no_part,
         )  # fmt: skip
 

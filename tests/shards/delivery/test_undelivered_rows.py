@@ -12,7 +12,7 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import Deliver
 from router.readers.reader import Group, GroupKey, Reader
 from router.readers.subscription import Subscription
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters
 from rumq.shards.delivery.undelivered_rows import NAMES_A_CHUNK, UndeliveredRows
 from tests.commitlog.records import append, opened
@@ -28,7 +28,7 @@ class World:
         append(partition, [(b"t/0", b"before")] * 7)
         self.chunk = append(partition, [(b"t/%d" % (n % topics), b"x") for n in range(rows)])
         self.counters = DropCounters()
-        self.rows = UndeliveredRows(self.counters, Shard([partition]).feeds)
+        self.rows = UndeliveredRows(self.counters, ShardRouter([partition]).feeds)
         self.group = Group(GroupKey(frozenset([Subscription("#", 1)])), 1)
         self.readers = [Reader(number, self.group, [0], KEY) for number in range(readers)]
 

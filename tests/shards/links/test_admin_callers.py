@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rumq.admin.socket.admin_socket import SECONDS_MAX
-from rumq.cluster.links.greeting import Greeting, Refused, Taken
+from rumq.cluster.links.greeting import Greeting, GreetingRefused, Taken
 from rumq.net.frames import encoded, maybe_first
 from rumq.shards.links import admin_callers
 from tests.cluster.admin.world import ANSWERS
@@ -97,4 +97,4 @@ def test_too_many_at_once_are_told_so(world: World, monkeypatch: pytest.MonkeyPa
     asked(world, leader, b"{}")
     world.until(lambda: len(leader.admin))
     answer, _ = heard(world, asked(world, leader, b"{}"))
-    assert answer == Refused("1 questions of other nodes are under way: ask again")
+    assert answer == GreetingRefused("1 questions of other nodes are under way: ask again")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rumq.cluster.links.greeting import Greeting, Refused
+from rumq.cluster.links.greeting import Greeting, GreetingRefused
 from rumq.net.frames import encoded
 from tests.shards.links.test_cluster_listener import answer
 from tests.shards.links.world import CLUSTER, World, greeting
@@ -88,7 +88,7 @@ def test_a_deposed_leader_gets_no_link(world: World, sender: int, epoch: int, wh
     world.see(first, second)
     sock = world.client(first)
     sock.send(greeting("bus", sender=sender, epoch=epoch))
-    assert answer(world, sock) == Refused(why)
+    assert answer(world, sock) == GreetingRefused(why)
     assert not first.made
 
 
@@ -99,7 +99,7 @@ def test_a_leader_of_an_epoch_that_the_view_does_not_have_yet_is_linked(world: W
     world.until(lambda: 1 in first.made and 0 in second.made)
     sock = world.client(first)
     sock.send(greeting("bus", sender=1, epoch=2))
-    assert answer(world, sock) == Refused("shard 1 has a leader of epoch 3")
+    assert answer(world, sock) == GreetingRefused("shard 1 has a leader of epoch 3")
 
 
 def test_a_link_belongs_to_the_epoch_that_its_leader_says(world: World) -> None:

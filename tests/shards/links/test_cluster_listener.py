@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from rumq.cluster.links.greeting import TO_A_STRANGER, Answer, Greeting, Refused, Taken
+from rumq.cluster.links.greeting import TO_A_STRANGER, Answer, Greeting, GreetingRefused, Taken
 from rumq.cluster.links.greeting_queue import GREETING_BYTES_MAX, WAITING_BYTES_MAX
-from rumq.net.frames import PREFIX, FrameReader, encoded
+from rumq.net.frames import PREFIX, MessageReader, encoded
 from tests.shards.links.world import CLUSTER, Leader, World, greeting
 
 
 def answer(world: World, sock: Any) -> Answer | None:
     """None: the connection was closed without one."""
-    frames: FrameReader[Answer] = FrameReader(Answer)
+    frames: MessageReader[Answer] = MessageReader(Answer)
 
     def read() -> list[Answer | None]:
         try:
@@ -61,7 +61,7 @@ def test_what_does_not_belong_here_is_told_so(world: World, wrong: dict[str, Any
     leader = world.leader(0)
     sock = world.client(leader)
     sock.send(greeting(**wrong))
-    assert answer(world, sock) == Refused(why)
+    assert answer(world, sock) == GreetingRefused(why)
     assert answer(world, sock) is None
     assert refusals(leader) == [why] and not leader.callers
 
@@ -71,7 +71,7 @@ def test_a_stranger_is_told_nothing_but_that_it_is_refused(world: World) -> None
     for wrong in ({}, {"shard": 1}, {"level": 9}, {"kind": "client", "epoch": 7}):
         sock = world.client(leader)
         sock.send(greeting(**{"cluster": "c2", **wrong}))
-        assert answer(world, sock) == Refused(TO_A_STRANGER)
+        assert answer(world, sock) == GreetingRefused(TO_A_STRANGER)
     assert refusals(leader) == ["n9#99999999: this is cluster c1, not c2"] * 4 and not leader.callers
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from rumq.cluster.connections.detour import DIRECT_SECONDS
-from rumq.cluster.links.greeting import Greeting, Refused
+from rumq.cluster.links.greeting import Greeting, GreetingRefused
 from rumq.net.frames import encoded
 from rumq.shards.links.cluster_links import DIRECT_AGAIN_SECONDS
 from rumq.shards.links.relay_callers import KINDS
@@ -113,7 +113,7 @@ def test_what_is_not_relayed_is_refused(world: World, inner: Greeting, why: str)
     raw = encoded(Greeting("relay", CLUSTER, "n9#99999999", 1, 1), [encoded(inner)])
     sock.send(raw)
     said = answer(world, sock)
-    assert isinstance(said, Refused) and said.why.startswith(why)
+    assert isinstance(said, GreetingRefused) and said.why.startswith(why)
 
 
 def test_a_relay_greeting_without_another_behind_it_is_refused(world: World) -> None:
@@ -121,4 +121,4 @@ def test_a_relay_greeting_without_another_behind_it_is_refused(world: World) -> 
     world.see(first)
     sock = world.client(first)
     sock.send(greeting("relay"))
-    assert isinstance(answer(world, sock), Refused)
+    assert isinstance(answer(world, sock), GreetingRefused)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Moved, Resume
+from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Moved, ResumeRelays
 from rumq.cluster.links.greeting import Greeting, Taken
 from rumq.net.connection import Connection
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.shards.links.cluster_listener import Caller
 from rumq.shards.moves.relayed_clients import RelayedClients
 from tests.net.site import Echo, Site
@@ -21,7 +21,7 @@ class World:
         self.edge, theirs = pair()
         self.relays.take(Caller(greeting("edge"), theirs, b"", b""))
         assert self.edge.recv(1000) == encoded(Taken())
-        self._frames: FrameReader[EdgeMessage] = FrameReader(EdgeMessage)
+        self._frames: MessageReader[EdgeMessage] = MessageReader(EdgeMessage)
 
     def said(self) -> list[Any]:
         """To the edge since the last call."""
@@ -68,7 +68,7 @@ def test_a_client_is_held_once_everything_that_its_edge_sent_is_here() -> None:
     world.relays.move(relayed, 42, b"state")
     assert world.said() == [(Moved(7, 42), b"state")]
     world.relays.resume([relayed])
-    assert world.said() == [(Resume([7]), b"")] and not world.relays.has_all(relayed, connection, 0)
+    assert world.said() == [(ResumeRelays([7]), b"")] and not world.relays.has_all(relayed, connection, 0)
     client.close()
     world.edge.close()
     world.site.end()

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.write.segment_writer import Flush
 from rumq.mqtt.topics import matches
@@ -79,9 +79,12 @@ class Process:
     def __init__(self, world: World) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
         store = open_store(
-            world.files, "data", [StreamSpec("main", ("#",), durability="process")], matches=matches,
-            now_us=NOW, holder=DEAD, random=numbers(1), internal=STATE,
-        )  # fmt: skip
+            world.files,
+            "data",
+            StoreLayout([StreamSpec("main", ("#",), durability="process")], matches, internal=STATE),
+            OpenOptions(NOW, random=numbers(1)),
+            holder=DEAD,
+        )
         self.parts = build_shard(
             store, ShardContext(linger_seconds=0.0),
             Platform(

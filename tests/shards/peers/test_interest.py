@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.shards.bus import messages as m
 from rumq.shards.peers.interest import LOOK_SECONDS, LOOKS, Interest
 from rumq.shards.peers.shared_groups import JournalBarrier, SharedGroups
@@ -13,7 +13,7 @@ from tests.shards.bus.world import Hand, Other
 
 class World:
     def __init__(self, others: int = 2) -> None:
-        self.hand, self.router = Hand(), Shard([])
+        self.hand, self.router = Hand(), ShardRouter([])
         self.others = {index: Other(index) for index in range(1, others + 1)}
         barrier = JournalBarrier(None, self.hand, lambda index: None)  # type: ignore[arg-type]
         groups = SharedGroups(self.hand, self.hand, barrier, self.router, self.hand, {})

@@ -139,9 +139,9 @@ def test_a_question_is_asked_again_over_the_next_link_until_it_is_answered(world
 
 def test_answers_in_pieces_end_with_the_last(world: World) -> None:
     answers: list[Any] = []
-    world.peer.ask(lambda request: m.FindRetained(request, "#", {}), lambda answer, _: answers.append(answer))
+    world.peer.ask(lambda request: m.RetainedQuestion(request, "#", {}), lambda answer, _: answers.append(answer))
     for more in (True, False, False):
-        world.peer.received(m.Found(1, {}, [], more=more), NONE)
+        world.peer.received(m.SearchAnswer(1, {}, [], more=more), NONE)
     assert [answer.more for answer in answers] == [True, False]
 
 
@@ -159,13 +159,13 @@ def test_all_parts_hear_of_its_end(world: World) -> None:
     world.interest.has_begun = True
     world.hello()
     assert world.peer.has_begun
-    world.peer.needs = {0: 4}
+    world.peer.retention.needs = {0: 4}
     world.peer.tell_needs({4: 9})
     world.peer.lost("died")
     assert not world.peer.has_begun
     for part in (world.owner, world.publisher, world.subscriber, world.members, world.links):
         assert "lost" in part.calls
-    assert "home_lost" in world.groups.calls and not world.peer.needs and not world.peer.say(m.Drained())
+    assert "home_lost" in world.groups.calls and not world.peer.retention.needs and not world.peer.say(m.Drained())
     world.new_link()
     world.peer.tell_needs({4: 9})
     assert world.link.said[-1] == m.Needs({4: 9}), "its next run has not heard of them"

@@ -26,8 +26,7 @@ class Other:
         self.is_drained = False
         self.parts = SimpleNamespace(owner=SimpleNamespace(unacknowledged_bytes=0))
         self.partitions = [SimpleNamespace(index=10 * index), SimpleNamespace(index=10 * index + 1)]
-        self.needs: dict[int, int] = {}
-        self.trimmable = m.Trimmable(index, [])
+        self.retention = SimpleNamespace(needs={}, trimmable=m.Trimmable(index, []))
         self.said: list[m.AnyMessage] = []
         self.told_needs: list[dict[int, int]] = []
         self.received = self.drained = lambda *_: None
@@ -216,7 +215,7 @@ def test_a_record_is_wanted_as_long_as_a_session_in_any_shard_has_not_had_it(
 ) -> None:
     world = World()
     for other, lsn in zip(world.others.values(), needs, strict=False):
-        other.needs = {4: lsn, 5: 0}
+        other.retention.needs = {4: lsn, 5: 0}
     assert world.peers.wanted_lsn(4, here) == wanted
 
 

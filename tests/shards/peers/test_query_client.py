@@ -8,8 +8,8 @@ import pytest
 from commitlog import Chunk, Gap
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
-from router.matching.retained import Retained
-from router.shard import Shard
+from router.matching.retained import RetainedRecord
+from router.shard import ShardRouter
 from rumq.shards.bus import messages as m
 from rumq.shards.peers.query_client import QueryClient, chunks_of, retained_of
 from rumq.shards.peers.query_server import Asker, RestartQueries, items_of, joined, log_tags
@@ -53,8 +53,8 @@ def test_owners_that_were_away_are_told_that_this_shard_stands_where_it_stood(as
     subscription: Any = SimpleNamespace(topic_filter="a/+")
     effect: Any = SimpleNamespace(reader=None, subscription=subscription, below={1: 7, 2: 9})
     asked.client.find_retained(effect)
-    assert asked.others[1].answer(m.Found(1, {}, [])) == m.FindRetained(1, "a/+", {1: 7})
-    assert asked.others[2].answer(m.Found(1, {}, [])) == m.FindRetained(1, "a/+", {2: 9}, is_met=False)
+    assert asked.others[1].answer(m.SearchAnswer(1, {}, [])) == m.RetainedQuestion(1, "a/+", {1: 7})
+    assert asked.others[2].answer(m.SearchAnswer(1, {}, [])) == m.RetainedQuestion(1, "a/+", {2: 9}, is_met=False)
 
 
 def test_a_replay_starts_once_all_owners_and_this_shard_have_searched(asked: Client) -> None:
@@ -62,13 +62,13 @@ def test_a_replay_starts_once_all_owners_and_this_shard_have_searched(asked: Cli
         group=SimpleNamespace(wants=SimpleNamespace(subscriptions=[SimpleNamespace(topic_filter="#")]))
     )
     effect: Any = SimpleNamespace(reader=reader, ts_us=9, topic=None, offset=None, retained="#")
-    message = Retained("t", 2, 1, 0, b"row", b"frame")
+    message = RetainedRecord("t", 2, 1, 0, b"row", b"frame")
     asked.client.find_start(effect, lambda found: found({0: 4}, []), None)
-    asked.others[1].answer(m.Found(1, {1: 5}, []))
+    asked.others[1].answer(m.SearchAnswer(1, {1: 5}, []))
     other = asked.others[2].asked[0][1]
-    other(m.Found(1, {}, items_of([message]), more=True), NONE)
+    other(m.SearchAnswer(1, {}, items_of([message]), more=True), NONE)
     assert not asked.hand.items
-    other(m.Found(1, {2: 6}, []), NONE)
+    other(m.SearchAnswer(1, {2: 6}, []), NONE)
     (start,) = asked.hand.items
     assert isinstance(start, c.StartFound)
     assert start.lsns == {0: 4, 1: 5, 2: 6} and start.retained == [message]
@@ -91,8 +91,8 @@ def test_an_answer_s_raw_bytes_are_cut_by_its_pieces() -> None:
 
 
 def test_retained_messages_are_the_same_on_the_other_side() -> None:
-    message = Retained("t", 2, 1, 9, b"row", b"frame")
-    assert retained_of(m.Found(1, {}, items_of([message]))) == [message]
+    message = RetainedRecord("t", 2, 1, 9, b"row", b"frame")
+    assert retained_of(m.SearchAnswer(1, {}, items_of([message]))) == [message]
 
 
 def test_small_chunks_in_memory_are_sent_as_one() -> None:
@@ -186,4 +186,4 @@ def test_nothing_is_asked_where_there_is_no_other_shard() -> None:
     client = QueryClient({}, nobody, hand, nobody)
     client.find_tags([0], lambda shard, tags: None)
     client.leave_behind(0, 5, lambda: None)
-    assert client.count == 0 and Shard([]).feeds == []
+    assert client.count == 0 and ShardRouter([]).feeds == []

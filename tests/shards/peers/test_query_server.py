@@ -14,8 +14,8 @@ from commitlog.read.cold_reads import publishers_in
 from commitlog.row_layout import ROW_EMPTY, ROW_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
-from router.matching.retained import Retained
-from router.shard import Shard
+from router.matching.retained import RetainedRecord
+from router.shard import ShardRouter
 from rumq.loop.read_gate import ReadGate
 from rumq.shards.bus import messages as m
 from rumq.shards.peers.query_server import (
@@ -50,10 +50,10 @@ class World:
         self.files = files or SimulatedFiles()
         self.store = opened(self.files, hot=1 << 20, seed=files is not None)
         self.partition = self.store.own[0]
-        self.router = Shard([self.partition])
+        self.router = ShardRouter([self.partition])
         self.pool, self.hand, self.link = ByHand(), Hand(), Link()
         self.introduced: list[tuple[int, set[int]]] = []  # partition, and the numbers of publishers
-        self.searches: list[tuple[m.FindStart, Callable[[Any, BaseException | None], None]]] = []
+        self.searches: list[tuple[m.StartQuestion, Callable[[Any, BaseException | None], None]]] = []
         self.left: list[tuple[int, int, Callable[[], None]]] = []
         self.sent = 0  # of what the other shard wants, the lsn before which all has gone out
         names: Any = SimpleNamespace(
@@ -83,7 +83,7 @@ class World:
         write(self.partition)
         self.router.step([c.Appended(0, chunk), c.Committed(0, self.partition.committed_lsn)])
 
-    def payloads(self, question: m.FindRetained) -> list[bytes]:
+    def payloads(self, question: m.RetainedQuestion) -> list[bytes]:
         """The last byte of each message that is answered."""
         self.link.said.clear()
         self.server.find_retained(self.asker, question)
@@ -112,7 +112,7 @@ def test_another_shard_gets_what_was_retained_where_it_stands(last: bytes) -> No
         (0, None),
         (stands_at + 1, last or None),
     ):
-        found = world.payloads(m.FindRetained(7, "+", {0: below}))
+        found = world.payloads(m.RetainedQuestion(7, "+", {0: below}))
         assert found == ([] if payload is None else [payload])
 
 
@@ -124,7 +124,7 @@ def test_a_shard_that_was_away_gets_no_retained_message_that_was_replaced() -> N
     stands_at = world.partition.next_lsn
     world.retain(b"1")
     for is_met, payloads in ((True, [b"0"]), (False, [])):
-        assert world.payloads(m.FindRetained(7, "+", {0: stands_at}, is_met)) == payloads
+        assert world.payloads(m.RetainedQuestion(7, "+", {0: stands_at}, is_met)) == payloads
 
 
 def test_what_has_been_replaced_by_a_message_that_was_sent_already_does_not_come_behind_it() -> None:
@@ -135,7 +135,7 @@ def test_what_has_been_replaced_by_a_message_that_was_sent_already_does_not_come
     world.retain(b"1")
     world.retain(b"2")
     for world.sent, payload in ((stands_at, b"0"), (stands_at + 1, None), (stands_at + 2, None)):
-        found = world.payloads(m.FindRetained(7, "+", {0: stands_at}))
+        found = world.payloads(m.RetainedQuestion(7, "+", {0: stands_at}))
         assert found == ([] if payload is None else [payload]), "the live one is on its way, before this answer"
 
 
@@ -187,13 +187,13 @@ def test_a_disk_that_fails_is_part_of_the_answer(restarted: World) -> None:
     assert answer.pieces == [] and "broken" in answer.fault
 
 
-def message(number: int) -> Retained:
-    return Retained(f"t/{number}", 0, number, NOW, bytes(32), b"frame")
+def message(number: int) -> RetainedRecord:
+    return RetainedRecord(f"t/{number}", 0, number, NOW, bytes(32), b"frame")
 
 
 def test_what_was_retained_at_the_start_of_a_replay_comes_in_pieces_and_the_lsns_last() -> None:
     world = World()
-    world.server.find_start(world.asker, m.FindStart(7, NOW, None, None, "#"))
+    world.server.find_start(world.asker, m.StartQuestion(7, NOW, None, None, "#"))
     ((question, done),) = world.searches
     assert question.retained == "#"
     done(({0: 4}, [message(number) for number in range(RETAINED_A_PIECE + 1)]), None)
@@ -205,7 +205,7 @@ def test_what_was_retained_at_the_start_of_a_replay_comes_in_pieces_and_the_lsns
 
 def test_a_search_that_fails_is_an_answer_too() -> None:
     world = World()
-    world.server.find_start(world.asker, m.FindStart(7, NOW, None, None, None))
+    world.server.find_start(world.asker, m.StartQuestion(7, NOW, None, None, None))
     world.searches[0][1](None, OSError(errno.EIO, "broken"))
     (answer,) = world.link.said
     assert (answer.lsns, answer.more) == ({}, False) and "broken" in answer.fault
@@ -219,7 +219,7 @@ def retained(world: World, count: int) -> None:
 def test_what_is_retained_now_comes_some_a_turn() -> None:
     world = World()
     retained(world, 1000)
-    world.server.find_retained(world.asker, m.FindRetained(7, "#", {0: 900}))
+    world.server.find_retained(world.asker, m.RetainedQuestion(7, "#", {0: 900}))
     assert len(world.link.said) == 1
     while world.hand.waiting:
         world.turn()
@@ -232,7 +232,7 @@ def test_a_bus_that_is_full_is_waited_for() -> None:
     world = World()
     retained(world, 10)
     world.link.transport.room = 0
-    world.server.find_retained(world.asker, m.FindRetained(7, "#", {0: 10}))
+    world.server.find_retained(world.asker, m.RetainedQuestion(7, "#", {0: 10}))
     assert world.link.said == [] and [seconds for seconds, _ in world.hand.waiting] == [BUSY_SECONDS]
     world.link.transport.room = 1
     while world.hand.waiting:
@@ -243,7 +243,7 @@ def test_a_bus_that_is_full_is_waited_for() -> None:
 def test_nobody_is_searched_for_whose_link_is_closed() -> None:
     world = World()
     retained(world, 1000)
-    world.server.find_retained(world.asker, m.FindRetained(7, "#", {0: 1000}))
+    world.server.find_retained(world.asker, m.RetainedQuestion(7, "#", {0: 1000}))
     world.link.closed = True
     world.turn()
     assert len(world.link.said) == 1 and world.hand.waiting == []
@@ -285,8 +285,8 @@ def test_a_name_is_told_once() -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda world: world.server.find_retained(world.asker, m.FindRetained(1, topic_filter="#", below={})),
-        lambda world: world.server.find_start(world.asker, m.FindStart(1, None, None, None, None)),
+        lambda world: world.server.find_retained(world.asker, m.RetainedQuestion(1, topic_filter="#", below={})),
+        lambda world: world.server.find_start(world.asker, m.StartQuestion(1, None, None, None, None)),
     ],
 )
 def test_r15_questions_wait_while_another_leader_may_have_newer_messages(ask: Callable[[Any], None]) -> None:

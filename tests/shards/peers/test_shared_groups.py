@@ -9,7 +9,7 @@ import pytest
 from router import commands as c
 from router import effects as e
 from router.readers.subscriber import Subscriber
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.peers.shared_groups import (
@@ -47,7 +47,7 @@ class World:
         self.hand, self.journal = Hand(), Journal()
         self.urgent: list[int] = []
         self.barrier = JournalBarrier(self.journal, self.hand, self.urgent.append)
-        self.groups = SharedGroups(self.hand, self.hand, self.barrier, Shard([]), self.hand, {})
+        self.groups = SharedGroups(self.hand, self.hand, self.barrier, ShardRouter([]), self.hand, {})
 
     def said(self) -> list[Any]:
         said, self.hand.said = self.hand.said, []
@@ -60,7 +60,7 @@ def world() -> World:
 
 
 def test_delivered_ranges_are_reported_once_the_journal_has_them(world: World) -> None:
-    world.groups.carry_out(e.ShareDone(KEY, RANGES))
+    world.groups.carry_out(e.ReportShareDone(KEY, RANGES))
     world.groups.end_turn()
     assert not world.said() and not world.urgent
     world.journal.commit()
@@ -70,9 +70,9 @@ def test_delivered_ranges_are_reported_once_the_journal_has_them(world: World) -
 
 def test_the_last_member_leaves_behind_what_was_delivered_to_it(world: World) -> None:
     """MQTT-4.8.2-5: a delivery that its home still counts as outstanding would go to another member."""
-    world.groups.carry_out(e.ShareDone(KEY, RANGES))
-    world.groups.carry_out(e.ShareWeight(KEY, "t1", 0))
-    world.groups.carry_out(e.ShareWeight(KEY, "t1", 1))
+    world.groups.carry_out(e.ReportShareDone(KEY, RANGES))
+    world.groups.carry_out(e.ReportShareWeight(KEY, "t1", 0))
+    world.groups.carry_out(e.ReportShareWeight(KEY, "t1", 1))
     assert not world.said()
     world.journal.commit()
     world.groups.end_turn()
@@ -81,9 +81,9 @@ def test_the_last_member_leaves_behind_what_was_delivered_to_it(world: World) ->
 
 
 def test_what_a_home_assigns_before_it_has_heard_that_the_last_member_left_is_ignored(world: World) -> None:
-    world.groups.carry_out(e.ShareWeight(KEY, "t1", 0))
+    world.groups.carry_out(e.ReportShareWeight(KEY, "t1", 0))
     world.groups.parts(m.ShareParts(KEY, RANGES), NONE)
-    world.groups.carry_out(e.ShareBack(KEY, RANGES, early=True))
+    world.groups.carry_out(e.ReturnShare(KEY, RANGES, early=True))
     assert world.said() == [(1, m.ShareWeight(KEY, "t1", 0))] and not world.hand.items
     world.groups.left(m.ShareLeft(KEY), NONE)
     world.groups.parts(m.ShareParts(KEY, RANGES), NONE)
@@ -93,14 +93,14 @@ def test_what_a_home_assigns_before_it_has_heard_that_the_last_member_left_is_ig
 
 def test_a_home_that_is_away_is_not_waited_for(world: World) -> None:
     world.hand.away.add(1)
-    world.groups.carry_out(e.ShareWeight(KEY, "t1", 0))
+    world.groups.carry_out(e.ReportShareWeight(KEY, "t1", 0))
     world.groups.parts(m.ShareParts(KEY, RANGES), NONE)
     assert len(world.hand.items) == 1
 
 
 def test_ranges_that_no_member_has_room_for_go_back(world: World) -> None:
-    world.groups.carry_out(e.ShareBack(KEY, RANGES))
-    world.groups.carry_out(e.ShareReady(KEY))
+    world.groups.carry_out(e.ReturnShare(KEY, RANGES))
+    world.groups.carry_out(e.ReportShareReady(KEY))
     assert world.said() == [(1, m.ShareBack(KEY, RANGES, False)), (1, m.ShareReady(KEY))]
 
 
@@ -110,7 +110,7 @@ def test_ranges_that_no_member_has_room_for_go_back(world: World) -> None:
 def home_of(world: World, *, begun: bool) -> tuple[SharedGroupHome, RemoteMembers, Any]:
     confirms: list[Callable[[], None]] = []
     interest = SimpleNamespace(has_begun=begun, confirm=lambda filters, then: not confirms.append(then))
-    home = SharedGroupHome(Shard([]), world.hand, world.hand, world.barrier, interest)
+    home = SharedGroupHome(ShardRouter([]), world.hand, world.hand, world.barrier, interest)
     return home, RemoteMembers(2, home), interest
 
 
@@ -159,5 +159,5 @@ def test_revoked_ranges_are_confirmed_to_the_shard_that_left(world: World) -> No
     bus, transport = link()
     subscriber = Subscriber("shard 2 shares", None, is_shard=True)
     subscriber.sink = ShareSink(bus)
-    world.groups.carry_out(e.ShareLeft(subscriber, KEY))
+    world.groups.carry_out(e.ConfirmShareLeft(subscriber, KEY))
     assert decoded(transport.written)[0] == m.ShareLeft(KEY)

@@ -19,7 +19,7 @@ def replayed() -> ReplayedState:
 def test_a_retained_message_that_was_never_written_gives_way_to_what_the_log_has() -> None:
     found = replayed()
     for topic, partition, lsn in (("a", 0, 4), ("b", 0, 5), ("c", 1, 5)):
-        found.retained[topic] = e.Retained(partition, lsn, 0, topic, bytes(32), b"")
+        found.retained[topic] = e.RetainedEntry(partition, lsn, 0, topic, bytes(32), b"")
     assert fit_to_log(found, LAYOUT, [5, 9])
     assert list(found.retained) == ["a", "c"]
     assert found.retained_from == [0, 9], "the log of its partition is looked at from the beginning"
@@ -27,7 +27,7 @@ def test_a_retained_message_that_was_never_written_gives_way_to_what_the_log_has
 
 def test_what_is_there_is_left_as_it_is() -> None:
     found = replayed()
-    found.retained["a"] = e.Retained(0, 8, 0, "a", bytes(32), b"")
+    found.retained["a"] = e.RetainedEntry(0, 8, 0, "a", bytes(32), b"")
     found.shares["$share/g/#"] = ReplayedShare([9, 9], [(0, 3, 5)], {(1, 8)})
     assert not fit_to_log(found, LAYOUT, [9, 9])
     assert list(found.retained) == ["a"] and found.retained_from == [9, 9]
@@ -57,5 +57,5 @@ def test_a_partition_whose_owner_is_missing_ends_behind_every_position() -> None
     assert end_seen(found, 0) == 21
     found.shares["$share/g/#"] = ReplayedShare([22, 9], [(0, 22, 24), (1, 3, 50)], {(0, 30)})
     assert [end_seen(found, index) for index in (0, 1)] == [31, 50]
-    found.retained["a"] = e.Retained(0, 40, 0, "a", bytes(32), b"")
+    found.retained["a"] = e.RetainedEntry(0, 40, 0, "a", bytes(32), b"")
     assert end_seen(found, 0) == 41

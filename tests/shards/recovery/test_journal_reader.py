@@ -22,6 +22,6 @@ def test_records_of_a_journal_are_replayed_in_order() -> None:
 
 def test_a_message_that_came_after_the_last_checkpoint_waits_for_its_pubrel() -> None:
     state = ReplayedState()
-    state.apply([e.Opened(1, "pump", 5, 100, True)])
+    state.apply([e.SessionOpened(1, "pump", 5, 100, True)])
     add_tags(state, [("pump", tag_of(1) << 16 | 7), ("pump", tag_of(2) << 16 | 8), ("other", 9)])
     assert state.sessions[1].qos2_open == {7}, "neither another session's nor another client's"

@@ -34,7 +34,7 @@ def test_it_begins_with_the_layout_and_ends_with_what_it_covers() -> None:
     first, *parts, last = world.kinds()
     assert first == [e.Layout, e.SnapshotBegun] and last == [e.SnapshotEnded]
     (sessions,) = [part for part in parts if e.Checkpoint in part]
-    assert sessions.index(e.Checkpoint) < sessions.index(e.Opened), "cursors refer to the checkpoint before them"
+    assert sessions.index(e.Checkpoint) < sessions.index(e.SessionOpened), "cursors refer to the checkpoint before them"
 
 
 def test_many_sessions_are_written_over_many_turns() -> None:
@@ -45,7 +45,9 @@ def test_many_sessions_are_written_over_many_turns() -> None:
     world.snapshots.write_part(NOW)
     assert world.snapshots.is_under_way
     world.snapshots.write_part(NOW)
-    opened = [entry for record in world.records for entry in record if isinstance(entry, e.Opened) and entry.fresh]
+    opened = [
+        entry for record in world.records for entry in record if isinstance(entry, e.SessionOpened) and entry.fresh
+    ]
     assert len(opened) == journal_snapshot.PART_SESSIONS + 1
 
 

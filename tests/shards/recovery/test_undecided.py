@@ -162,7 +162,7 @@ def test_what_no_message_accounts_for_is_in_the_journal_until_all_have_answered(
     entry = open_entry(world.recorder, world.session, ())
     assert list(memoryview(entry.released).cast("H")) == [7, 7, 9]
     replayed = ReplayedState()
-    replayed.apply([e.Opened(NUMBER, "pump", 5, 100, True), entry])
+    replayed.apply([e.SessionOpened(NUMBER, "pump", 5, 100, True), entry])
     session = replayed.sessions[NUMBER]
     assert session.qos2_released == {7: 2, 9: 1} and session.qos2_changed
     world.has(MISSING, 7, 7, 9)

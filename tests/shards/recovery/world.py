@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.effects import Effect
-from router.shard import Shard
+from router.shard import ShardRouter
 from rumq.loop.scheduler import Lifecycle
 from rumq.mqtt.topics import matches
 from rumq.session.flow_control.limits import Limits
@@ -30,11 +30,14 @@ class Run:
         self.hand.now_us = NOW
         self.lifecycle = Lifecycle()
         self.store = open_store(
-            files, "data", [StreamSpec("main", ("#",))], matches=matches, now_us=NOW, holder=DEAD,
-            random=numbers(seed), direct_bytes_min=1 << 30, internal=STATE,
-        )  # fmt: skip
+            files,
+            "data",
+            StoreLayout([StreamSpec("main", ("#",))], matches, internal=STATE),
+            OpenOptions(NOW, random=numbers(seed), direct_bytes_min=1 << 30),
+            holder=DEAD,
+        )
         assert self.store.internal is not None
-        self.router = Shard(self.store.partitions)
+        self.router = ShardRouter(self.store.partitions)
         self.recorder = JournalRecorder()
         self.registry = Registry(self.hand, lambda session, will: None, self.recorder, self.store.release_publishers)
         self.journal = JournalWriter(

@@ -3,7 +3,7 @@
 import pytest
 
 from rumq.cluster.replication import messages as m
-from rumq.net.frames import PREFIX, FrameReader, encoded
+from rumq.net.frames import PREFIX, MessageReader, encoded
 from rumq.shards.replication.asker import NODE_LINKS_MAX, QUESTION_BYTES_MAX, Askers
 from tests.shards.replication.world import Wire
 
@@ -17,7 +17,7 @@ class World:
 
     def ask(self, message: m.ReplicaMessage) -> list[m.ReplicaMessage]:
         self.ask_raw(encoded(message))
-        reader: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+        reader: MessageReader[m.ReplicaMessage] = MessageReader(m.ReplicaMessage)
         return [answer for answer, _ in reader.feed(b"".join(self.wire.outbox))]
 
     def ask_raw(self, data: bytes) -> None:
@@ -33,7 +33,7 @@ def test_a_higher_epoch_ends_the_term() -> None:
     assert world.ask(m.Promise(5)) == [] and world.deposed == ["n2 has won epoch 5, this term has 4"]
 
 
-@pytest.mark.parametrize("message", [m.Promise(4), m.Promise(3), m.Heard(9), m.Fetch(4, "p", [])])
+@pytest.mark.parametrize("message", [m.Promise(4), m.Promise(3), m.Heard(9), m.FetchCopy(4, "p", [])])
 def test_everything_else_is_outdated(message: m.ReplicaMessage) -> None:
     world = World()
     assert world.ask(message) == [m.Outdated(4, "mine")] and world.wire.is_cut and world.deposed == []

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from rumq.cluster.control.records import NodeRecord, View
-from rumq.cluster.links.greeting import Greeting, Refused
+from rumq.cluster.links.greeting import Greeting, GreetingRefused
 from rumq.cluster.replication import messages as m
 from rumq.loop.scheduler import ShardClock, TimerQueue
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.net.pump import Pump
 from rumq.shards.replication.follower_link import ReplicaLink
 from rumq.shards.replication.follower_links import BACKOFF_SECONDS, FollowerLinks, connector
@@ -87,7 +87,7 @@ def begun() -> World:
 def test_a_follower_is_dialled_where_its_shard_listens_and_greeted() -> None:
     world = begun()
     assert world.dialled == [("10.0.0.1", 7003)] and world.heard == [("linked", "n1")]
-    reader: FrameReader[Greeting] = FrameReader(Greeting)
+    reader: MessageReader[Greeting] = MessageReader(Greeting)
     assert [each for each, _ in reader.feed(b"".join(world.wire.outbox))] == [world.greeting("n1")]
     world.say(m.Heard(5))
     assert world.heard[-1] == ("n1", m.Heard(5)) and world.events[-1][0] == "cluster.follower_linked"
@@ -141,7 +141,7 @@ def test_who_is_no_member_any_more_is_left() -> None:
 
 def test_a_refusal_ends_the_link() -> None:
     world = begun()
-    world.say(Refused("this is another shard"))
+    world.say(GreetingRefused("this is another shard"))
     assert world.wire.is_cut and world.events[-1][1]["why"] == "this is another shard"
 
 
@@ -183,7 +183,7 @@ def test_what_is_written_while_a_socket_connects_arrives() -> None:
         accepted, _ = listener.accept()
         with accepted:
             accepted.setblocking(False)
-            reader: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+            reader: MessageReader[m.ReplicaMessage] = MessageReader(m.ReplicaMessage)
             came: list[m.ReplicaMessage] = []
             for _ in range(100):
                 pump.turn(0.1)

@@ -5,17 +5,17 @@ from typing import Any
 
 from commitlog.errors import LogFailure
 from rumq.cluster.replication import messages as m
-from rumq.shards.replication.leader_disk import HUNG_SECONDS, Problem, maybe_problem
+from rumq.shards.replication.leader_disk import HUNG_SECONDS, DiskProblem, maybe_problem
 from tests.shards.replication.world import World
 
-FULL, FAILS = Problem("the disk is full", can_write=True), Problem("the disk fails", can_write=False)
+FULL, FAILS = DiskProblem("the disk is full", can_write=True), DiskProblem("the disk fails", can_write=False)
 
 
 class Disk:
     """What the leader and each follower know of their disks."""
 
     def __init__(self, world: World) -> None:
-        self.problem: Problem | None = None
+        self.problem: DiskProblem | None = None
         self._followers = world.followers
         world.replication.succession.disk_problem = lambda: self.problem  # type: ignore[method-assign]
 
@@ -89,7 +89,7 @@ def test_what_counts_as_a_problem() -> None:
     partition: Any = SimpleNamespace(offline=None)
     groups, space = Groups(), SimpleNamespace(is_full=False, is_unreachable=False)
 
-    def look() -> Problem | None:
+    def look() -> DiskProblem | None:
         return maybe_problem([partition], groups, space)
 
     assert look() is None

@@ -11,7 +11,7 @@ from msgspec import structs
 from router.commands import Committed
 from rumq.cluster.control.records import ShardRecord, Versioned
 from rumq.cluster.replication import messages as m
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.shards.replication.feeding.feeder import BLOCK_BYTES, UNSYNCED_BYTES_MAX
 from tests.commitlog.records import index
 from tests.shards.replication.world import Follower, Wire, World, guard, segments
@@ -220,7 +220,7 @@ def test_what_retention_removes_is_removed_from_the_copies() -> None:
         follower.copies._indexer = ThreadPoolExecutor(1)
     trim(world)
     world.settle()
-    assert world.followers["n1"].kinds(m.Trim)
+    assert world.followers["n1"].kinds(m.TrimCopy)
 
 
 # Faults of the leader's disk
@@ -311,7 +311,7 @@ def asked(world: World, *messages: m.ReplicaMessage) -> list[m.ReplicaMessage]:
     link = world.replication.askers.link_over(wire, "n1")
     data = b"".join(encoded(message) for message in messages)
     link.receive(data, 0, len(data))
-    reader: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+    reader: MessageReader[m.ReplicaMessage] = MessageReader(m.ReplicaMessage)
     return [message for message, _ in reader.feed(b"".join(wire.outbox))]
 
 
@@ -325,7 +325,7 @@ def test_a_leader_answers_that_it_hears_the_leader() -> None:
 def test_a_leader_gives_way_to_a_higher_epoch_and_to_no_other() -> None:
     world = World("n1", "n2", epoch=3).begin()
     assert asked(world, m.Promise(3)) == [m.Outdated(3)]
-    assert asked(world, m.Fetch(2, "main/g1/p0", [])) == [m.Outdated(3)]
+    assert asked(world, m.FetchCopy(2, "main/g1/p0", [])) == [m.Outdated(3)]
     assert not world.ended
     asked(world, m.Promise(4))
     assert world.ended == 1

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from commitlog import Partition, StreamSpec, open_store
+from commitlog import OpenOptions, Partition, StoreLayout, StreamSpec, open_store
 from commitlog.testing.memory_state import MemoryState
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
@@ -21,7 +21,7 @@ from rumq.cluster.replication.standby.standby_core import StandbyCore
 from rumq.loop.queues import StepQueue
 from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.mqtt.kernels.batch import Batch
-from rumq.net.frames import FrameReader, encoded
+from rumq.net.frames import MessageReader, encoded
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.replication.follower_link import OUTBOX_BYTES_MAX, ReplicaLink
 from rumq.shards.replication.follower_links import Network
@@ -75,10 +75,10 @@ class Follower:
             self.node, self.copies, self.state, patience=lambda: 1e9, unique=lambda: "", now=0.0,
             is_well=lambda: self.is_well,
         )  # fmt: skip
-        self.frames: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+        self.frames: MessageReader[m.ReplicaMessage] = MessageReader(m.ReplicaMessage)
 
     def dialled(self) -> None:
-        self.frames = FrameReader(m.ReplicaMessage)
+        self.frames = MessageReader(m.ReplicaMessage)
         self.link += 1
 
     def receive(self, data: bytes) -> None:
@@ -115,9 +115,12 @@ class World:
         ]
         state = StreamSpec("_state", (), 1, durability, 1 << 20, 86_400)  # type: ignore[arg-type]
         self.store = open_store(
-            self.files, "data", streams, matches=lambda f, t: f == t or f == "#", now_us=NOW, holder=DEAD,
-            random=numbers(epoch), hot_bytes_max=0, direct_bytes_min=1 << 30, internal=state, epoch=epoch,
-        )  # fmt: skip
+            self.files,
+            "data",
+            StoreLayout(streams, lambda f, t: f == t or f == "#", internal=state),
+            OpenOptions(NOW, random=numbers(epoch), hot_bytes_max=0, direct_bytes_min=1 << 30, epoch=epoch),
+            holder=DEAD,
+        )
         self.writer, self.reader = ByHand(), ByHand()
         self.clock = ShardClock(lambda: (NOW, self.time))
         self.timers = TimerQueue(self.clock)
@@ -231,7 +234,7 @@ class World:
 
     def sent(self, peer: str) -> list[m.ReplicaMessage]:
         """What is on the way to a follower."""
-        reader: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+        reader: MessageReader[m.ReplicaMessage] = MessageReader(m.ReplicaMessage)
         return [message for message, _ in reader.feed(b"".join(self.wires[peer][0].outbox))]
 
     def told(self, name: str) -> list[dict[str, Any]]:

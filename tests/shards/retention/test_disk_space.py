@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.disk.space import VolumeSpace
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.bus import messages as m
 from rumq.shards.retention.disk_space import (
     COUNT_SECONDS,
     HEARD_SECONDS,
-    NEAR,
+    SHARED_NEED_FROM,
     DiskSpace,
     SpaceSettings,
 )
@@ -39,9 +39,12 @@ class World:
     def __init__(self, *, yields: bool = True, is_first: bool = True, percent: float = 50, wanted: float = 25) -> None:
         spec = StreamSpec("main", ("#",), segment_bytes_max=12_000, yields=yields)
         self.store = open_store(
-            SimulatedFiles(), "data", [spec], matches=lambda f, t: True, now_us=NOW, holder=DEAD, random=numbers(0),
-            hot_bytes_max=0, direct_bytes_min=1 << 30,
-        )  # fmt: skip
+            SimulatedFiles(),
+            "data",
+            StoreLayout([spec], lambda f, t: True),
+            OpenOptions(NOW, random=numbers(0), hot_bytes_max=0, direct_bytes_min=1 << 30),
+            holder=DEAD,
+        )
         self.partition = self.store.own[0]
         for first in range(0, 100, 10):
             append(self.partition, some_records(10, first), NOW + first * 1_000_000)
@@ -224,7 +227,7 @@ def test_segments_are_added_up_now_and_then_and_at_each_look_when_it_is_tight() 
     for _ in range(10):
         world.measured(TOTAL, COUNT_SECONDS / 10)
     assert len(world.hand.said) == 1 and world.needs_told == 0
-    tight = int(2 * LOG * NEAR)
+    tight = int(2 * LOG * SHARED_NEED_FROM)
     world.measured(tight, COUNT_SECONDS)
     said = len(world.hand.said)
     world.measured(tight, 0.1)

@@ -9,7 +9,7 @@ from commitlog.write.volatile import VolatilePartition
 from router import commands as c
 from rumq.shards.bus import messages as m
 from rumq.shards.retention.disk_space import DiskStatistics
-from rumq.shards.stats.sys_publisher import Status, SysPublisher
+from rumq.shards.stats.sys_publisher import SysPublisher, SysStatus
 from tests.shards.bus.world import Hand
 
 DISK = DiskStatistics(None, None, 0, 0.0, None, False, 0)
@@ -27,7 +27,7 @@ class World:
         partition = VolatilePartition(StreamSpec("_sys", (), 1, "memory"), 0, now_us=0)
         self.publisher = SysPublisher(
             counters, partition, peers, self.hand, self.hand, self.hand, lambda: DISK,
-            Status(10.0, "rumq version 1", self.hand.monotonic),
+            SysStatus(10.0, "rumq version 1", self.hand.monotonic),
         )  # fmt: skip
 
     def _count(self, done: Callable[[m.Tally], None]) -> None:

@@ -2,16 +2,16 @@
 
 import pytest
 
-from router.effects import ShareDone, ShareReady
+from router.effects import ReportShareDone, ReportShareReady
 from rumq.shards.turn.effect_dispatch import EffectDispatch
 
 
 def test_an_effect_is_carried_out_by_the_part_of_its_kind() -> None:
     seen: list[object] = []
     effects = EffectDispatch()
-    effects.handle({ShareReady: seen.append})
-    ready = ShareReady("$share/g/t")
+    effects.handle({ReportShareReady: seen.append})
+    ready = ReportShareReady("$share/g/t")
     effects.carry_out(ready)
     assert seen == [ready]
     with pytest.raises(KeyError):
-        effects.carry_out(ShareDone("$share/g/t", []))
+        effects.carry_out(ReportShareDone("$share/g/t", []))

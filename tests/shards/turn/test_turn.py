@@ -9,8 +9,8 @@ import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.commands import GoOn
-from router.effects import ShareReady
-from router.shard import Shard as Router
+from router.effects import ReportShareReady
+from router.shard import ShardRouter
 from rumq.shards.turn.turn import STEPS_A_TURN
 from tests.broker_process import Rumqd
 from tests.conformance import wire
@@ -118,16 +118,16 @@ def test_an_effect_s_command_is_carried_out_in_the_same_turn_and_an_endless_chai
     turn = shard.parts.turn
     steps: list[int] = []
 
-    class Endless(Router):
+    class Endless(ShardRouter):
         """A router each of whose steps asks for another one."""
 
         def step(self, commands: list[Any]) -> list[Any]:
             steps.append(len(commands))
             turn._commands.put(commands[0])
-            return [ShareReady("k")]
+            return [ReportShareReady("k")]
 
     carried: list[object] = []
-    turn.steps.effects.handle({ShareReady: carried.append})
+    turn.steps.effects.handle({ReportShareReady: carried.append})
     turn.steps._router, router = Endless([]), turn.steps._router
     turn._commands.put(SimpleNamespace())  # type: ignore[arg-type]
     turn.steps.step()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.loop.queues import StepQueue
 from rumq.mqtt.kernels.batch import Batch
@@ -54,9 +54,12 @@ class Bench:
         self.files = SimulatedFiles()
         streams = [StreamSpec("main", ("#",), partitions, durability)]
         self.store = open_store(
-            self.files, "data", streams, matches=lambda f, t: True, now_us=NOW, holder=DEAD, random=numbers(0),
-            hot_bytes_max=0, direct_bytes_min=1 << 30, internal=STATE,
-        )  # fmt: skip
+            self.files,
+            "data",
+            StoreLayout(streams, lambda f, t: True, internal=STATE),
+            OpenOptions(NOW, random=numbers(0), hot_bytes_max=0, direct_bytes_min=1 << 30),
+            holder=DEAD,
+        )
         self.worker = ByHand()
         self.commands = StepQueue()
         self.clock = SimpleNamespace(now_us=NOW, monotonic=0.0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from router.matching.groups import Groups
+from router.matching.groups import GroupTable
 from router.matching.topic_matching import MATCH_VISITS, UNDER_WAY_MAX
 from router.readers.reader import GroupKey
 from router.readers.subscription import Subscription
@@ -17,7 +17,7 @@ from rumq.shards.write_path.new_topic_budget import FREE_VISITS, QUEUED_SECONDS,
 
 class World:
     def __init__(self, **limits: int) -> None:
-        self.groups, self.clock = Groups(1), SimpleNamespace(monotonic=100.0, now_us=0)
+        self.groups, self.clock = GroupTable(1), SimpleNamespace(monotonic=100.0, now_us=0)
         group = self.groups.private(GroupKey(frozenset()))
         for number in range(500):
             self.groups.add(group, Subscription(f"+/x{number}/+"))

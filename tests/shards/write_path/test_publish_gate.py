@@ -4,7 +4,7 @@ import errno
 from types import SimpleNamespace
 from typing import Any
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from router.matching.retained import RetainedView
 from rumq.auth.identity import Identity
@@ -27,9 +27,12 @@ class World:
 
     def __init__(self) -> None:
         self.store = open_store(
-            SimulatedFiles(), "data", [StreamSpec("main", ("#",), 2, topics_max=2)], matches=matches, now_us=NOW,
-            holder=DEAD, random=numbers(0), internal=STATE,
-        )  # fmt: skip
+            SimulatedFiles(),
+            "data",
+            StoreLayout([StreamSpec("main", ("#",), 2, topics_max=2)], matches, internal=STATE),
+            OpenOptions(NOW, random=numbers(0)),
+            holder=DEAD,
+        )
         self.hand, self.batches = Hand(), [Batch(), Batch()]
         self.admission = WriteAdmission(self.store, self.batches, self.hand, free_bytes_min=0, say=lambda *state: None)
         self.quota = RetainedQuota(self.store, RetainedView(), self.batches, self.hand, lambda index, full: None)

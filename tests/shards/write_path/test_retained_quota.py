@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
-from router.matching.retained import Retained, RetainedView
+from router.matching.retained import RetainedRecord, RetainedView
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
 from rumq.shards.write_path.retained_quota import FREED, RetainedQuota
@@ -18,9 +18,9 @@ MESSAGE_BYTES = 1000
 MAX = 20 * MESSAGE_BYTES
 
 
-def message(number: int, partition: int = 0) -> Retained:
+def message(number: int, partition: int = 0) -> RetainedRecord:
     """It weighs `MESSAGE_BYTES`."""
-    return Retained(f"t/{partition}/{number}", partition, number, NOW, bytes(32), bytes(MESSAGE_BYTES - 20 - 32))
+    return RetainedRecord(f"t/{partition}/{number}", partition, number, NOW, bytes(32), bytes(MESSAGE_BYTES - 20 - 32))
 
 
 class World:
@@ -29,7 +29,11 @@ class World:
     def __init__(self) -> None:
         streams = [StreamSpec("small", ("t/0/#",), retained_bytes_max=MAX), StreamSpec("main", ("#",))]
         self.store = open_store(
-            SimulatedFiles(), "data", streams, matches=lambda f, t: True, now_us=NOW, holder=DEAD, random=numbers(0)
+            SimulatedFiles(),
+            "data",
+            StoreLayout(streams, lambda f, t: True),
+            OpenOptions(NOW, random=numbers(0)),
+            holder=DEAD,
         )
         self.hand, self.view = Hand(), RetainedView()
         self.batches = [Batch(), Batch()]
@@ -38,14 +42,14 @@ class World:
             self.store, self.view, self.batches, self.hand, lambda *state: self.said.append(state)
         )
 
-    def retain(self, *messages: Retained) -> None:
+    def retain(self, *messages: RetainedRecord) -> None:
         """In a turn that ends then."""
         for each in messages:
             self.view.put(each)
         self.view.changes += len(messages)
         self.quota.end_turn()
 
-    def forget(self, *messages: Retained) -> None:
+    def forget(self, *messages: RetainedRecord) -> None:
         for each in messages:
             self.view.drop(each)
         self.view.changes += len(messages)

@@ -13,7 +13,7 @@ import pytest
 from commitlog.disk.files import RealFiles
 from commitlog.write.segment_writer import Flush
 from rumq.shards.write_path import worker_threads
-from rumq.shards.write_path.worker_threads import Broken, Worker
+from rumq.shards.write_path.worker_threads import LogStateUnknown, Worker
 
 SECONDS_MAX = 30.0  # a job that waits longer for another one fails the test
 
@@ -128,11 +128,11 @@ def test_a_log_of_unknown_state_ends_the_shard_whoever_guards_the_call() -> None
     world = World()
 
     def broken(result: object, fault: BaseException | None) -> None:
-        raise Broken
+        raise LogStateUnknown
 
     world.worker.submit(lambda: None, broken)
     select.select([world.worker.fd], [], [], SECONDS_MAX)
-    with pytest.raises(Broken):
+    with pytest.raises(LogStateUnknown):
         world.worker.finish()
     assert world.failed == []
     world.worker.stop()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commitlog import StreamSpec, open_store
+from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
@@ -38,9 +38,12 @@ class World:
             return RemotePartition(spec, where, number, 1, 7) if where == 2 else None
 
         self.store = open_store(
-            SimulatedFiles(), "data", [StreamSpec("main", ("#",), 3)], matches=matches, now_us=NOW, holder=DEAD,
-            random=numbers(0), internal=STATE, elsewhere=elsewhere,
-        )  # fmt: skip
+            SimulatedFiles(),
+            "data",
+            StoreLayout([StreamSpec("main", ("#",), 3)], matches, internal=STATE, elsewhere=elsewhere),
+            OpenOptions(NOW, random=numbers(0)),
+            holder=DEAD,
+        )
         self.hand = Hand()
         self.batches = [Batch() for _ in range(3)]
         self.said: list[tuple[int, bool, str]] = []

@@ -22,7 +22,7 @@ from rumq.spark.source.data_source import with_parallelism
 from rumq.spark.source.ranges import python_version, ranges
 from rumq.table.errors import BadOption
 from rumq.table.flight_location import FlightLocation
-from rumq.table.options import Options
+from rumq.table.options import TableOptions
 from rumq.table.plan import LsnSpan
 
 CLUSTER = "spark://master:7077"
@@ -92,7 +92,7 @@ def test_cores_are_otherwise_those_that_have_registered_once_no_more_come() -> N
 def test_tasks_follow_the_cores_of_the_cluster_and_not_those_of_the_driver() -> None:
     span = [LsnSpan("main/g1/p0", 0, 100_000_000)]
     for cores in (1, 7, 300):
-        options = Options("", records_max=1 << 40, cores=cores, flight_location=FlightLocation("grpc://n1:8815"))
+        options = TableOptions("", records_max=1 << 40, cores=cores, flight_location=FlightLocation("grpc://n1:8815"))
         assert len(ranges(span, options)) == cores
 
 

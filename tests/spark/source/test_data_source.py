@@ -17,7 +17,7 @@ from rumq.spark.source.data_source import RumqDataSource, RumqReader
 from rumq.spark.source.row_writer import check_schema
 from rumq.spark.source.schema import columns_of, schema_of
 from rumq.table.errors import BadColumn, BadOption, WrongWorker
-from rumq.table.options import Options, parse
+from rumq.table.options import TableOptions, parse
 
 
 def schema(**kinds: object) -> StructType:
@@ -26,12 +26,12 @@ def schema(**kinds: object) -> StructType:
 
 def test_a_schema_asks_for_columns_that_there_are() -> None:
     with pytest.raises(BadColumn, match=r"column paylod of the schema: no such column; did you mean payload\?"):
-        columns_of(Options("d"), schema(paylod=StringType()))
+        columns_of(TableOptions("d"), schema(paylod=StringType()))
     with pytest.raises(BadColumn, match="column payload of the schema: expected binary"):
-        columns_of(Options("d"), schema(payload=StringType()))
-    assert columns_of(Options("d", properties="map"), schema_of(Options("d", properties="map")))["properties"] == (
-        "properties_map"
-    )
+        columns_of(TableOptions("d"), schema(payload=StringType()))
+    assert columns_of(TableOptions("d", properties="map"), schema_of(TableOptions("d", properties="map")))[
+        "properties"
+    ] == ("properties_map")
 
 
 def test_what_cannot_be_published_is_refused_before_a_row_is_sent() -> None:

@@ -57,13 +57,13 @@ class Adoption:
             source = next(peer for peer, end in sorted(ends.items()) if end == longest)
             self._questions.append((source, partition, longest))
 
-    def next_question(self) -> tuple[str, m.Fetch] | None:
+    def next_question(self) -> tuple[str, m.FetchCopy] | None:
         """(whom, what) to ask next; None: this replica has the log."""
         if not self._questions:
             self.source = ""
             return None
         self.source, self._partition, self._end = self._questions.pop(0)
-        return self.source, m.Fetch(self._epoch, self._partition, self._logs.inventory(self._partition))
+        return self.source, m.FetchCopy(self._epoch, self._partition, self._logs.inventory(self._partition))
 
     def took(self, peer: str, message: m.ReplicaMessage, raw: memoryview) -> bool:
         """Apply an answer; whether it was the last one. raises: OSError, LogError

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rumq.cluster.replication import effects as fx
 
-UNWELL_SECONDS = 3.0  # so much longer one waits whose disk is full or slow: others may be better
+UNWELL_PATIENCE_SECONDS = 3.0  # extra election timeout of a replica whose disk is full or slow
 
 
 class DiskFitness:
@@ -27,7 +27,7 @@ class DiskFitness:
             self._effects.append(
                 fx.Alarm("cluster.disk_unwell", "the disk is full, slow or fails: this node lets others lead")
             )
-        return now - self._unwell_since >= UNWELL_SECONDS
+        return now - self._unwell_since >= UNWELL_PATIENCE_SECONDS
 
     def others_lead(self) -> None:
         """A leader was heard: the wait begins anew when it is gone."""

@@ -10,7 +10,7 @@ from math import inf
 
 from rumq.cluster.control.records import HANDED_OVER, ShardRecord
 
-EARLY_SECONDS = 5.0  # a term that ends before was a short one
+EARLY_SECONDS = 5.0  # a term that ended sooner counts as short: elections back off
 STRETCH_MAX = 4.0
 
 

@@ -32,7 +32,7 @@ class FollowedLeader:
         if isinstance(message, m.Inventory):
             self.flush()
             segments = self._logs.inventory(message.partition)
-            self._reply(self.link, m.Segments(epoch, message.partition, segments))
+            self._reply(self.link, m.SegmentStates(epoch, message.partition, segments))
         elif isinstance(message, DataFrame):
             try:
                 change_copy(message, raw, self._logs, self._state, self._effects)

@@ -22,7 +22,7 @@ from rumq.cluster.replication.standby.poll_answers import PollAnswers
 
 POLL_SECONDS = 0.15  # a peer that has not answered by then counts as one that hears the leader
 RANK_SECONDS = 0.05  # C4: the next best waits so much longer
-FIRST_SECONDS = 0.3  # ... for the first leader that a shard ever has
+FIRST_SECONDS = 0.3  # the same for the first leader that a shard ever has
 CLAIM_SECONDS = 5.0  # the agent answers sooner; until then nothing else is tried
 # ... and for so long after it has answered that nobody knows: the record may settle it yet (C2). A later claim has an
 # id of its own and names the same revision, so that one of the two at most comes into force.
@@ -38,7 +38,7 @@ WAY_OUT = (
 )
 
 
-class Step(Enum):
+class OfficeStep(Enum):
     NONE = auto()
     POLLING = auto()
     RANKED = auto()  # waits for its turn
@@ -57,13 +57,13 @@ class Office:
         self, node: str, logs: LogCopies, state: ReplicaState, effects: list[fx.Effect], unique: Callable[[], str]
     ) -> None:
         self._node, self._logs, self._state, self._effects, self._unique = node, logs, state, effects, unique
-        self.step = Step.NONE
+        self.step = OfficeStep.NONE
         self.claim = ClaimedTerm()
         self.doubt = ""
         self.not_before = -inf
         self._electorate = Electorate(state)
         self._view: Versioned | None = None
-        self._at = inf  # when this step goes on by itself
+        self._at = inf  # monotonic seconds at which this step goes on by itself
         self._poll = PollAnswers(node)
         self._promises = Promises()
         self._adoption: Adoption | None = None
@@ -75,11 +75,11 @@ class Office:
     @property
     def is_taken(self) -> bool:
         """The claim is won: nobody else leads in this epoch."""
-        return self.step in (Step.FENCING, Step.ADOPTING, Step.LEADS)
+        return self.step in (OfficeStep.FENCING, OfficeStep.ADOPTING, OfficeStep.LEADS)
 
     def abandon(self) -> None:
         """Somebody else has taken office, or does."""
-        self.step, self._at, self.claim = Step.NONE, inf, ClaimedTerm()
+        self.step, self._at, self.claim = OfficeStep.NONE, inf, ClaimedTerm()
         self._poll, self._promises, self._adoption = PollAnswers(self._node), Promises(), None
 
     # Poll
@@ -93,7 +93,7 @@ class Office:
         if asked:
             self._claim_shard(now, HANDED_OVER)
             return
-        self.step, self._at = Step.POLLING, now + POLL_SECONDS
+        self.step, self._at = OfficeStep.POLLING, now + POLL_SECONDS
         for peer in self._electorate.others(self._node):
             self._send(peer, m.Poll())
         self._rank(now)
@@ -121,7 +121,7 @@ class Office:
             wait = RANK_SECONDS * len(better)
         else:
             wait = FIRST_SECONDS * order.index(self._node)  # all are blank, and some may not have started yet
-        self.step, self._at = Step.RANKED, now + wait
+        self.step, self._at = OfficeStep.RANKED, now + wait
         self._go_on(now)
 
     # Claim
@@ -134,7 +134,7 @@ class Office:
         # The record may be of before: the control plane is replaced from what the replicas know. R1
         epoch = max(record.epoch, self._state.promised, self._electorate.floor) + 1
         self.claim = ClaimedTerm(epoch, mark + self._unique())
-        self.step, self._at = Step.CLAIMING, now + CLAIM_SECONDS
+        self.step, self._at = OfficeStep.CLAIMING, now + CLAIM_SECONDS
         wanted = structs.replace(
             record, epoch=epoch, leader=self._node, claim=self.claim.term, term=self.claim.term,
             replicas=members.replicas, old_replicas=members.old_replicas, config=members.config,
@@ -144,7 +144,7 @@ class Office:
         self._effects.append(fx.ClaimShard(self._view.revision, wanted))
 
     def claimed(self, won: bool, known: bool, view: Versioned | None, now: float) -> None:
-        if self.step is not Step.CLAIMING:
+        if self.step is not OfficeStep.CLAIMING:
             return
         if view is not None and view.record.claim == self.claim.term:
             self._fence(view, now)  # C2: whatever was answered, the record is ours
@@ -154,11 +154,11 @@ class Office:
             self._at = min(self._at, now + UNKNOWN_SECONDS)
 
     def seen(self, view: Versioned, now: float) -> None:
-        if self.step is Step.CLAIMING and view.record.claim == self.claim.term:
+        if self.step is OfficeStep.CLAIMING and view.record.claim == self.claim.term:
             self._fence(view, now)
             return
-        is_late = self.step in (Step.FENCING, Step.ADOPTING) and self.claim.is_replaced(view.record)
-        if is_late or (self.step in (Step.POLLING, Step.RANKED) and self._view != view):
+        is_late = self.step in (OfficeStep.FENCING, OfficeStep.ADOPTING) and self.claim.is_replaced(view.record)
+        if is_late or (self.step in (OfficeStep.POLLING, OfficeStep.RANKED) and self._view != view):
             self.abandon()
 
     # Fence
@@ -166,7 +166,7 @@ class Office:
     def _fence(self, view: Versioned, now: float) -> None:
         """R2: a majority must promise this term, this replica too, before its log is chosen."""
         self._view = view
-        self.step, self._at = Step.FENCING, now
+        self.step, self._at = OfficeStep.FENCING, now
         epoch, term = self.claim
         if view.record.forced > self._state.forced:
             self._logs.forget_marks()
@@ -199,7 +199,7 @@ class Office:
             return
         self.doubt = ""
         self._adoption = Adoption(self.claim.epoch, self._node, promised, self._logs, self._state, self._effects)
-        self.step, self._at = Step.ADOPTING, now + FETCH_SECONDS
+        self.step, self._at = OfficeStep.ADOPTING, now + FETCH_SECONDS
         self._ask_for_next(now)
 
     def _wait_for_promises(self, now: float) -> None:
@@ -229,17 +229,17 @@ class Office:
         ends = self._logs.ends()
         epoch, term = self.claim
         self._state.open(epoch, term, noted(members_of(self._view.record, epoch)))
-        self.step, self._at, self._promises.beat_at = Step.LEADS, inf, inf
+        self.step, self._at, self._promises.beat_at = OfficeStep.LEADS, inf, inf
         self._effects.append(fx.Lead(epoch, self._view.record, ends))
 
     # Events
 
     def answered(self, peer: str, message: m.ReplicaMessage, raw: memoryview, now: float) -> None:
         if isinstance(message, m.Outdated):
-            if self.step in (Step.FENCING, Step.ADOPTING) and self.claim.is_beaten(message):
+            if self.step in (OfficeStep.FENCING, OfficeStep.ADOPTING) and self.claim.is_beaten(message):
                 self._electorate.promised(message.promised)
                 self.abandon()
-        elif isinstance(message, m.Polled) and self.step is Step.POLLING:
+        elif isinstance(message, m.Polled) and self.step is OfficeStep.POLLING:
             self._electorate.promised(message.promised)
             self._poll.answered(peer, message)
             if self._learn(message.members):
@@ -247,12 +247,12 @@ class Office:
             else:
                 self._rank(now)
         elif isinstance(message, m.Promised) and message.epoch == self.claim.epoch:
-            if self.step is Step.FENCING and self._learn(message.members):
+            if self.step is OfficeStep.FENCING and self._learn(message.members):
                 self.abandon()
-            elif self.step is Step.FENCING:
+            elif self.step is OfficeStep.FENCING:
                 self._promises.by_node[peer] = message
                 self._adopt(now)
-        elif self.step is Step.ADOPTING and self._adoption is not None and not isinstance(message, m.Heard):
+        elif self.step is OfficeStep.ADOPTING and self._adoption is not None and not isinstance(message, m.Heard):
             try:
                 is_last = self._adoption.took(peer, message, raw)
             except CutRefused as refused:
@@ -267,12 +267,12 @@ class Office:
                 self._at = now + FETCH_SECONDS
 
     def unreachable(self, peer: str, now: float) -> None:
-        if self.step is Step.POLLING:
+        if self.step is OfficeStep.POLLING:
             self._poll.unreachable(peer)
             self._rank(now)
-        elif self.step is Step.FENCING:
+        elif self.step is OfficeStep.FENCING:
             self._promises.by_node.pop(peer, None)  # its next process may have less
-        elif self.step is Step.ADOPTING and self._adoption is not None and self._adoption.source == peer:
+        elif self.step is OfficeStep.ADOPTING and self._adoption is not None and self._adoption.source == peer:
             self._fence_again(now)
 
     def _fence_again(self, now: float) -> None:
@@ -295,15 +295,15 @@ class Office:
     def _go_on(self, now: float) -> None:
         if now < self._at:
             return
-        if self.step is Step.POLLING:
+        if self.step is OfficeStep.POLLING:
             self._rank(now)
-        elif self.step is Step.RANKED:
+        elif self.step is OfficeStep.RANKED:
             self._claim_shard(now)
-        elif self.step is Step.CLAIMING:
+        elif self.step is OfficeStep.CLAIMING:
             self.abandon()
-        elif self.step is Step.FENCING:
+        elif self.step is OfficeStep.FENCING:
             self._wait_for_promises(now)
-        elif self.step is Step.ADOPTING:
+        elif self.step is OfficeStep.ADOPTING:
             self._fence_again(now)
 
     def _send(self, peer: str, message: m.ReplicaMessage) -> None:

@@ -18,9 +18,9 @@ from rumq.cluster.replication.standby.disk_fitness import DiskFitness
 from rumq.cluster.replication.standby.epoch_watch import EpochWatch
 from rumq.cluster.replication.standby.followed_leader import FollowedLeader
 from rumq.cluster.replication.standby.leader_silence import LeaderSilence
-from rumq.cluster.replication.standby.office import Office, Step, promised_here
+from rumq.cluster.replication.standby.office import Office, OfficeStep, promised_here
 
-NOTE_SECONDS = 1.0  # what is committed is noted on disk so often
+NOTE_SECONDS = 1.0  # between two notes on disk of what is committed
 
 
 class StandbyCore:
@@ -107,7 +107,7 @@ class StandbyCore:
         record = self.record
         if not self._silence.is_due(now, is_free=record is not None and record.leader in ("", self.node)):
             return
-        if self._office.step is not Step.NONE or self.view is None or not self.is_current:
+        if self._office.step is not OfficeStep.NONE or self.view is None or not self.is_current:
             return
         if self._state.opened == m.DOUBTED and not self._is_chosen(self.view.record):
             return  # R11
@@ -138,7 +138,7 @@ class StandbyCore:
             self._reply(link, m.Polled(hears, self._state.promised, self._state.opened, records, members))
         elif isinstance(message, m.Promise):
             self._hold_or_promise(link, message, now)
-        elif isinstance(message, m.Fetch):
+        elif isinstance(message, m.FetchCopy):
             if message.epoch != self._state.promised or self._state.opened == m.DOUBTED:
                 self._outdated(link)  # what it had promised with may be gone: R11
             else:
@@ -153,7 +153,7 @@ class StandbyCore:
             self._outdated(link)  # R5: it begins anew with a comparison
         else:
             self._hears(now)
-            if self._office.step in (Step.POLLING, Step.RANKED):
+            if self._office.step in (OfficeStep.POLLING, OfficeStep.RANKED):
                 self._office.abandon()  # it lives
             self._follow(link, message, raw, now)
 
@@ -213,7 +213,7 @@ class StandbyCore:
                 if message.members is not None:
                     self._state.note_voters(noted(message.members))
             # A claim that is out may be won at any time, and this replica promises it at once.
-            count = message.count if self._office.step is Step.NONE else NOT_LEASED
+            count = message.count if self._office.step is OfficeStep.NONE else NOT_LEASED
             self._reply(link, m.Heard(epoch, self._disk.is_well(), count))
         elif isinstance(message, m.Succeed) and self.view is not None and self._disk.is_well():
             self.flush()
@@ -250,7 +250,7 @@ class StandbyCore:
     def _take_office(self) -> None:
         if self._office.is_taken:
             self._leader.link = None  # what it says is of an older epoch
-        if self._office.step is Step.LEADS:
+        if self._office.step is OfficeStep.LEADS:
             self.is_leading = True
 
     def _outdated(self, link: int) -> None:

@@ -67,9 +67,9 @@ class Listing:
 
 class ClientListing:
     def __init__(
-        self, registry: Registry, lag: ConsumerLag, drop_counters: DropCounters, clock: Clock, timers: Timers
+        self, registry: Registry, consumers: ConsumerLag, drop_counters: DropCounters, clock: Clock, timers: Timers
     ) -> None:
-        self._registry, self._lag, self._drop_counters = registry, lag, drop_counters
+        self._registry, self._consumers, self._drop_counters = registry, consumers, drop_counters
         self._clock, self._timers = clock, timers
 
     def list(self, question: Answer, done: Done) -> None:
@@ -89,8 +89,8 @@ class ClientListing:
         and not acknowledged; rates: as of the last check, every 10 s, in messages a second"""
         link = session.link
         published, delivered = counts_of(session)
-        records, seconds = self._lag.lag(session)
-        rates = self._lag.rates(session)
+        records, seconds = self._consumers.lag.session_lag(session)
+        rates = self._consumers.rates(session)
         bytes_in, bytes_out = bytes_of(session)
         return {
             "client_id": session.client_id,
@@ -160,7 +160,7 @@ class TopicRates:
         self._at, self._before = self._now
         self._now = (self._clock.monotonic, [array("Q", p.next_offsets) for p in self._partitions])
 
-    def of(self, number: int, topic_id: int, records: int) -> float:
+    def rate_of(self, number: int, topic_id: int, records: int) -> float:
         """Records a second in the last one to two minutes."""
         before = self._before[number]
         seconds = self._clock.monotonic - self._at
@@ -189,7 +189,7 @@ class TopicListing:
                         "stream": partition.stream,
                         "partition": partition.number,
                         "records": records,
-                        "records_per_second": round(self._rates.of(number, topic_id, records), 2),
+                        "records_per_second": round(self._rates.rate_of(number, topic_id, records), 2),
                     }
 
         Listing(self._timers, rows(), question, TOPIC_SORTS, "topics", TOPICS_A_TURN, done).go_on()

@@ -29,7 +29,7 @@ from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session, SessionConnection
 from rumq.session.state.session_owner import client_id_of
 from rumq.shards.admin.listings.listings import Answer, ClientListing, Done
-from rumq.shards.stats.consumer_lag import ConsumerLag
+from rumq.shards.stats.session_lag import SessionLag
 
 ROWS_MAX = 200
 SESSIONS_A_TURN = 128
@@ -37,9 +37,9 @@ NEVER_SECONDS = 0xFFFF_FFFF  # Session Expiry Interval of a session that does no
 WAITS_FOR = {1: "PUBACK", 2: "PUBREC", 3: "PUBCOMP"}
 
 
-class ClientDetail:
+class ClientDetailQuery:
     def __init__(
-        self, registry: Registry, feeds: Sequence[Feed], lag: ConsumerLag, drop_counters: DropCounters, clock: Clock,
+        self, registry: Registry, feeds: Sequence[Feed], lag: SessionLag, drop_counters: DropCounters, clock: Clock,
         listing: ClientListing,
     ) -> None:  # fmt: skip
         self._registry, self._feeds, self._lag = registry, feeds, lag
@@ -121,7 +121,7 @@ class ClientDetail:
         return None
 
 
-class Subscribers:
+class SubscribersQuery:
     """Sessions with a subscription that a topic matches. Cost: every filter of every session, some sessions a turn"""
 
     def __init__(self, registry: Registry, timers: Timers) -> None:

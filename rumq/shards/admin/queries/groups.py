@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from router.matching.feed import Feed
 from router.readers.shared_group import SharedGroup
-from router.shard import Shard as Router
+from router.shard import ShardRouter
 from rumq.admin import requests as q
 from rumq.admin import rows as r
 from rumq.loop.ports import Timers
@@ -15,13 +15,13 @@ from rumq.session.state.session_owner import client_id_of
 from rumq.shards.admin.listings.listings import Answer, Done
 
 GROUPS_A_TURN = 64
-CLIENTS_MAX = 100  # named of each group
+CLIENTS_MAX = 100  # members that are named of each group
 PLACES_MAX = 10_000
 QUEUES = "$queues/"
 
 
-class Groups:
-    def __init__(self, router: Router, timers: Timers) -> None:
+class GroupsQuery:
+    def __init__(self, router: ShardRouter, timers: Timers) -> None:
         self._shares, self._feeds, self._timers = router.sharing.shares, router.feeds, timers
 
     def list(self, asked: q.Groups, done: Done) -> None:

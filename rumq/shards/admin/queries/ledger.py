@@ -15,7 +15,7 @@ from rumq.shards.admin.listings.listings import Done
 Pending = Callable[[Iterable[Reader], Callable[[Counter[str]], None]], None]
 
 
-class Ledger:
+class LedgerQuery:
     def __init__(self, registry: Registry, drop_counters: DropCounters, pending: Pending) -> None:
         """pending: counts what readers are still to get, by topic, once all losses up to now are counted"""
         self._registry, self._drop_counters, self._pending = registry, drop_counters, pending

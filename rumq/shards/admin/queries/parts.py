@@ -1,23 +1,20 @@
-"""The parts of a shard that its answers to the operator read and act on."""
+"""What a shard's answers to the operator read and act on, in groups: a handler takes those that it uses."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from commitlog import Store
 from router.readers.reader import Reader
-from router.shard import Shard as Router
 from rumq.admin.cluster_rows import TermRow
-from rumq.loop.ports import Clock, CommandQueue, EventSink, Lifecycle, ReadPool, Timers
+from rumq.loop.ports import Clock, CommandQueue, EventSink, LifecycleState, ReadPool, Timers
 from rumq.loop.read_gate import ReadGate
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.journal.recorder import JournalRecorder
-from rumq.session.state.registry import Registry
 from rumq.shards.clients.access_gate import AccessGate
-from rumq.shards.delivery.lost_ranges import Budget
+from rumq.shards.delivery.lost_ranges import ReadBudget
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.retention.export_positions import ExportPositions
@@ -30,53 +27,78 @@ from rumq.tracing.tracer import Tracer
 
 
 @dataclass(frozen=True, slots=True)
-class AdminParts:
-    """count: of the shards; pump: with its connections; settle: appends what was published so far
-    pending: counts what readers are still to get, as `LostRanges.pending`
-    term: of a leader in a cluster; None for a broker alone"""
+class AdminLoop:
+    """What every handler may need: the time, later turns, events, and whether the shard starts or stops."""
 
-    counted: CountedShard
-    count: int
     clock: Clock
     timers: Timers
     events: EventSink
-    lifecycle: Lifecycle
-    commands: CommandQueue
-    settle: Callable[[], None]
-    pump: Any
+    lifecycle: LifecycleState
+
+
+@dataclass(frozen=True, slots=True)
+class AdminClients:
+    """Who may connect. connections_max: by listener; refused: clients, by reason"""
+
+    gate: AccessGate
     policies: Collection[ListenerPolicy]
     connections_max: Callable[[], dict[int, int]]
-    lag: ConsumerLag
-    pending: Callable[[Iterable[Reader], Callable[[Counter[str]], None], Budget | None], None]
-    recorder: JournalRecorder
-    gate: AccessGate
+    refused: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class AdminLog:
+    """How the partitions of the shard are written and removed. exports: None without a directory of exports"""
+
     admission: WriteAdmission
     commit: GroupCommit
     removal: SegmentRemover
     bounds: RetentionBounds
     exports: ExportPositions | None
     reader: ReadPool
+
+
+@dataclass(frozen=True, slots=True)
+class AdminReplays:
+    """What a replay that the operator orders goes through. settle: appends what was published so far"""
+
+    commands: CommandQueue
+    recorder: JournalRecorder
+    settle: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AdminReads:
+    """pending: counts what readers are still to get, as `LostRanges.pending`"""
+
+    gate: ReadGate
+    consumers: ConsumerLag
+    pending: Callable[[Iterable[Reader], Callable[[Counter[str]], None], ReadBudget | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AdminTraffic:
+    """What passes through the shard, for figures. pump: with its connections; bus_bytes: sent to other shards;
+    copy_bytes: read from this node's copies of other shards' partitions"""
+
+    pump: Any
     counters: Counters
     tracer: Tracer
-    bus_bytes: Callable[[], int]  # sent to other shards
-    reads: ReadGate
-    term: Callable[[], TermRow] | None = None
-    copy_bytes: Callable[[], int] = lambda: 0  # read from this node's copies of other shards' partitions
-    disk: Callable[[], DiskStatistics] | None = None
-    refused: Mapping[str, int] = field(default_factory=dict)  # clients, by reason
+    bus_bytes: Callable[[], int]
+    copy_bytes: Callable[[], int]
+    disk: Callable[[], DiskStatistics]
 
-    @property
-    def index(self) -> int:
-        return self.counted.index
 
-    @property
-    def store(self) -> Store:
-        return self.counted.store
+@dataclass(frozen=True, slots=True)
+class AdminParts:
+    """shards: how many the broker has; term: of a leader in a cluster, None for a broker alone"""
 
-    @property
-    def router(self) -> Router:
-        return self.counted.router
-
-    @property
-    def registry(self) -> Registry:
-        return self.counted.registry
+    counted: CountedShard
+    shards: int
+    loop: AdminLoop
+    clients: AdminClients
+    log: AdminLog
+    replays: AdminReplays
+    reads: AdminReads
+    traffic: AdminTraffic
+    term: Callable[[], TermRow] | None

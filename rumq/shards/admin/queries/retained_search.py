@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from commitlog.row_layout import ROW, ROW_QOS
-from router.matching.retained import Retained, RetainedView
+from router.matching.retained import RetainedRecord, RetainedView
 from rumq.admin import requests as q
 from rumq.admin import rows as r
 from rumq.loop.ports import Timers
@@ -15,7 +15,7 @@ from rumq.mqtt.topics import check_topic_filter, matches
 from rumq.shards.admin.listings.listings import Done, MayRead
 
 PAYLOAD_BYTES_MAX = 1024
-PAGES_A_TURN = 4  # of some hundred names each
+PAGES_A_TURN = 4  # a page has some hundred names
 
 
 class RetainedSearch:
@@ -32,7 +32,7 @@ class RetainedSearch:
 
     def _list(self, asked: q.Retained, may_read: MayRead, done: Done) -> None:
         prefix = literal_prefix(asked.topic)
-        found: list[Retained] = []
+        found: list[RetainedRecord] = []
         after = place(max(asked.after or "", prefix)) if asked.after or prefix else None
         if prefix > (asked.after or "") and (first := self._view.get(prefix)) is not None:
             found += [first] if matches(asked.topic, prefix) and may_read(prefix) else []  # the page begins behind it
@@ -59,12 +59,12 @@ def literal_prefix(topic_filter: str) -> str:
     return literal.removesuffix("/")
 
 
-def place(topic: str) -> Retained:
+def place(topic: str) -> RetainedRecord:
     """A place in the order of topics, for a page behind it."""
-    return Retained(topic, 0, 0, 0, b"", b"")
+    return RetainedRecord(topic, 0, 0, 0, b"", b"")
 
 
-def row(message: Retained) -> r.RetainedRow:
+def row(message: RetainedRecord) -> r.RetainedRow:
     _, _, _, late_us, payload_at, _, flags, _ = ROW.unpack(message.row)
     payload = message.frame[payload_at:]
     shown, encoding = as_text(payload[:PAYLOAD_BYTES_MAX])

@@ -12,10 +12,10 @@ from rumq.loop.ports import Timers
 from rumq.shards.admin.listings.listings import Answer, Done, MayRead
 
 TOPICS_A_TURN = 10_000
-LEVELS_MAX = 100_000  # distinct ones that are counted; of further ones only that they are left out
+LEVELS_MAX = 100_000  # distinct levels that are counted; further ones are only counted as left out
 
 
-class TopicTree:
+class TopicTreeQuery:
     def __init__(self, store: Store, timers: Timers) -> None:
         self._store, self._timers = store, timers
 

@@ -21,9 +21,10 @@ SEGMENTS_MAX = q.ROWS_MAX
 
 class Views:
     def __init__(self, parts: AdminParts) -> None:
-        self._parts = parts
-        self._started = parts.clock.monotonic
-        self._survey = Survey(parts.registry, parts.timers)
+        self._counted, self._loop, self._clients, self._log = parts.counted, parts.loop, parts.clients, parts.log
+        self._pump, self._term = parts.traffic.pump, parts.term
+        self._started = parts.loop.clock.monotonic
+        self._survey = Survey(parts.counted.registry, parts.loop.timers)
 
     def ping(self, _: q.Nothing) -> Answer:
         return {"shards": 1}
@@ -35,45 +36,45 @@ class Views:
         return self._survey.ask(counted)
 
     def _shard_row(self, connected: int) -> r.ShardRow:
-        p = self._parts
-        own = p.store.own
+        shard, lifecycle = self._counted, self._loop.lifecycle
+        own = shard.store.own
         return r.ShardRow(
-            shard=p.index, pid=os.getpid(), ready=p.lifecycle.is_restored and not p.lifecycle.stop_phase,
+            shard=shard.index, pid=os.getpid(), ready=lifecycle.is_restored and not lifecycle.stop_phase,
             accepting=self.is_accepting(),
-            draining=p.gate.is_draining, uptime_seconds=round(p.clock.monotonic - self._started, 1),
-            memory_bytes=memory_bytes(), connected=connected, sessions=len(p.registry), retained=len(p.router.retained),
+            draining=self._clients.gate.is_draining,
+            uptime_seconds=round(self._loop.clock.monotonic - self._started, 1),
+            memory_bytes=memory_bytes(), connected=connected, sessions=len(shard.registry),
+            retained=len(shard.router.retained),
             topics=sum(len(each.topic_names) for each in own), log_bytes=sum(each.segments.bytes for each in own),
-            undelivered=p.counted.drop_counters.total(), handed_over=p.counted.totals.handed_over,
-            taken_over=p.counted.totals.taken_over, turns=p.pump.turns,
+            undelivered=shard.drop_counters.total(), handed_over=shard.totals.handed_over,
+            taken_over=shard.totals.taken_over, turns=self._pump.turns,
         )  # fmt: skip
 
     def is_accepting(self) -> bool:
         """Whether messages are accepted in every partition of this shard."""
-        return not self._parts.admission.is_full and not any(p.offline for p in self._parts.store.own)
+        return not self._log.admission.is_full and not any(p.offline for p in self._counted.store.own)
 
     def listeners(self, _: q.Nothing) -> Later:
-        p = self._parts
-
         def counted(connected: Counter[int]) -> Answer:
-            limits = p.connections_max()
+            limits = self._clients.connections_max()
             rows = [
                 r.ListenerRow(
                     listener=policy.index, name=policy.name, mount_point=policy.mount_point,
                     connections_max=limits.get(policy.index, 0), connected=connected[policy.index],
                 )
-                for policy in p.policies
+                for policy in self._clients.policies
             ]  # fmt: skip
             return {"listeners": rows}
 
         return self._survey.ask(counted)
 
     def partitions(self, _: q.Nothing) -> dict[str, list[r.PartitionRow]]:
-        return {"partitions": [partition_row(each, self._parts.index) for each in self._parts.store.own]}
+        return {"partitions": [partition_row(each, self._counted.index) for each in self._counted.store.own]}
 
     def segments(self, asked: q.Segments) -> dict[str, list[r.SegmentRow] | int]:
         wanted = [
             each
-            for each in self._parts.store.own
+            for each in self._counted.store.own
             if asked.stream in (None, each.stream) and asked.partition in (None, each.number)
         ]
         found = [(each, segment) for each in wanted for segment in each.segments.files]
@@ -93,11 +94,11 @@ class Views:
 
     def exports(self, _: q.Nothing) -> dict[str, list[r.ExportRow]]:
         """As of the last reading of the markers, which this has read again."""
-        p = self._parts
+        exports = self._log.exports
         rows = []
-        for each in p.store.own if p.exports is not None else ():
-            assert p.exports is not None
-            exported = p.exports.unexported_lsn(each, p.reader)
+        for each in self._counted.store.own if exports is not None else ():
+            assert exports is not None
+            exported = exports.unexported_lsn(each, self._log.reader)
             if exported is None:
                 continue
             sealed = max((s.end_lsn or 0 for s in each.segments.files if s.sealed), default=each.first_lsn)
@@ -112,7 +113,7 @@ class Views:
     def bans(self, _: q.Nothing) -> dict[str, list[r.BanRow]]:
         rows = [
             r.BanRow(kind=kind, name=name, seconds=round(seconds, 1), refused=refused)
-            for kind, name, seconds, refused in self._parts.gate.bans()
+            for kind, name, seconds, refused in self._clients.gate.bans()
         ]
         return {"bans": rows}
 
@@ -121,5 +122,4 @@ class Views:
         return {"enabled": False}
 
     def terms(self, _: q.Nothing) -> Answer:
-        term = self._parts.term
-        return {"terms": [] if term is None else [term()]}
+        return {"terms": [] if self._term is None else [self._term()]}

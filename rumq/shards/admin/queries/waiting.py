@@ -16,14 +16,14 @@ from rumq.session.state.drop_counters import OTHER_TOPICS
 from rumq.session.state.registry import Registry
 from rumq.shards.admin.listings.listings import Done
 from rumq.shards.admin.queries.client_detail import first_session_of
-from rumq.shards.delivery.lost_ranges import Budget
+from rumq.shards.delivery.lost_ranges import ReadBudget
 
-BYTES_MAX = 32 << 20  # of the log, read for one question
-TOPICS_MAX = 20  # topics that are told: those with the most
-BoundedPending = Callable[[Iterable[Reader], Callable[[Counter[str]], None], Budget | None], None]
+BYTES_MAX = 32 << 20  # of the log that one question may read
+TOPICS_MAX = 20  # topics in the answer: those with most records
+BoundedPending = Callable[[Iterable[Reader], Callable[[Counter[str]], None], ReadBudget | None], None]
 
 
-class Waiting:
+class WaitingQuery:
     def __init__(self, registry: Registry, pending: BoundedPending) -> None:
         """pending: as `LostRanges.pending`"""
         self._registry, self._pending = registry, pending
@@ -34,7 +34,7 @@ class Waiting:
             done({"found": False})
             return
         readers = list(session.subscriber.readers())
-        self._pending(readers, partial(self._counted, asked.client, done), Budget(BYTES_MAX))
+        self._pending(readers, partial(self._counted, asked.client, done), ReadBudget(BYTES_MAX))
 
     def _counted(self, client_id: str, done: Done, found: Counter[str]) -> None:
         uncounted = found.pop(OTHER_TOPICS, 0)

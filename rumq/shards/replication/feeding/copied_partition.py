@@ -14,11 +14,11 @@ from commitlog.chunk import Buffer
 from commitlog.log.partition import Partition
 from commitlog.replica.inventory import SegmentState, states_of
 
-KEPT_BYTES_MAX = 1 << 20  # of groups that have ended, while a follower catches up
+KEPT_BYTES_MAX = 1 << 20  # of ended groups kept for a follower that catches up
 Place = tuple[str, int]  # the name of a segment, and a byte of it; 0: before its header
 
 
-class Piece(NamedTuple):
+class CopyPiece(NamedTuple):
     """before, after: where it begins and ends; base_lsn: of the segment that begins, -1: `data` is a chunk"""
 
     before: Place
@@ -44,8 +44,8 @@ class CopiedPartition:
         self.lagging = 0
         self.is_irregular = False
         self._news: deque[tuple[str, int, int, bytes] | Trimmed | None] = deque()  # filled by the writer
-        self._pieces: deque[Piece] = deque()
-        self._ended = self._ended_bytes = 0  # of the pieces, those whose groups have ended
+        self._pieces: deque[CopyPiece] = deque()
+        self._ended = self._ended_bytes = 0  # number and bytes of the pieces whose groups have ended
         self._active_stop = 0
         self.end = self._end_of_log()
         partition.writer.tap = self
@@ -70,9 +70,9 @@ class CopiedPartition:
 
     # On the loop
 
-    def take(self) -> list[Piece | Trimmed]:
+    def take(self) -> list[CopyPiece | Trimmed]:
         """What was told since, in order; what was told before it became irregular is of no use."""
-        taken: list[Piece | Trimmed] = []
+        taken: list[CopyPiece | Trimmed] = []
         news = self._news
         while news:
             told = news.popleft()
@@ -83,7 +83,7 @@ class CopiedPartition:
                 taken.append(told)
             else:
                 name, position, base_lsn, data = told
-                piece = Piece(self.end, (name, position + len(data)), base_lsn, data)
+                piece = CopyPiece(self.end, (name, position + len(data)), base_lsn, data)
                 self.end = piece.after
                 self._pieces.append(piece)
                 taken.append(piece)
@@ -117,7 +117,7 @@ class CopiedPartition:
         partition = self.partition
         return states_of(partition.segments.files, partition.directory, partition.written_lsn, self._active_stop)
 
-    def maybe_behind(self, place: Place) -> list[Piece] | None:
+    def maybe_behind(self, place: Place) -> list[CopyPiece] | None:
         """The pieces behind a place, if they are at hand."""
         if self.is_irregular:
             return None

@@ -14,7 +14,7 @@ from rumq.shards.replication.feeding.copied_partition import CopiedPartition, Pl
 from rumq.shards.replication.feeding.feeder import Feeder
 
 
-class Copied:
+class PartitionCopies:
     """One partition. feeders: by follower; places: by follower, up to where it has synced
     unsettled: (next lsn, bytes, monotonic seconds when it was written here) of groups that are not committed"""
 
@@ -56,17 +56,17 @@ class Copies:
         self._loop_thread = threading.get_ident()
         self._fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         watch(self._fd, self._awake)
-        self.by_key: dict[str, Copied] = {}
-        self._by_index: dict[int, Copied] = {}
+        self.by_key: dict[str, PartitionCopies] = {}
+        self._by_index: dict[int, PartitionCopies] = {}
         for partition in [*store.own, store.internal]:
             key = partition.directory.removeprefix(f"{store.root}/")
-            copied = Copied(CopiedPartition(key, partition, self._wake))
+            copied = PartitionCopies(CopiedPartition(key, partition, self._wake))
             self.by_key[key] = self._by_index[partition.index] = copied
             if copied.is_quorum:
                 # What was adopted is committed as soon as the term is open, and nobody is served before.
                 partition.replicated_lsn = partition.next_lsn
 
-    def maybe_at(self, index: int) -> Copied | None:
+    def maybe_at(self, index: int) -> PartitionCopies | None:
         """index: of the partition in its store"""
         return self._by_index.get(index)
 

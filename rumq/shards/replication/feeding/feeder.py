@@ -18,16 +18,16 @@ from commitlog.replica.inventory import SegmentState
 from rumq.cluster.replication import messages as m
 from rumq.loop.ports import EventSink, ReadPool, Timers
 from rumq.net.frames import Raw
-from rumq.shards.replication.feeding.copied_partition import CopiedPartition, Piece, Place, Trimmed
+from rumq.shards.replication.feeding.copied_partition import CopiedPartition, CopyPiece, Place, Trimmed
 from rumq.shards.replication.feeding.piece_frames import Frames, frames_of
 
 BLOCK_BYTES = 1 << 20
-UNSYNCED_BYTES_MAX = 8 << 20  # sent from disk, and not acknowledged
+UNSYNCED_BYTES_MAX = 8 << 20  # that were sent from disk and are not acknowledged
 FEEDS = 2  # the lane of the reader's worker
 RETRY_SECONDS = 1.0
 
 
-class Outbox(Protocol):
+class FollowerOutbox(Protocol):
     """The link to a follower. room: bytes until its outbox is full; closed: it has ended"""
 
     peer: str
@@ -41,7 +41,7 @@ class Outbox(Protocol):
         """Have the feeders go on once there is some."""
 
 
-class Sent(NamedTuple):
+class SentBlock(NamedTuple):
     """A block from disk. after: where it ends"""
 
     after: Place
@@ -61,16 +61,16 @@ class Feeds(NamedTuple):
 class Feeder:
     """is_live: it gets what is written as it is written"""
 
-    def __init__(self, source: CopiedPartition, link: Outbox, feeds: Feeds) -> None:
+    def __init__(self, source: CopiedPartition, link: FollowerOutbox, feeds: Feeds) -> None:
         self._source, self._link, self._feeds = source, link, feeds
         self._files: Files = source.partition.files
         self.is_live = False
         self._wants_names = False
-        self._is_lagging = False  # it has begun, and is not live
+        self._is_lagging = False  # True while the follower is fed from disk
         self._is_reading = False
-        self._round = 0  # of comparing and feeding: reads of an earlier one are of no use
-        self._place: Place = ("", 0)  # behind what was sent
-        self._sent: deque[Sent] = deque()
+        self._round = 0  # number of the feeding: results of reads for an earlier one are dropped
+        self._place: Place = ("", 0)  # where the next piece begins
+        self._sent: deque[SentBlock] = deque()
         self._unsynced_bytes = 0
 
     def begin(self, theirs: Sequence[m.SegmentInfo]) -> None:
@@ -127,7 +127,7 @@ class Feeder:
 
     def trimmed(self, trim: Trimmed) -> None:
         if self.is_live or self._is_lagging:
-            self._link.say(m.Trim(self._feeds.epoch(), self._source.key, trim.first_lsn))
+            self._link.say(m.TrimCopy(self._feeds.epoch(), self._source.key, trim.first_lsn))
 
     # From disk
 
@@ -144,7 +144,7 @@ class Feeder:
         elif self._unsynced_bytes < UNSYNCED_BYTES_MAX:
             self._read()
 
-    def _send_rest(self, pieces: list[Piece]) -> None:
+    def _send_rest(self, pieces: list[CopyPiece]) -> None:
         for piece in pieces:
             if self._link.room <= 0:
                 self._link.wants_room()
@@ -209,7 +209,7 @@ class Feeder:
         else:
             self._link.say(m.Open(epoch, key, segment.name, segment.base_lsn), [data])
         self._place = (segment.name, stop)
-        self._sent.append(Sent(self._place, len(data)))
+        self._sent.append(SentBlock(self._place, len(data)))
         self._unsynced_bytes += len(data)
         self.go_on()
 

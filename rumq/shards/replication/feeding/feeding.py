@@ -8,14 +8,16 @@ from collections.abc import Callable
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.leader_core import LeaderCore
-from rumq.shards.replication.feeding.copied_partition import Piece, Trimmed
-from rumq.shards.replication.feeding.copies import Copied, Copies
-from rumq.shards.replication.feeding.feeder import Feeder, Feeds, Outbox
+from rumq.shards.replication.feeding.copied_partition import CopyPiece, Trimmed
+from rumq.shards.replication.feeding.copies import Copies, PartitionCopies
+from rumq.shards.replication.feeding.feeder import Feeder, Feeds, FollowerOutbox
 from rumq.shards.replication.feeding.piece_frames import frames_of
 
 
 class Feeding:
-    def __init__(self, copies: Copies, core: LeaderCore, feeds: Feeds, link_of: Callable[[str], Outbox | None]) -> None:
+    def __init__(
+        self, copies: Copies, core: LeaderCore, feeds: Feeds, link_of: Callable[[str], FollowerOutbox | None]
+    ) -> None:
         """link_of: of a follower, None while there is none"""
         self._copies, self._core, self._feeds, self._link_of = copies, core, feeds, link_of
 
@@ -27,13 +29,13 @@ class Feeding:
             for copied in self._copies.by_key.values():
                 self._send(copied)
 
-    def group_ended(self, copied: Copied) -> None:
+    def group_ended(self, copied: PartitionCopies) -> None:
         """A group of a partition is on disk: send the rest of it."""
         self._send(copied)
         if copied.source.group_ended():
             self._core.compare(copied.source.key)
 
-    def _send(self, copied: Copied) -> None:
+    def _send(self, copied: PartitionCopies) -> None:
         source = copied.source
         was_irregular = source.is_irregular
         told = source.take()
@@ -41,7 +43,7 @@ class Feeding:
             for feeder in copied.feeders.values():
                 feeder.stop()
             copied.group_bytes = 0
-        pieces = [piece for piece in told if isinstance(piece, Piece)]
+        pieces = [piece for piece in told if isinstance(piece, CopyPiece)]
         if pieces:
             copied.group_bytes += sum(len(piece.data) for piece in pieces)
             live = [feeder for feeder in copied.feeders.values() if feeder.is_live]
@@ -56,7 +58,7 @@ class Feeding:
 
     # Followers
 
-    def begin(self, feed: fx.Feed) -> None:
+    def begin(self, feed: fx.FeedFollower) -> None:
         """A follower has said what it has of a partition."""
         link, copied = self._link_of(feed.peer), self._copies.by_key.get(feed.partition)
         if link is None or copied is None:
@@ -68,7 +70,7 @@ class Feeding:
             return  # compared anew when the group has ended
         feeder.begin(feed.segments)
 
-    def go_on(self, copied: Copied) -> None:
+    def go_on(self, copied: PartitionCopies) -> None:
         """With those that catch up: a group has ended."""
         if copied.source.lagging:
             for feeder in list(copied.feeders.values()):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rumq.cluster.replication.messages import Open, Write
 from rumq.net.frames import Raw, encode
-from rumq.shards.replication.feeding.copied_partition import Piece
+from rumq.shards.replication.feeding.copied_partition import CopyPiece
 
 WRITE_BYTES_MAX = 4 << 20
 
@@ -20,7 +20,7 @@ class Frames(NamedTuple):
     size: int
 
 
-def frames_of(pieces: Sequence[Piece], epoch: int, partition: str) -> Frames:
+def frames_of(pieces: Sequence[CopyPiece], epoch: int, partition: str) -> Frames:
     """Chunks that follow each other in a segment share a frame, of up to 4 MiB."""
     parts: list[Raw] = []
     chunks: list[bytes] = []

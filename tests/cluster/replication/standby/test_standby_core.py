@@ -146,7 +146,7 @@ def test_r3_the_log_with_the_higher_opened_epoch_is_fetched_though_it_is_shorter
     replica.core.take_effects()
     asked = replica.answer("b", m.Promised(4, 2, {P: 1, Q: 0}), 1.2)
     assert isinstance(asked[0], fx.Send)
-    assert isinstance(asked[0].message, m.Fetch)
+    assert isinstance(asked[0].message, m.FetchCopy)
     assert (asked[0].peer, asked[0].message.partition) == ("b", P)
 
 
@@ -170,7 +170,7 @@ def test_r14_a_claimant_that_waits_for_promises_or_a_log_says_that_it_lives() ->
     replica.claim()
     replica.core.claimed(True, True, view(4, "a", "mine"), 0.7)
     asked = replica.answer("b", m.Promised(4, 3, {P: 9, Q: 0}), 0.7)
-    assert any(isinstance(each, fx.Send) and isinstance(each.message, m.Fetch) for each in asked)
+    assert any(isinstance(each, fx.Send) and isinstance(each.message, m.FetchCopy) for each in asked)
     replica.core.tick(0.8)
     assert replica.core.take_effects() == [fx.Send("b", m.Beat(4, {}))]
     polled = replica.hear(9, m.Poll(), 0.8)
@@ -380,7 +380,7 @@ def test_r11_a_copy_in_doubt_serves_nobody() -> None:
     replica = Replica()
     replica.hear(1, m.Promise(4))
     replica.state.distrust()
-    assert replica.hear(1, m.Fetch(4, P, [])) == [fx.Reply(1, m.Outdated(4), True)]
+    assert replica.hear(1, m.FetchCopy(4, P, [])) == [fx.Reply(1, m.Outdated(4), True)]
 
 
 def test_r11_a_leader_tells_a_copy_that_it_has_lost_what_it_acknowledged() -> None:

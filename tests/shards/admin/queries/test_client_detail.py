@@ -8,7 +8,7 @@ from rumq.shards.admin.queries import client_detail
 from rumq.shards.admin.queries.client_detail import ROWS_MAX, bucket_row, sessions_of
 from tests.conformance import wire
 from tests.faults.shard import Client, Shard
-from tests.shards.admin.world import LASTING, ask, parts_of, publish
+from tests.shards.admin.world import LASTING, ask, counted_of, publish
 
 
 def test_what_is_told_of_a_session_is_bounded(shard: Shard) -> None:
@@ -17,7 +17,7 @@ def test_what_is_told_of_a_session_is_bounded(shard: Shard) -> None:
     client.say(wire.subscribe(1, [*filters, ("t/#", 1), ("$share/g/t/1", 1)]))
     publish(shard, Client(shard, "p", 5), *(f"t/{number}" for number in range(ROWS_MAX + 5)))
     for number in range(ROWS_MAX + 5):
-        parts_of(shard).counted.drop_counters.count("expired", "c", f"t/{number}", 1)
+        counted_of(shard).drop_counters.count("expired", "c", f"t/{number}", 1)
     found = ask(shard, "client", client="c")
     assert len(found.client.subscriptions) == ROWS_MAX + 7
     assert len(found.subscriptions) == len(found.in_flight) == len(found.undelivered) == ROWS_MAX
@@ -68,8 +68,8 @@ def test_its_will_and_how_long_its_session_lasts_are_told(shard: Shard) -> None:
 def test_a_session_is_found_by_its_whole_client_id(shard: Shard) -> None:
     Client(shard, "c", 5)
     Client(shard, "cc", 5)
-    assert [session.client_id for session in sessions_of(parts_of(shard).registry, "c")] == ["c"]
-    assert sessions_of(parts_of(shard).registry, "d") == []
+    assert [session.client_id for session in sessions_of(counted_of(shard).registry, "c")] == ["c"]
+    assert sessions_of(counted_of(shard).registry, "d") == []
 
 
 def test_a_limit_is_told_as_of_now_and_what_has_none_as_null() -> None:
@@ -112,7 +112,7 @@ def test_what_holds_a_session_is_told(shard: Shard) -> None:
     assert held() == ("", None)
     publish(shard, Client(shard, "p", 5), "t/1", "t/2", "t/3")
     assert held() == ("acknowledgements", 2)
-    link = sessions_of(parts_of(shard).registry, "c")[0].link
+    link = sessions_of(counted_of(shard).registry, "c")[0].link
     room, link.flow.outbox.room = link.flow.outbox.room, 0
     assert held()[0] == "socket"
     link.flow.outbox.room = room

@@ -8,11 +8,11 @@ import pytest
 from rumq.admin.requests import Spans
 from rumq.shards.admin.queries.span_pages import cursor_of, span_page
 from rumq.tracing.spans import Span
-from rumq.tracing.tracer import Publisher, Tracer
+from rumq.tracing.tracer import TracedPublisher, Tracer
 
 
 def tracer(count: int) -> Tracer:
-    made = Tracer(1, lambda *_: Publisher("", None, {}), lambda: 0, bytes)
+    made = Tracer(1, lambda *_: TracedPublisher("", None, {}), lambda: 0, bytes)
     for number in range(count):
         made.ring.add(Span(trace_id="t", span_id=str(number), name="n", start_us=0, end_us=0))
     return made

@@ -8,7 +8,7 @@ import pytest
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.admin import requests as q
 from rumq.shards.admin.queries import topic_tree
-from rumq.shards.admin.queries.topic_tree import TopicTree
+from rumq.shards.admin.queries.topic_tree import TopicTreeQuery
 from tests.commitlog.records import append, opened
 from tests.faults.shard import Client, Shard
 from tests.shards.admin.world import ask, publish
@@ -27,7 +27,7 @@ class Parts(Hand):
     def tree(self, **asked: Any) -> tuple[dict[str, Any], int]:
         """(answer, turns)"""
         answers: list[dict[str, Any]] = []
-        TopicTree(self.store, self.timers).list(q.TopicTree(**asked), self.may_read, answers.append)  # type: ignore[arg-type]
+        TopicTreeQuery(self.store, self.timers).list(q.TopicTree(**asked), self.may_read, answers.append)  # type: ignore[arg-type]
         turns = 1
         while self.waiting:
             assert not answers

@@ -4,7 +4,7 @@ import itertools
 
 from commitlog import Partition
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.shards.replication.feeding.copied_partition import CopiedPartition, Piece, Trimmed
+from rumq.shards.replication.feeding.copied_partition import CopiedPartition, CopyPiece, Trimmed
 from tests.commitlog.records import append, opened, some_records, write
 
 
@@ -17,7 +17,7 @@ class World:
     def _wake(self) -> None:
         self.woken += 1
 
-    def group(self, count: int = 3) -> list[Piece | Trimmed]:
+    def group(self, count: int = 3) -> list[CopyPiece | Trimmed]:
         """One group of records, written."""
         append(self.partition, some_records(count))
         write(self.partition)
@@ -29,7 +29,7 @@ class World:
 def test_pieces_follow_each_other_from_the_header_on() -> None:
     world = World()
     told = [*world.group(), *world.group()]
-    pieces = [each for each in told if isinstance(each, Piece)]
+    pieces = [each for each in told if isinstance(each, CopyPiece)]
     assert len(pieces) == len(told) and world.woken >= 2
     assert pieces[0].base_lsn == 0 and all(each.base_lsn == -1 for each in pieces[1:])
     for before, after in itertools.pairwise(pieces):

@@ -6,8 +6,8 @@ from typing import Any
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.replication import messages as m
-from rumq.net.frames import FrameReader, Raw
-from rumq.shards.replication.feeding.copied_partition import CopiedPartition, Piece, Trimmed
+from rumq.net.frames import MessageReader, Raw
+from rumq.shards.replication.feeding.copied_partition import CopiedPartition, CopyPiece, Trimmed
 from rumq.shards.replication.feeding.feeder import RETRY_SECONDS, Feeder, Feeds
 from rumq.shards.replication.feeding.piece_frames import Frames, frames_of
 from tests.commitlog.records import append, opened, some_records, write
@@ -39,16 +39,16 @@ class World:
         self.said.append(message)
 
     def write(self, frames: Frames) -> None:
-        reader: FrameReader[m.ReplicaMessage] = FrameReader(m.ReplicaMessage)
+        reader: MessageReader[m.ReplicaMessage] = MessageReader(m.ReplicaMessage)
         self.said += [message for message, _ in reader.feed(b"".join(map(bytes, frames.parts)))]
 
     def wants_room(self) -> None:
         self.wanted += 1
 
-    def group(self) -> list[Piece]:
+    def group(self) -> list[CopyPiece]:
         append(self.partition, some_records(3))
         write(self.partition)
-        told = [each for each in self.copied.take() if isinstance(each, Piece)]
+        told = [each for each in self.copied.take() if isinstance(each, CopyPiece)]
         self.copied.group_ended()
         return told
 
@@ -128,4 +128,4 @@ def test_a_trim_is_passed_on_to_who_is_being_fed() -> None:
     assert world.said == []
     world.feeder.begin([])
     world.feeder.trimmed(Trimmed(5))
-    assert world.said[-1] == m.Trim(4, "p", 5)
+    assert world.said[-1] == m.TrimCopy(4, "p", 5)

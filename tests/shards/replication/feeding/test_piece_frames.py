@@ -3,20 +3,20 @@
 from typing import Any
 
 from rumq.cluster.replication.messages import Open, ReplicaMessage, Write
-from rumq.net.frames import FrameReader
-from rumq.shards.replication.feeding.copied_partition import Piece
+from rumq.net.frames import MessageReader
+from rumq.shards.replication.feeding.copied_partition import CopyPiece
 from rumq.shards.replication.feeding.piece_frames import WRITE_BYTES_MAX, frames_of
 
 
-def chunk(name: str, position: int, data: bytes) -> Piece:
-    return Piece((name, position), (name, position + len(data)), -1, data)
+def chunk(name: str, position: int, data: bytes) -> CopyPiece:
+    return CopyPiece((name, position), (name, position + len(data)), -1, data)
 
 
-def read(pieces: list[Piece]) -> list[tuple[Any, bytes]]:
+def read(pieces: list[CopyPiece]) -> list[tuple[Any, bytes]]:
     frames = frames_of(pieces, 3, "main/g1/p0")
     data = b"".join(map(bytes, frames.parts))
     assert frames.size == len(data)
-    reader: FrameReader[ReplicaMessage] = FrameReader(ReplicaMessage)
+    reader: MessageReader[ReplicaMessage] = MessageReader(ReplicaMessage)
     return [(message, bytes(raw)) for message, raw in reader.feed(data)]
 
 
@@ -27,7 +27,7 @@ def test_chunks_in_a_row_are_one_write() -> None:
 
 
 def test_a_new_segment_begins_behind_what_ended_the_old_one() -> None:
-    header = Piece(("a", 4099), ("b", 4096), 17, bytes(4096))
+    header = CopyPiece(("a", 4099), ("b", 4096), 17, bytes(4096))
     found = read([chunk("a", 4096, b"end"), header, chunk("b", 4096, b"new")])
     assert found == [
         (Write(3, "main/g1/p0", "a", 4096), b"end"),

@@ -1,0 +1,1 @@
+"""What services do with MQTT: requests and responses, replays, channels of queues."""

@@ -1,0 +1,1 @@
+"""One client's side of MQTT: packets over a stream, QoS handshakes, reconnection. MQTT 5.0, 4."""
