@@ -17,12 +17,8 @@ from rumq.shards.admin.listings.listings import Answer, Done
 
 GROUPS_A_TURN = 64
 CLIENTS_MAX = 100  # members that are named of each group
-<<<<<<< HEAD
 PLACES_MAX = 10_000  # channels of an answer
-=======
-PLACES_MAX = 10_000
 RETURNED_MAX = 1_000  # ranges that are told of a group
->>>>>>> d7fdf32e (A channel's depth counts what members gave back by its own messages)
 QUEUES = "$queues/"
 
 
