@@ -26,7 +26,9 @@ def test_the_estimate_errs_upwards_by_less_than_a_chunk(counts: list[int], at: i
 def test_a_range_has_at_most_what_is_estimated(counts: list[int], at: int, width: int) -> None:
     marks, base = TopicMarks("p"), 0
     for count in counts:
-        marks.add(Seen("$queues/q/t", "p", 2 * base, base, base, base + count, count))  # every second record is its own
+        marks.add(
+            DepthSample("$queues/q/t", "p", 2 * base, base, base, base + count, count)
+        )  # every second record is its own
         base += count
     stop = min(at + width, 2 * base)
     actual = sum(at <= 2 * number < stop for number in range(base))
