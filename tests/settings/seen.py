@@ -149,8 +149,8 @@ IN_BROKER: dict[str, Look] = {
     "listener.replay_bytes_per_second_max": rate("replaying", "_everybody", "bytes"),
 }  # fmt: skip
 IN_GATEWAY: dict[str, Look] = {
-    "gateway.rules_file": lambda g: rules_of(g.context.rules),
-    "gateway.tokens_file": lambda g: sorted(each.name for each in g.context.admission.tokens.values()),
+    "gateway.rules_file": lambda g: rules_of(g.context.rights.rules),
+    "gateway.tokens_file": lambda g: sorted(each.name for each in g.context.rights.admission.tokens.values()),
     # What the endpoint that spans go to was made of (`tests.settings.probe`).
     "trace.otlp_endpoint": lambda g: g.exporter._endpoint.made_of[0].otlp_endpoint,
     "trace.headers_file": lambda g: g.exporter._endpoint.made_of[1],
@@ -172,7 +172,7 @@ IN_GRPC: dict[str, Look] = {
 # The same keys as another process obeys them.
 ALSO: dict[str, dict[str, Look]] = {
     "gateway": {
-        "auth.guess_seconds_max": lambda g: g.context.admission.guess_seconds_max,
+        "auth.guess_seconds_max": lambda g: g.context.rights.admission.guess_seconds_max,
         "events.level": lambda g: structlog.get_config()["wrapper_class"].__name__,
     },
     "flight": {

@@ -67,18 +67,19 @@ def published(stub: Any, topic: str, payload: bytes) -> int:
 def stored(stub: Any, topic: str, count: int) -> list[Any]:
     """At least so many records from the first one on."""
     found: list[Any] = []
+    seen = ""
     until = time.monotonic() + SECONDS
     while len(found) < count:
-        assert time.monotonic() < until, f"{len(found)} of {count}"
+        assert time.monotonic() < until, f"{seen} of {count}"
         try:
             start = pb.Start(position=EARLIEST)
-            for answer in stub.Subscribe(pb.SubscribeRequest(topics={topic: start}), timeout=5):
+            for answer in stub.Subscribe(pb.SubscribeRequest(topics={topic: start}), timeout=15):
                 assert not answer.lost
                 found += answer.records
                 if len(found) >= count:
                     break
-        except grpc.RpcError:
-            found = []
+        except grpc.RpcError as fault:
+            seen, found = f"{len(found)} before {fault.code()}: {fault.details()}", []
     return found
 
 
