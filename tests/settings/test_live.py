@@ -257,7 +257,8 @@ def valid_others(site: Site) -> dict[str, object]:
 def test_keys_that_need_a_restart_are_told_as_such_until_there_is_one(site: Site, is_cluster: bool) -> None:
     """Those of a cluster by themselves: they are bound to each other."""
     names = [name for name, key in ALL.items() if key.applies == RESTART]
-    wanted = {name for name in names if name.startswith("cluster.") == is_cluster} - {"stream.name"}
+    wanted = {name for name in names if name.startswith("cluster.") == is_cluster}
+    wanted -= {"stream.name", "queues.enabled"}  # these change which streams there are
     others = valid_others(site)
     changes = [(name, 0, others.get(name, other_of(site, name))) for name in wanted]
     # A mount point is refused without them.
@@ -285,3 +286,10 @@ def other_of(site: Site, name: str) -> object:
     section, _, last = name.partition(".")
     known = site.base.get(section) or {}
     return other_value(ALL[name], (known[0] if isinstance(known, list) else known).get(last))
+
+
+def test_queues_that_are_turned_on_wait_for_a_restart_with_their_streams(site: Site) -> None:
+    site.reload(site.changed(("queues.enabled", 0, True)))
+    assert {"queues.enabled", "stream"} <= set(site.told()["after_restart"])
+    assert not {"queues.enabled", "stream"} & set(site.told()["changed"])
+    site.reload(site.base)
