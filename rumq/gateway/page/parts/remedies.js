@@ -9,6 +9,7 @@ const STREAMS = () => ["Streams", link("/streams")];
 const SHARDS = () => ["Shards", link("/shards")];
 const CLUSTER = () => ["Cluster", link("/cluster")];
 const BANS = () => ["Bans", link("/bans")];
+const CONNECTS_BROKER = "Nothing, if it ends soon: it is tried again. Else see whether the broker runs, and what `why` says.";
 const BUG = "This is a fault of rumq: report it with the broker's log (CONTRIBUTING.md). Everybody else is served.";
 const RESTARTS = "It is started again by itself. If it happens again, the broker's log before it says why.";
 const REPAIRED = "The shard's leader repairs it by itself; if it stays, look at the disk of this node.";
@@ -107,6 +108,19 @@ const REMEDIES = {
   "history.put_aside": ["Nothing: plots begin anew. Look at the disk if it comes again."],
   "history.unwritten": ["Look at the disk and at who may write to the data directory: plots are kept in memory only."],
   "gateway.died": [RESTARTS],
+  "queues.unavailable": [CONNECTS_BROKER],
+  "queues.channel_waits": [CONNECTS_BROKER],
+  "queues.dead_letters_wait": [CONNECTS_BROKER],
+  "queues.delays_wait": [CONNECTS_BROKER],
+  "queues.depth_unknown": [CONNECTS_BROKER],
+  "queues.dropped": ["Consume faster, or give the queue more room (records_max, bytes_max), or have it refuse instead."],
+  "grpc.died": [RESTARTS],
+  "grpc.failed": [BUG],
+  "functions.died": [RESTARTS],
+  "function.failed": ["Correct the function: `why` is the last line of its traceback. What its rule says happens to the batch meanwhile."],
+  "function.restarted": ["Nothing, if it ends soon: the batch is tried once more. Else correct the function, or give it more time or memory (timeout_ms, memory_bytes_max)."],
+  "function.waits": [CONNECTS_BROKER],
+  "function.gap": [STORED],
 };
 
 // {line, text, href} of an event; null: there is nothing to do
