@@ -26,7 +26,7 @@ class Epochs:
     def __init__(self) -> None:
         self.seen = 0
 
-    def of(self, shard: int) -> int:
+    def epoch_of(self, shard: int) -> int:
         return self.seen
 
     def note(self, epochs: Mapping[int, int]) -> None:
