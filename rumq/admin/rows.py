@@ -214,7 +214,10 @@ class ChannelPlaceRow(Struct, kw_only=True):
     channel: Annotated[str, field("its id")]
     filter: Annotated[str, field("its topic filter")]
     lsns: Annotated[dict[str, int], field("by partition, such as queues/g1/p0: the first record not handed out", "lsn")]
-    returned_records: Annotated[int, field("that a member gave back", "records")]
+    returned: Annotated[
+        list[tuple[str, int, int]],
+        field("partition, first lsn and the one behind the last of ranges that members gave back, at most 1,000"),
+    ]
 
 
 class RetainedRow(Struct, kw_only=True):

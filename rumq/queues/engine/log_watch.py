@@ -88,7 +88,7 @@ class LogWatch:
     async def _ask_places(self) -> None:
         answer = await self._ports.ask(OPERATIONS["channel_places"], Nothing())
         assert isinstance(answer, ChannelPlaces)
-        self.depths.put_places({each.channel: Place(each.lsns, each.returned_records) for each in answer.places})
+        self.depths.put_places({each.channel: Place(each.lsns, each.returned) for each in answer.places})
 
     def _report(self, why: str) -> None:
         if why and why != self._reported:

@@ -5,9 +5,9 @@ one, so the estimate errs upwards, by a chunk. docs/reference/queues.md, "Bounds
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rumq.queues.rules.names import split_topic
@@ -28,10 +28,12 @@ class Seen(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a group stands. lsns: by partition, of those where it has not handed out everything; returned: records"""
+    """Where a group stands. lsns: by partition, of those where it has not handed out everything
+
+    returned: partition, first lsn and the one behind the last, of what it has to hand out again"""
 
     lsns: Mapping[str, int]
-    returned: int = 0
+    returned: Sequence[tuple[str, int, int]] = ()
 
 
 class Depth(NamedTuple):
@@ -79,6 +81,17 @@ class TopicMarks:
         records = self.stop - self._firsts[at]
         return Depth(records, self.size - self._sizes[at], self._times[at]) if records else Depth()
 
+    def between(self, lsn: int, stop_lsn: int, time_us: int) -> Depth:
+        """Of these lsns, of what came at or after a time: at most so many."""
+        found = self.since(lsn, time_us)
+        end = bisect_left(self._lsns, stop_lsn)
+        if end < len(self._lsns):
+            behind = self.stop - self._firsts[end], self.size - self._sizes[end]
+            found = Depth(max(0, found.records - behind[0]), max(0, found.size - behind[1]), found.oldest_us)
+        if found.records <= stop_lsn - lsn:
+            return found if found.records else Depth()
+        return Depth(stop_lsn - lsn, found.size * (stop_lsn - lsn) // found.records, found.oldest_us)
+
 
 class Depths:
     """Of all queues. unseen: messages pushed here that no mark counts yet, by label"""
@@ -113,10 +126,11 @@ class Depths:
         if place is None:
             return Depth()
         marks = self._topics.get(label, {})
-        chosen = marks.values() if topic is None else [marks[topic]] if topic in marks else []
+        chosen = list(marks.values()) if topic is None else [marks[topic]] if topic in marks else []
         found = [each.since(place.lsns[each.partition], since_us) for each in chosen if self._is_behind(place, each)]
-        depth = summed(found)
-        return depth._replace(records=depth.records + place.returned)
+        for partition, first, stop in place.returned:
+            found += [each.between(first, stop, since_us) for each in chosen if each.partition == partition]
+        return summed(found)
 
     def _is_behind(self, place: Place, marks: TopicMarks) -> bool:
         lsn = place.lsns.get(marks.partition)

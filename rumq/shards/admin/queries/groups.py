@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from itertools import islice
 
 from router.matching.feed import Feed
 from router.readers.shared_group import SharedGroup
@@ -17,6 +18,7 @@ from rumq.shards.admin.listings.listings import Answer, Done
 GROUPS_A_TURN = 64
 CLIENTS_MAX = 100  # members that are named of each group
 PLACES_MAX = 10_000
+RETURNED_MAX = 1_000  # ranges that are told of a group
 QUEUES = "$queues/"
 
 
@@ -49,22 +51,23 @@ class GroupsQuery:
 
         cost: a look at each group and partition"""
         rows: list[r.ChannelPlaceRow] = []
+        names = [f"{p.stream}/g{p.generation}/p{p.number}" for p in (feed.partition for feed in self._feeds)]
         for share in self._shares.values():
             if not share.is_here or not share.topic_filter.startswith(QUEUES):
                 continue
             lsns = {
-                f"{feed.partition.stream}/g{feed.partition.generation}/p{feed.partition.number}": cursor
+                names[feed.index]: cursor
                 for feed, cursor in zip(self._feeds, share.reader.cursors, strict=True)
                 if not share.reader.is_live(feed.index) and cursor < feed.mark(True)
             }
-            returned = sum(stop - first for _, first, stop in share.returned)
+            returned = [(names[index], first, stop) for index, first, stop in islice(share.returned, RETURNED_MAX)]
             if lsns or returned:
                 rows.append(
                     r.ChannelPlaceRow(
                         channel=share.key.split("/", 2)[1],
                         filter=share.topic_filter,
                         lsns=lsns,
-                        returned_records=returned,
+                        returned=returned,
                     )
                 )
                 if len(rows) >= PLACES_MAX:
