@@ -22,7 +22,7 @@ from rumq.gateway.broker.shard_client import ShardClient
 from rumq.process.wiring.queue_ports import queue_ports
 from rumq.queues import ChannelSettings, Push, Pushed, Queues, QueueSettings
 from rumq.settings.table import Data, Settings
-from rumq.settings.table.queues import Queues as QueueSection
+from rumq.settings.table.queues import QueueSection
 
 START_SECONDS = 30.0
 

@@ -13,7 +13,7 @@ One object per process that has doors (gateway, gRPC). Everything in it is a cur
 its own. Refuses to know the broker but by MQTT, and the doors."""
 
 from rumq.queues.engine.consumer import Consumer
-from rumq.queues.link.ports import Bounds, Ports
+from rumq.queues.link.ports import QueueBounds, QueuePorts
 from rumq.queues.queues import Queues
 from rumq.queues.rules.definitions import ChannelDefinition, ChannelSettings, QueueDefinition, QueueSettings
 from rumq.queues.rules.errors import (
@@ -39,7 +39,6 @@ from rumq.queues.rules.names import MessageId, parse_message_id
 
 __all__ = [
     "BadQueueRequest",
-    "Bounds",
     "ChannelDefinition",
     "ChannelFigures",
     "ChannelInfo",
@@ -48,10 +47,10 @@ __all__ = [
     "Delivered",
     "MessageId",
     "NoSuchQueue",
-    "Ports",
     "Push",
     "PushResult",
     "Pushed",
+    "QueueBounds",
     "QueueDefinition",
     "QueueError",
     "QueueExists",
@@ -59,6 +58,7 @@ __all__ = [
     "QueueFull",
     "QueueInfo",
     "QueueNotAllowed",
+    "QueuePorts",
     "QueueSettings",
     "Queues",
     "QueuesUnavailable",

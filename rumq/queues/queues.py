@@ -15,14 +15,14 @@ from rumq.queues.engine.dead_letters import DeadLetters, revived
 from rumq.queues.engine.delays import Delays
 from rumq.queues.engine.dropper import Dropper
 from rumq.queues.engine.engines import Engines
-from rumq.queues.engine.log_watch import LogWatch
+from rumq.queues.engine.log_watch import QueueLogWatch
 from rumq.queues.engine.pusher import Pusher
 from rumq.queues.engine.sweep import AT_A_TIME, sweep
 from rumq.queues.link.anchors import Anchors
 from rumq.queues.link.connections import Connections, refusal_of
 from rumq.queues.link.definer import Definer
-from rumq.queues.link.follower import Follower
-from rumq.queues.link.ports import Ports
+from rumq.queues.link.follower import DefinitionFollower
+from rumq.queues.link.ports import QueuePorts
 from rumq.queues.reading.peek import peek
 from rumq.queues.rules.definitions import ChannelDefinition, ChannelSettings, QueueDefinition, QueueSettings
 from rumq.queues.rules.errors import BadQueueRequest, NoSuchQueue, QueuesUnavailable, shown
@@ -37,7 +37,7 @@ from rumq.queues.rules.messages import (
 )
 from rumq.queues.rules.names import channel_filter, check_channel_id, check_label, check_topic, dead_label, share_filter
 from rumq.queues.rules.permissions import QueuePermit
-from rumq.queues.rules.registry import Registry
+from rumq.queues.rules.registry import QueueRegistry
 
 PEEK_MAX = 1000
 PUSH_MAX = 10_000
@@ -50,15 +50,15 @@ Do = Callable[[list[Delivered]], Awaitable[None]]
 class Queues:
     """One for each process."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: QueuePorts) -> None:
         self._ports = ports
-        self._follower = Follower(ports, self._changed)
+        self._follower = DefinitionFollower(ports, self._changed)
         self._connections = Connections(ports)
         self._anchors = Anchors(ports)
         self._definer = Definer(ports, self._follower, self._anchors)
         self._dead = DeadLetters(self._connections, lambda label: self._follower.registry.queues.get(label))
         self._engines = Engines(ports, self._follower, self._dead.bury)
-        self._watch = LogWatch(ports, self._connections.prefix, self._connections.located_prefix, self._ttl_us)
+        self._watch = QueueLogWatch(ports, self._connections.prefix, self._connections.located_prefix, self._ttl_us)
         self._dropper = Dropper(ports, self._engines, self._registry, self._watch)
         self._delays = Delays(ports, self._anchors, self._connections, self._registry)
         self._pusher = Pusher(
@@ -77,7 +77,7 @@ class Queues:
             nursery.start_soon(self._definer.repair)
             task_status.started()
 
-    def _registry(self) -> Registry:
+    def _registry(self) -> QueueRegistry:
         return self._follower.registry
 
     def _ttl_us(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rumq.settings.table import Queues, Stream
+from rumq.settings.table import QueueSection, Stream
 
 NAME, LASTING = "queues", "queues-lasting"
 ROOT = "$queues/"
@@ -13,7 +13,7 @@ ROLLS = 4  # segments of one time to live, at least: one is removed whole
 SEGMENT_SECONDS_MIN = 60
 
 
-def queue_streams(queues: Queues, inherited: Mapping[str, Any]) -> list[Stream]:
+def queue_streams(queues: QueueSection, inherited: Mapping[str, Any]) -> list[Stream]:
     """First what outlives messages: definitions, tries, dead letters, what is delayed. inherited: keys of [log]
 
     Each has a partition per shard: in a cluster a partition's leader depends on those before it."""

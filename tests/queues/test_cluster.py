@@ -20,7 +20,7 @@ from rumq.process.wiring.queue_ports import queue_ports
 from rumq.queues import ChannelSettings, Push, QueueError, Queues, QueueSettings
 from rumq.settings.table import Data, Settings
 from rumq.settings.table.cluster import Cluster
-from rumq.settings.table.queues import Queues as QueueSection
+from rumq.settings.table.queues import QueueSection
 from tests.cluster.live.cluster import LiveCluster
 from tests.queues.traffic import Traffic
 from tests.queues.world import until

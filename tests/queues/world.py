@@ -18,9 +18,9 @@ from rumq.auth.rules import RuleSet
 from rumq.auth.rules import parse as parse_rules
 from rumq.gateway.broker.shard_client import ShardClient
 from rumq.process.wiring.queue_ports import queue_ports
-from rumq.queues import Ports, Queues
+from rumq.queues import QueuePorts, Queues
 from rumq.settings.table import Data, Settings
-from rumq.settings.table.queues import Queues as QueueSection
+from rumq.settings.table.queues import QueueSection
 from tests.broker_process import Rumqd
 
 WAIT_SECONDS = 30.0
@@ -46,7 +46,7 @@ class World:
     def kill(self) -> None:
         self.broker.kill()
 
-    def ports(self, name: str = "door", **bounds: int) -> Ports:
+    def ports(self, name: str = "door", **bounds: int) -> QueuePorts:
         settings = Settings(data=Data(dir=str(self.data)), queues=QueueSection(enabled=True, **bounds))
         asker = ShardClient(str(self.data), self.shards)
         return queue_ports(settings, name, lambda: self.rules, asker.ask, self._tell)

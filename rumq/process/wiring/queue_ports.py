@@ -16,7 +16,7 @@ from rumq.auth.rules import RuleSet
 from rumq.gateway.broker.broker_socket import open_broker
 from rumq.gateway.records.partition_views import PartitionViews
 from rumq.process.listeners.gateway_listener import gateway_socket
-from rumq.queues import Bounds, Ports
+from rumq.queues import QueueBounds, QueuePorts
 from rumq.settings.queue_streams import LASTING, NAME
 from rumq.settings.table import Settings
 
@@ -27,7 +27,7 @@ def queue_ports(
     rules: Callable[[], RuleSet | None],
     ask: Callable[[Operation, Request], Awaitable[Answer]],
     event: Callable[..., None],
-) -> Ports:
+) -> QueuePorts:
     """name: of the process, such as "gateway"; its node is added. rules: as they are now; ask: the shards"""
     views = PartitionViews(settings.data.dir)
     node = settings.cluster.node if settings.cluster.name else ""
@@ -40,7 +40,7 @@ def queue_ports(
         present = rules()
         return None if present is None else present.permit(Identity(user or None), "")
 
-    return Ports(
+    return QueuePorts(
         name="-".join(filter(None, (name, node))),
         open_broker=partial(open_broker, gateway_socket(settings)),
         permit_of=permit_of,
@@ -48,7 +48,7 @@ def queue_ports(
         now_us=lambda: time.time_ns() // 1000,
         views=views_of_queues,
         ask=ask,
-        bounds=Bounds(
+        bounds=QueueBounds(
             queues.ttl_seconds_max, queues.lasting_seconds_max, queues.queues_max, queues.channels_max,
             queues.delayed_max,
         ),

@@ -13,10 +13,10 @@ from rumq.client import ClientError, Refused
 from rumq.mqtt.packets import Publish
 from rumq.mqtt.reasons import Reason
 from rumq.queues.engine.failures import Bury, Failures
-from rumq.queues.link.follower import Follower
-from rumq.queues.link.member_link import Login, MemberLink
-from rumq.queues.link.ports import Ports
-from rumq.queues.rules.channel_state import ChannelState, Holder
+from rumq.queues.link.follower import DefinitionFollower
+from rumq.queues.link.member_link import MemberLink, MemberLogin
+from rumq.queues.link.ports import QueuePorts
+from rumq.queues.rules.channel_state import ChannelState, MessageHolder
 from rumq.queues.rules.definitions import ChannelDefinition
 from rumq.queues.rules.errors import QueueError, QueuesUnavailable
 from rumq.queues.rules.names import share_filter
@@ -32,7 +32,9 @@ LEAVE_SECONDS_MAX = 2.0
 class ChannelEngine:
     """definition: of its channel; ended: why it is over, for its consumers"""
 
-    def __init__(self, ports: Ports, definition: ChannelDefinition, follower: Follower, bury: Bury) -> None:
+    def __init__(
+        self, ports: QueuePorts, definition: ChannelDefinition, follower: DefinitionFollower, bury: Bury
+    ) -> None:
         """bury: as of `Failures`"""
         self._ports = ports
         self.definition = definition
@@ -41,7 +43,7 @@ class ChannelEngine:
         self._failures = Failures(ports, follower, definition, self.state, bury)
         # Of an ordered channel one engine at a time is a member, whatever its process: the last one that came.
         client_id = f"$ordered/{channel_id}" if definition.is_ordered else f"$engine/{process}/{channel_id}"
-        self._login = Login(client_id, BROKERS_PASSWORD, SESSION_SECONDS)
+        self._login = MemberLogin(client_id, BROKERS_PASSWORD, SESSION_SECONDS)
         self._share = share_filter(channel_id, definition.label, definition.topic)
         self._connection = trio.CancelScope()
         self._window = 0
@@ -54,13 +56,13 @@ class ChannelEngine:
 
     # Its consumers
 
-    def join(self, credit: int) -> Holder:
+    def join(self, credit: int) -> MessageHolder:
         holder = self.state.join(credit)
         if self._wanted_window() > self._window:
             self._reopen()
         return holder
 
-    def leave(self, holder: Holder, now: float) -> None:
+    def leave(self, holder: MessageHolder, now: float) -> None:
         self.state.leave(holder, now)
         if not self.state.holders:
             self._scope.cancel()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from rumq.client import Outgoing
 from rumq.queues.link.connections import Connections, refusal_of
-from rumq.queues.rules.channel_state import Entry
+from rumq.queues.rules.channel_state import ChannelEntry
 from rumq.queues.rules.definitions import ChannelDefinition, QueueDefinition
 from rumq.queues.rules.messages import Delivered, Push
 from rumq.queues.rules.names import dead_label, message_topic
@@ -22,7 +22,7 @@ class DeadLetters:
         self._connections, self._queue_of = connections, queue_of
         self.dropped = 0  # of channels that keep none
 
-    async def bury(self, channel: ChannelDefinition, dead: Sequence[Entry]) -> None:
+    async def bury(self, channel: ChannelDefinition, dead: Sequence[ChannelEntry]) -> None:
         """Publish them all, or raise: some of them may be published then, and come twice. raises: QueueError"""
         if channel.dead_letters == "drop":
             self.dropped += len(dead)
@@ -36,7 +36,7 @@ class DeadLetters:
             raise refusal_of(reason, why)
 
 
-def letter(label: str, dead: str, entry: Entry, seconds: int) -> Outgoing:
+def letter(label: str, dead: str, entry: ChannelEntry, seconds: int) -> Outgoing:
     """A dead letter of its own origin stays that of its first queue."""
     message = entry.message
     origin = message.origin or f"{label}/{message.id}"

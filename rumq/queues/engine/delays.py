@@ -17,12 +17,12 @@ from rumq.mqtt.packets import Publish
 from rumq.mqtt.properties import Properties
 from rumq.queues.link.anchors import Anchors
 from rumq.queues.link.connections import Connections
-from rumq.queues.link.member_link import Login, MemberLink
-from rumq.queues.link.ports import Ports
+from rumq.queues.link.member_link import MemberLink, MemberLogin
+from rumq.queues.link.ports import QueuePorts
 from rumq.queues.rules.errors import QueueError, QueueFull
 from rumq.queues.rules.names import DELAYED, split_topic
 from rumq.queues.rules.packets import DUE, EXPIRY, KEY, OWN, TIME, due_topic, micros, own_properties
-from rumq.queues.rules.registry import Registry
+from rumq.queues.rules.registry import QueueRegistry
 
 SHARE = f"$share/$delayed/{DELAYED}#"
 SESSION_SECONDS = 10
@@ -36,10 +36,10 @@ class Delays:
     """dropped: messages whose queue was deleted meanwhile"""
 
     def __init__(
-        self, ports: Ports, anchors: Anchors, connections: Connections, registry: Callable[[], Registry]
+        self, ports: QueuePorts, anchors: Anchors, connections: Connections, registry: Callable[[], QueueRegistry]
     ) -> None:
         self._ports, self._anchors, self._connections, self._registry = ports, anchors, connections, registry
-        self._login = Login(f"$delays/{ports.name}", BROKERS_PASSWORD, SESSION_SECONDS)
+        self._login = MemberLogin(f"$delays/{ports.name}", BROKERS_PASSWORD, SESSION_SECONDS)
         self._held: dict[int, Publish] = {}  # by packet id
         self._due: list[tuple[int, int]] = []  # µs since 1970, packet id
         self._changed = trio.Event()

@@ -10,18 +10,20 @@ from collections.abc import Callable
 import trio
 
 from rumq.queues.engine.engines import Engines
-from rumq.queues.engine.log_watch import LogWatch
+from rumq.queues.engine.log_watch import QueueLogWatch
 from rumq.queues.engine.sweep import AT_A_TIME, sweep
-from rumq.queues.link.ports import Ports
+from rumq.queues.link.ports import QueuePorts
 from rumq.queues.rules.definitions import ChannelDefinition, QueueDefinition
 from rumq.queues.rules.errors import QueueError
-from rumq.queues.rules.registry import Registry
+from rumq.queues.rules.registry import QueueRegistry
 
 
 class Dropper:
     """dropped: messages, by label, of every channel that lost one"""
 
-    def __init__(self, ports: Ports, engines: Engines, registry: Callable[[], Registry], watch: LogWatch) -> None:
+    def __init__(
+        self, ports: QueuePorts, engines: Engines, registry: Callable[[], QueueRegistry], watch: QueueLogWatch
+    ) -> None:
         self._ports, self._engines, self._registry, self._watch = ports, engines, registry, watch
         self._nursery: trio.Nursery | None = None
         self._busy: set[str] = set()

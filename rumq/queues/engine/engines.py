@@ -9,8 +9,8 @@ import trio
 from rumq.queues.engine.channel_engine import ChannelEngine
 from rumq.queues.engine.consumer import Consumer
 from rumq.queues.engine.failures import Bury
-from rumq.queues.link.follower import Follower
-from rumq.queues.link.ports import Ports
+from rumq.queues.link.follower import DefinitionFollower
+from rumq.queues.link.ports import QueuePorts
 from rumq.queues.rules.definitions import ChannelDefinition
 from rumq.queues.rules.errors import NoSuchQueue, QueueFull, shown
 
@@ -19,7 +19,7 @@ CONSUMERS_MAX = 1000  # of one channel
 
 
 class Engines:
-    def __init__(self, ports: Ports, follower: Follower, bury: Bury) -> None:
+    def __init__(self, ports: QueuePorts, follower: DefinitionFollower, bury: Bury) -> None:
         self._ports, self._follower, self._bury = ports, follower, bury
         self._running: dict[str, ChannelEngine] = {}
         self._nursery: trio.Nursery | None = None

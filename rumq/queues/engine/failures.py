@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import trio
 
-from rumq.queues.link.follower import Follower
-from rumq.queues.link.ports import Ports
-from rumq.queues.rules.channel_state import ChannelState, Effects, Entry
+from rumq.queues.link.follower import DefinitionFollower
+from rumq.queues.link.ports import QueuePorts
+from rumq.queues.rules.channel_state import ChannelEntry, ChannelState, Effects
 from rumq.queues.rules.definitions import ChannelDefinition
 from rumq.queues.rules.errors import QueueError, QueuesUnavailable
 from rumq.queues.rules.tries import OwnTries, tries_topic
@@ -20,19 +20,24 @@ BURY_AGAIN_SECONDS = 1.0
 TRIES_SECONDS = 30 * 86400  # as long as any message lives
 TELL_SECONDS = 0.1  # between two messages about tries
 
-Bury = Callable[[ChannelDefinition, Sequence[Entry]], Awaitable[None]]
+Bury = Callable[[ChannelDefinition, Sequence[ChannelEntry]], Awaitable[None]]
 
 
 class Failures:
     def __init__(
-        self, ports: Ports, follower: Follower, definition: ChannelDefinition, state: ChannelState, bury: Bury
+        self,
+        ports: QueuePorts,
+        follower: DefinitionFollower,
+        definition: ChannelDefinition,
+        state: ChannelState,
+        bury: Bury,
     ) -> None:
         """bury: makes dead letters of messages; raises QueueError"""
         self._ports, self._follower, self._definition, self._state = ports, follower, definition, state
         self._bury = bury
         self._tries = OwnTries(follower.tries.told_by(definition.channel_id, ports.name))
         self._topic = tries_topic(definition.label, definition.channel_id, ports.name)
-        self._dead: list[Entry] = []
+        self._dead: list[ChannelEntry] = []
         self._is_telling = False
 
     def take(self, effects: Effects) -> None:
@@ -54,7 +59,7 @@ class Failures:
         if self._tries.changed:
             await self._tell()
 
-    async def _bury_them(self, dead: list[Entry], done: Callable[[], None]) -> None:
+    async def _bury_them(self, dead: list[ChannelEntry], done: Callable[[], None]) -> None:
         is_buried = False
         try:
             await self._bury(self._definition, dead)

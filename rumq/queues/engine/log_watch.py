@@ -13,7 +13,7 @@ from rumq.admin.answers import ChannelPlaces
 from rumq.admin.operations import OPERATIONS
 from rumq.admin.requests import Nothing
 from rumq.errors import RumqError
-from rumq.queues.link.ports import Ports
+from rumq.queues.link.ports import QueuePorts
 from rumq.queues.reading.log_tail import LogTail
 from rumq.queues.rules.depths import Depths, Place
 from rumq.queues.rules.push_ids import PushIds
@@ -25,10 +25,10 @@ IDLE_SECONDS = 2.0  # of watching after the last push or question
 ID_SECONDS = 2.0  # an idle broker marks what is committed within 50 ms; a copy of a cluster may be behind, or not here
 
 
-class LogWatch:
+class QueueLogWatch:
     """depths, ids: as of the last look; fresh_at: when what it went by was asked, seconds; -inf: there was none"""
 
-    def __init__(self, ports: Ports, prefix: str, located: str, ttl_us: Callable[[], int]) -> None:
+    def __init__(self, ports: QueuePorts, prefix: str, located: str, ttl_us: Callable[[], int]) -> None:
         """prefix, located: as of `LogTail`; ttl_us: of messages, at most"""
         self._ports, self._ttl_us = ports, ttl_us
         self._tail = LogTail(ports.views, prefix, located)

@@ -11,18 +11,18 @@ from collections.abc import Callable, Sequence
 import trio
 
 from rumq.client import Outgoing
-from rumq.queues.engine.log_watch import ID_SECONDS, LogWatch
+from rumq.queues.engine.log_watch import ID_SECONDS, QueueLogWatch
 from rumq.queues.engine.pushes import check, checked_topic, outgoing
 from rumq.queues.link.connections import Connections, refusal_of
-from rumq.queues.link.ports import Ports
-from rumq.queues.link.push_link import Frame, FrameBuilder, PushBatch
+from rumq.queues.link.ports import QueuePorts
+from rumq.queues.link.push_link import FrameBuilder, PushBatch, PushFrame
 from rumq.queues.rules.definitions import QueueDefinition
 from rumq.queues.rules.depths import Depth, summed
 from rumq.queues.rules.errors import QueueError, QueueFull, shown
 from rumq.queues.rules.messages import Push, Pushed, PushResult
 from rumq.queues.rules.names import MessageId
 from rumq.queues.rules.permissions import QueuePermit
-from rumq.queues.rules.registry import Registry
+from rumq.queues.rules.registry import QueueRegistry
 
 LEEWAY_SECONDS = 30.0  # a delayed message is in the log so much longer, at least
 FRESH_SECONDS = 60.0  # a first push waits for a look; later ones go by the last one
@@ -32,7 +32,7 @@ class Pusher:
     """pushed, refused, dropped: messages, by label"""
 
     def __init__(
-        self, ports: Ports, connections: Connections, watch: LogWatch, registry: Callable[[], Registry],
+        self, ports: QueuePorts, connections: Connections, watch: QueueLogWatch, registry: Callable[[], QueueRegistry],
         drop: Callable[[QueueDefinition, int], None], check_delayed: Callable[[int], None],
     ) -> None:  # fmt: skip
         """drop: have so many of a queue's oldest messages dropped
@@ -110,7 +110,7 @@ class Pusher:
             self._watch.ask()
             await found_all.wait()
 
-    # Bounds
+    # QueueBounds
 
     async def _room(self, queue: QueueDefinition, wanted: int) -> int:
         """How many messages may be pushed now. Of a queue that drops its oldest, all: room is made."""
@@ -167,7 +167,7 @@ class _Part:
     def __init__(self) -> None:
         self.numbers: list[int] = []
         self.topics: list[str] = []
-        self.frames: list[Frame] = []
+        self.frames: list[PushFrame] = []
         self._builder = FrameBuilder()
 
     def __len__(self) -> int:

@@ -14,8 +14,8 @@ import trio
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD
 from rumq.client import ClientError
-from rumq.queues.link.member_link import Login, MemberLink
-from rumq.queues.link.ports import Ports
+from rumq.queues.link.member_link import MemberLink, MemberLogin
+from rumq.queues.link.ports import QueuePorts
 from rumq.queues.rules.errors import QueuesUnavailable
 
 PREFIX = "$anchor/"  # of client ids; `rumq.session.handshake.connect` knows it
@@ -37,7 +37,7 @@ async def leave(link: MemberLink, shares: Sequence[str]) -> None:
 
 
 class Anchors:
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: QueuePorts) -> None:
         self._ports = ports
         self._busy = defaultdict[int, trio.Lock](trio.Lock)
 
@@ -59,7 +59,7 @@ class Anchors:
 
     async def _change(self, anchor: int, shares: Sequence[str], change: Change) -> None:
         """Other processes use the anchor too: who connects takes it over, and the other tries again."""
-        login = Login(f"{PREFIX}{anchor}", BROKERS_PASSWORD, NEVER)
+        login = MemberLogin(f"{PREFIX}{anchor}", BROKERS_PASSWORD, NEVER)
         fault: ClientError | None = None
         for attempt in range(ATTEMPTS):
             try:

@@ -13,7 +13,7 @@ import trio
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD, OWN_PASSWORD
 from rumq.client import Outgoing
 from rumq.mqtt.reasons import Reason
-from rumq.queues.link.ports import Ports
+from rumq.queues.link.ports import QueuePorts
 from rumq.queues.link.push_link import FrameBuilder, PushBatch, PushLink
 from rumq.queues.rules.errors import BadQueueRequest, QueueError, QueueFull, QueueNotAllowed, QueuesUnavailable
 
@@ -22,7 +22,7 @@ Key = tuple[str | None, bool]  # user, None for nobody; whether its messages are
 CONNECTIONS_MAX = 64
 
 
-class Connection:
+class PushConnection:
     """users: calls that use it; scope: ends it"""
 
     def __init__(self, link: PushLink) -> None:
@@ -36,9 +36,9 @@ class Connections:
 
     on_end: called with the client id of a connection that has ended"""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: QueuePorts) -> None:
         self._ports = ports
-        self._open: OrderedDict[Key, Connection] = OrderedDict()
+        self._open: OrderedDict[Key, PushConnection] = OrderedDict()
         self._nursery: trio.Nursery | None = None
         self.on_end: Callable[[str], None] = lambda client_id: None
         self.located_prefix = f"queues-{ports.name}-ids-"  # of client ids
@@ -83,7 +83,7 @@ class Connections:
         if batch.fault is not None:
             raise QueuesUnavailable(f"{batch.fault}; what was sent may have been taken or not")
 
-    def _connection(self, key: Key) -> Connection:
+    def _connection(self, key: Key) -> PushConnection:
         known = self._open.get(key)
         if known is not None and known.link.failure is None:
             self._open.move_to_end(key)
@@ -97,11 +97,11 @@ class Connections:
         password = BROKERS_PASSWORD if user is None else OWN_PASSWORD
         prefix = self.located_prefix if is_located else self.prefix
         link = PushLink(f"{prefix}{secrets.token_hex(8)}", user or None, password)
-        made = self._open[key] = Connection(link)
+        made = self._open[key] = PushConnection(link)
         self._nursery.start_soon(self._hold, key, made)
         return made
 
-    async def _hold(self, key: Key, connection: Connection) -> None:
+    async def _hold(self, key: Key, connection: PushConnection) -> None:
         """Until it fails or is cancelled."""
         with connection.scope:
             await connection.link.run(self._ports.open_broker)

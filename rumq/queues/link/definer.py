@@ -10,8 +10,8 @@ import secrets
 from collections.abc import Sequence
 
 from rumq.queues.link.anchors import Anchors
-from rumq.queues.link.follower import Follower
-from rumq.queues.link.ports import Ports
+from rumq.queues.link.follower import DefinitionFollower
+from rumq.queues.link.ports import QueuePorts
 from rumq.queues.rules.definitions import (
     ChannelDefinition,
     ChannelSettings,
@@ -32,7 +32,7 @@ OF_DEAD = ChannelSettings(tries_max=0, dead_letters="drop", visible_seconds=300.
 
 
 class Definer:
-    def __init__(self, ports: Ports, follower: Follower, anchors: Anchors) -> None:
+    def __init__(self, ports: QueuePorts, follower: DefinitionFollower, anchors: Anchors) -> None:
         self._ports, self._follower, self._anchors = ports, follower, anchors
 
     async def create_queue(self, user: str, label: str, settings: QueueSettings) -> QueueDefinition:

@@ -12,10 +12,10 @@ import trio
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD
 from rumq.client import Client, ClientError, Message, Properties, connect_over
-from rumq.queues.link.ports import Ports
+from rumq.queues.link.ports import QueuePorts
 from rumq.queues.rules.errors import QueuesUnavailable
 from rumq.queues.rules.names import CONFIG, TRIES
-from rumq.queues.rules.registry import Registry
+from rumq.queues.rules.registry import QueueRegistry
 from rumq.queues.rules.tries import Tries
 
 MARK = f"{CONFIG}$mark"
@@ -24,12 +24,12 @@ MISSING_SECONDS = 0.25
 BACK_OFF_SECONDS, BACK_OFF_SECONDS_MAX = 0.1, 2.0
 
 
-class Follower:
+class DefinitionFollower:
     """registry, tries: as of the last message; on_change: called after each batch of them"""
 
-    def __init__(self, ports: Ports, on_change: Callable[[], None]) -> None:
+    def __init__(self, ports: QueuePorts, on_change: Callable[[], None]) -> None:
         self._ports, self._on_change = ports, on_change
-        self.registry, self.tries = Registry(), Tries()
+        self.registry, self.tries = QueueRegistry(), Tries()
         self._name = f"queues-{ports.name}"
         self._client: Client | None = None
         self._changed = trio.lowlevel.ParkingLot()
@@ -60,7 +60,7 @@ class Follower:
 
     async def _begin(self, client: Client) -> None:
         """What was retained, up to a mark of our own. raises: ClientError"""
-        registry, tries = Registry(), Tries()
+        registry, tries = QueueRegistry(), Tries()
         for topic_filter in (f"{CONFIG}#", f"{TRIES}#"):
             await client.subscribe(topic_filter, qos=1, from_="retained@-0s")
         nonce = secrets.token_bytes(16)
@@ -98,7 +98,7 @@ class Follower:
         except ClientError as fault:
             raise QueuesUnavailable(f"the definition may have been written or not: {fault}") from fault
 
-    async def wait(self, is_so: Callable[[Registry], bool]) -> None:
+    async def wait(self, is_so: Callable[[QueueRegistry], bool]) -> None:
         """Until the registry is so. raises: QueuesUnavailable after some seconds"""
         with trio.move_on_after(SEEN_SECONDS_MAX):
             while not (self._is_current and is_so(self.registry)):
@@ -106,7 +106,7 @@ class Follower:
             return
         raise QueuesUnavailable("the definitions do not come back from the broker: try again")
 
-    async def wait_shortly(self, is_so: Callable[[Registry], bool]) -> None:
+    async def wait_shortly(self, is_so: Callable[[QueueRegistry], bool]) -> None:
         """Until the registry is so, or for a moment: what another process has just defined is on its way here."""
         with trio.move_on_after(MISSING_SECONDS):
             while not is_so(self.registry):

@@ -43,7 +43,7 @@ Arrived = tuple[Delivered, int, float]  # message, packet id, seconds until it e
 Answer = TypeVar("Answer", Suback, Unsuback)
 
 
-class Login(NamedTuple):
+class MemberLogin(NamedTuple):
     """A session of the broker's own. expiry_seconds: it outlives its connection so long"""
 
     client_id: str
@@ -68,7 +68,7 @@ class MemberLink:
 
     @classmethod
     async def open(
-        cls, open_stream: OpenStream, login: Login, receive_maximum: int, *, takes_messages: bool = False
+        cls, open_stream: OpenStream, login: MemberLogin, receive_maximum: int, *, takes_messages: bool = False
     ) -> MemberLink:
         """raises: Refused, ConnectionLost. takes_messages: `receive` gives those of queues as `Delivered`"""
         with trio.move_on_after(CONNECT_SECONDS_MAX):
@@ -86,7 +86,7 @@ class MemberLink:
             return link
         raise ConnectionLost(f"no answer within {CONNECT_SECONDS_MAX:g} s")
 
-    async def _connect(self, login: Login, receive_maximum: int) -> None:
+    async def _connect(self, login: MemberLogin, receive_maximum: int) -> None:
         properties = Properties(
             receive_maximum=receive_maximum, topic_alias_maximum=0, session_expiry_interval=login.expiry_seconds,
         )  # fmt: skip

@@ -26,7 +26,7 @@ async def no_answer(operation: Operation, request: Request) -> Answer:
     raise QueuesUnavailable("nobody asks the shards for this process")
 
 
-class Bounds(NamedTuple):
+class QueueBounds(NamedTuple):
     """As of [queues]."""
 
     ttl_seconds_max: int = 3600
@@ -36,11 +36,11 @@ class Bounds(NamedTuple):
     delayed_max: int = 10_000
 
 
-DEFAULT_BOUNDS = Bounds()
+DEFAULT_BOUNDS = QueueBounds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
+class QueuePorts:
     """name: of this process among those of the broker or cluster, the same after a restart: "gateway", "grpc-n2"
 
     open_broker: a connection to the broker's own socket (`rumq.gateway.broker.broker_socket.open_broker`)
@@ -55,4 +55,4 @@ class Ports:
     now_us: Callable[[], int]
     views: Callable[[], Sequence[PartitionView]] = no_views
     ask: Callable[[Operation, Request], Awaitable[Answer]] = no_answer
-    bounds: Bounds = DEFAULT_BOUNDS
+    bounds: QueueBounds = DEFAULT_BOUNDS

@@ -32,7 +32,7 @@ WRITE_BYTES = 1 << 16
 CONNECT_SECONDS_MAX = 5.0
 
 
-class Frame(NamedTuple):
+class PushFrame(NamedTuple):
     """A PUBLISH before and behind its packet identifier. topic: as in `Outgoing`"""
 
     topic: str
@@ -47,7 +47,9 @@ class PushBatch:
 
     __slots__ = ("acknowledged", "done", "fault", "frames", "left", "refused")
 
-    def __init__(self, frames: Sequence[Frame], acknowledged: Callable[[PushBatch, int], None] | None = None) -> None:
+    def __init__(
+        self, frames: Sequence[PushFrame], acknowledged: Callable[[PushBatch, int], None] | None = None
+    ) -> None:
         self.frames, self.acknowledged = frames, acknowledged
         self.left = len(frames)
         self.refused: dict[int, tuple[Reason, str]] = {}
@@ -234,7 +236,7 @@ class FrameBuilder:
         self._topics: dict[str, bytes] = {}
         self._properties: tuple[Properties | None, bytes] = (None, b"")
 
-    def frame(self, message: Outgoing) -> Frame:
+    def frame(self, message: Outgoing) -> PushFrame:
         topic = self._topics.get(message.topic)
         if topic is None:
             name = message.topic.encode()
@@ -244,7 +246,7 @@ class FrameBuilder:
         tail = self._properties[1] + message.payload
         first = QOS_1 | RETAIN if message.retain else QOS_1
         head = bytes((first,)) + write_variable_integer(len(topic) + 2 + len(tail)) + topic
-        return Frame(message.topic, head, tail)
+        return PushFrame(message.topic, head, tail)
 
 
 def first_of(group: BaseExceptionGroup[BaseException]) -> ClientError:

@@ -15,7 +15,7 @@ from commitlog.chunk import Chunk
 from commitlog.read.partition_view import PartitionView
 from commitlog.row_layout import FRAME_WORD, PUBLISHER_WORD, ROW_WORDS
 from rumq.queues.reading.stored import topic_at
-from rumq.queues.rules.depths import Seen
+from rumq.queues.rules.depths import SeenRecords
 from rumq.queues.rules.names import ROOT, split_topic
 
 BACK_RECORDS_MAX = 1_000_000  # of a partition that are read at the first look
@@ -28,7 +28,7 @@ class Look(NamedTuple):
 
     numbers: of those that are looked for, from 0, by publisher and topic, in their order; ends: of partitions"""
 
-    seen: list[Seen]
+    seen: list[SeenRecords]
     ends: dict[str, int]
     own: Counter[str]
     numbers: defaultdict[tuple[str, str], list[int]]
@@ -76,7 +76,9 @@ class LogTail:
             name = names[topic_id]
             size = len(chunk.frames) * counts[topic_id] // len(ids)
             if name.startswith(ROOT):
-                look.seen.append(Seen(name, partition, chunk.base_lsn, chunk.base_ts, offset, last[topic_id] + 1, size))
+                look.seen.append(
+                    SeenRecords(name, partition, chunk.base_lsn, chunk.base_ts, offset, last[topic_id] + 1, size)
+                )
         if own:
             publishers = words[PUBLISHER_WORD::ROW_WORDS].tolist()
             for topic_id, offset, publisher in zip(ids, offsets, publishers, strict=True):

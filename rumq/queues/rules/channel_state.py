@@ -34,7 +34,7 @@ class Stage(Enum):
     DONE = "done"
 
 
-class Entry:
+class ChannelEntry:
     """A message that arrived. message: with `tries` as of its arrival; failed: tries so far; at: when its stage is over
 
     consumer: who holds it; expires_at: when nobody wants it any more"""
@@ -45,17 +45,17 @@ class Entry:
         self.message, self.token, self.failed, self.expires_at = message, token, failed, expires_at
         self.stage = Stage.READY
         self.at = 0.0
-        self.consumer: Holder | None = None
+        self.consumer: MessageHolder | None = None
 
 
-class Holder:
+class MessageHolder:
     """A consumer. credit: how many messages it may hold; held: by id, in the order in which they were given"""
 
     __slots__ = ("credit", "held")
 
     def __init__(self, credit: int) -> None:
         self.credit = credit
-        self.held: dict[MessageId, Entry] = {}
+        self.held: dict[MessageId, ChannelEntry] = {}
 
 
 @dataclass(slots=True)
@@ -66,11 +66,11 @@ class Effects:
 
     tokens: list[int] = field(default_factory=list)
     failed: dict[MessageId, int] = field(default_factory=dict)
-    dead: list[Entry] = field(default_factory=list)
+    dead: list[ChannelEntry] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Counts:
+class ChannelCounts:
     """Messages since the state was made."""
 
     delivered: int = 0
@@ -85,16 +85,16 @@ class ChannelState:
     def __init__(self, settings: ChannelSettings, known_tries: Callable[[MessageId], int] = lambda _: 0) -> None:
         """known_tries: how often a message failed before it came here"""
         self._settings, self._known_tries = settings, known_tries
-        self._entries: dict[MessageId, Entry] = {}
-        self._ready: deque[Entry] = deque()
-        self._lines: dict[str, deque[Entry]] = {}  # key -> messages behind the one that is not done
-        self._timers: list[tuple[float, int, Entry]] = []  # stale ones are left out where they are found
+        self._entries: dict[MessageId, ChannelEntry] = {}
+        self._ready: deque[ChannelEntry] = deque()
+        self._lines: dict[str, deque[ChannelEntry]] = {}  # key -> messages behind the one that is not done
+        self._timers: list[tuple[float, int, ChannelEntry]] = []  # stale ones are left out where they are found
         self._sequence = 0
         self._timed = 0  # entries held or later
         self._recent: OrderedDict[MessageId, None] = OrderedDict()
         self._effects = Effects()
-        self.holders: dict[Holder, None] = {}
-        self.counts = Counts()
+        self.holders: dict[MessageHolder, None] = {}
+        self.counts = ChannelCounts()
 
     def __len__(self) -> int:
         """Messages that are not done."""
@@ -135,7 +135,7 @@ class ChannelState:
         if message.id in self._recent:
             self._effects.tokens.append(token)
             return False
-        entry = Entry(message, token, self._known_tries(message.id), now + expiry_seconds)
+        entry = ChannelEntry(message, token, self._known_tries(message.id), now + expiry_seconds)
         self._entries[message.id] = entry
         key = message.key if self._settings.is_ordered else None
         if key is not None:
@@ -162,12 +162,12 @@ class ChannelState:
 
     # Consumers
 
-    def join(self, credit: int) -> Holder:
-        holder = Holder(credit)
+    def join(self, credit: int) -> MessageHolder:
+        holder = MessageHolder(credit)
         self.holders[holder] = None
         return holder
 
-    def leave(self, holder: Holder, now: float) -> None:
+    def leave(self, holder: MessageHolder, now: float) -> None:
         """What it held failed: who crashes over a message must not get it for ever."""
         self.advance(now)
         del self.holders[holder]
@@ -175,14 +175,14 @@ class ChannelState:
             self._fail(entry, 0.0, now)
         holder.held.clear()
 
-    def give_back(self, holder: Holder, now: float) -> None:
+    def give_back(self, holder: MessageHolder, now: float) -> None:
         """What it holds it has not looked at: it is ready again, and no try is counted."""
         self.advance(now)
         for entry in reversed(list(holder.held.values())):
             self._release(entry)
             self._make_ready(entry)
 
-    def take(self, holder: Holder, messages_max: int, now: float) -> list[Delivered]:
+    def take(self, holder: MessageHolder, messages_max: int, now: float) -> list[Delivered]:
         """The oldest messages that are ready, as far as its credit goes; it holds them from now on."""
         self.advance(now)
         taken: list[Delivered] = []
@@ -200,7 +200,7 @@ class ChannelState:
         self.counts.delivered += len(taken)
         return taken
 
-    def acknowledge(self, holder: Holder, ids: Iterable[MessageId], now: float) -> list[MessageId]:
+    def acknowledge(self, holder: MessageHolder, ids: Iterable[MessageId], now: float) -> list[MessageId]:
         """returns: those that it does not hold"""
         self.advance(now)
         strangers: list[MessageId] = []
@@ -215,7 +215,7 @@ class ChannelState:
         return strangers
 
     def reject(
-        self, holder: Holder, ids: Sequence[MessageId], delay_seconds: float | None, now: float
+        self, holder: MessageHolder, ids: Sequence[MessageId], delay_seconds: float | None, now: float
     ) -> list[MessageId]:
         """returns: as `acknowledge`. delay_seconds: None: the channel's"""
         self.advance(now)
@@ -232,7 +232,7 @@ class ChannelState:
             self._fail(entry, delay, now)
         return strangers[::-1]
 
-    def extend(self, holder: Holder, ids: Iterable[MessageId], seconds: float, now: float) -> list[MessageId]:
+    def extend(self, holder: MessageHolder, ids: Iterable[MessageId], seconds: float, now: float) -> list[MessageId]:
         """Hold these for so long from now on. returns: as `acknowledge`"""
         self.advance(now)
         strangers: list[MessageId] = []
@@ -268,14 +268,14 @@ class ChannelState:
 
     # Dead letters
 
-    def buried(self, entries: Iterable[Entry]) -> None:
+    def buried(self, entries: Iterable[ChannelEntry]) -> None:
         """They are dead letters now, as safe as any message."""
         for entry in entries:
             if self._entries.get(entry.message.id) is entry:
                 self.counts.dead += 1
                 self._finish(entry)
 
-    def unburied(self, entries: Iterable[Entry], delay_seconds: float, now: float) -> None:
+    def unburied(self, entries: Iterable[ChannelEntry], delay_seconds: float, now: float) -> None:
         """They could not be made dead letters: try again later."""
         for entry in entries:
             if self._entries.get(entry.message.id) is entry:
@@ -283,27 +283,27 @@ class ChannelState:
 
     # A message's way
 
-    def _is_spent(self, entry: Entry) -> bool:
+    def _is_spent(self, entry: ChannelEntry) -> bool:
         return 0 < self._settings.tries_max <= entry.failed
 
-    def _hold(self, entry: Entry, holder: Holder, until: float) -> None:
+    def _hold(self, entry: ChannelEntry, holder: MessageHolder, until: float) -> None:
         entry.stage, entry.consumer = Stage.HELD, holder
         holder.held[entry.message.id] = entry
         self._timed += 1
         self._wait(entry, until)
 
-    def _release(self, entry: Entry) -> None:
+    def _release(self, entry: ChannelEntry) -> None:
         if entry.consumer is not None:
             entry.consumer.held.pop(entry.message.id, None)
             entry.consumer = None
             self._timed -= 1
 
-    def _later(self, entry: Entry, until: float) -> None:
+    def _later(self, entry: ChannelEntry, until: float) -> None:
         entry.stage = Stage.LATER
         self._timed += 1
         self._wait(entry, until)
 
-    def _wait(self, entry: Entry, until: float) -> None:
+    def _wait(self, entry: ChannelEntry, until: float) -> None:
         entry.at = until
         self._sequence += 1
         heapq.heappush(self._timers, (until, self._sequence, entry))
@@ -312,11 +312,11 @@ class ChannelState:
             heapq.heapify(self._timers)
 
     @staticmethod
-    def _is_stale(timer: tuple[float, int, Entry]) -> bool:
+    def _is_stale(timer: tuple[float, int, ChannelEntry]) -> bool:
         at, _, entry = timer
         return entry.stage not in (Stage.HELD, Stage.LATER) or entry.at != at
 
-    def _fail(self, entry: Entry, delay_seconds: float, now: float) -> None:
+    def _fail(self, entry: ChannelEntry, delay_seconds: float, now: float) -> None:
         if entry.consumer is not None:  # its consumer is leaving
             entry.consumer = None
             self._timed -= 1
@@ -329,15 +329,15 @@ class ChannelState:
         else:
             self._make_ready(entry)
 
-    def _make_ready(self, entry: Entry) -> None:
+    def _make_ready(self, entry: ChannelEntry) -> None:
         entry.stage = Stage.READY
         self._ready.appendleft(entry)
 
-    def _die(self, entry: Entry) -> None:
+    def _die(self, entry: ChannelEntry) -> None:
         entry.stage = Stage.DYING
         self._effects.dead.append(entry)
 
-    def _finish(self, entry: Entry) -> None:
+    def _finish(self, entry: ChannelEntry) -> None:
         """Nothing more is to be done with it but its acknowledgement."""
         entry.stage = Stage.DONE
         identity = entry.message.id

@@ -15,7 +15,7 @@ from rumq.queues.rules.names import split_topic
 MARKS_MAX = 256  # of a topic; of more every second one is left out
 
 
-class Seen(NamedTuple):
+class SeenRecords(NamedTuple):
     """Records of one topic in one chunk. first, stop: their numbers from 0; size: their bytes, about"""
 
     topic: str
@@ -60,7 +60,7 @@ class TopicMarks:
     def __len__(self) -> int:
         return len(self._lsns)
 
-    def add(self, seen: Seen) -> None:
+    def add(self, seen: SeenRecords) -> None:
         if self._lsns and seen.lsn <= self._lsns[-1]:
             return
         self._lsns.append(seen.lsn)
@@ -102,7 +102,7 @@ class Depths:
         self._ends: dict[str, int] = {}
         self.unseen: Counter[str] = Counter()
 
-    def see(self, seen: Iterable[Seen], ends: Mapping[str, int]) -> None:
+    def see(self, seen: Iterable[SeenRecords], ends: Mapping[str, int]) -> None:
         """ends: the lsn behind the last record of each partition that was looked at"""
         self._ends.update(ends)
         for each in seen:

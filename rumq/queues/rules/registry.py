@@ -8,7 +8,7 @@ from rumq.queues.rules import definitions as d
 from rumq.queues.rules.names import CONFIG
 
 
-class Registry:
+class QueueRegistry:
     """queues: by label; channels: by id; ids_of: of a queue, by label; bad: definitions that could not be read"""
 
     def __init__(self) -> None:

@@ -15,12 +15,12 @@ from rumq.settings.table.gateway import Gateway
 from rumq.settings.table.listener import Listener
 from rumq.settings.table.log import Data, Log, Shards, Stream
 from rumq.settings.table.mqtt import Mqtt
-from rumq.settings.table.queues import Queues
+from rumq.settings.table.queues import QueueSection
 from rumq.settings.table.status import Events, Sys
 from rumq.settings.table.trace import Trace
 
 __all__ = [
-    "Auth", "Cluster", "Data", "Events", "Flight", "Function", "Gateway", "Listener", "Log", "Mqtt", "Queues",
+    "Auth", "Cluster", "Data", "Events", "Flight", "Function", "Gateway", "Listener", "Log", "Mqtt", "QueueSection",
     "Settings", "Shards", "Stream", "Sys", "Trace",
 ]  # fmt: skip
 
@@ -41,7 +41,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     sys: Sys = Sys()
     flight: Flight = Flight()
     gateway: Gateway = Gateway()
-    queues: Queues = Queues()
+    queues: QueueSection = QueueSection()
     trace: Trace = Trace()
     events: Events = Events()
 

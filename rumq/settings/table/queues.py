@@ -9,7 +9,7 @@ from rumq.settings.table.setting_types import DAY_SECONDS, RESTART, choice, numb
 
 # fmt: off
 # A table: a formatter would give each argument a line.
-class Queues(Struct, frozen=True, kw_only=True):
+class QueueSection(Struct, frozen=True, kw_only=True):
     """Queues and channels, through REST and gRPC: docs/reference/queues.md. They lie in two streams of their own,
     queues and queues-lasting, which [[stream]] may define otherwise.
     """

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rumq.queues.rules.channel_state import HEAP_SLACK, RECENT_MAX, ChannelState, Holder
+from rumq.queues.rules.channel_state import HEAP_SLACK, RECENT_MAX, ChannelState, MessageHolder
 from rumq.queues.rules.definitions import ChannelSettings
 from rumq.queues.rules.messages import Delivered
 from rumq.queues.rules.names import MessageId
@@ -227,12 +227,12 @@ class AgreesWithAList(RuleBasedStateMachine):
         self.next = 1
         self.keys: dict[int, str | None] = {}
         self.left: dict[int, int] = {}  # messages that are not done -> tries that failed
-        self.held: dict[int, tuple[Holder, float]] = {}
+        self.held: dict[int, tuple[MessageHolder, float]] = {}
         self.waits: dict[int, float] = {}
         self.dying: dict[int, object] = {}
         self.done: list[int] = []
         self.tokens: Counter[int] = Counter()
-        self.holders: list[Holder] = []
+        self.holders: list[MessageHolder] = []
 
     @rule(count=st.integers(1, 4), key=st.sampled_from([None, "a", "b"]))
     def arrive(self, count: int, key: str | None) -> None:

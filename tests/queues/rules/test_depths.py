@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rumq.queues.rules.depths import MARKS_MAX, Depth, Depths, Place, Seen, TopicMarks
+from rumq.queues.rules.depths import MARKS_MAX, Depth, Depths, Place, SeenRecords, TopicMarks
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=40), st.integers(0, 900))
@@ -13,7 +13,7 @@ def test_the_estimate_errs_upwards_by_less_than_a_chunk(counts: list[int], at: i
     """counts: records of each chunk, all of one topic, so that an lsn is a number"""
     marks, base = TopicMarks("p"), 0
     for count in counts:
-        marks.add(Seen("$queues/q/t", "p", base, base, base, base + count, 10 * count))
+        marks.add(SeenRecords("$queues/q/t", "p", base, base, base, base + count, 10 * count))
         base += count
     lsn = min(at, base - 1)
     left = base - lsn
@@ -26,7 +26,9 @@ def test_the_estimate_errs_upwards_by_less_than_a_chunk(counts: list[int], at: i
 def test_a_range_has_at_most_what_is_estimated(counts: list[int], at: int, width: int) -> None:
     marks, base = TopicMarks("p"), 0
     for count in counts:
-        marks.add(Seen("$queues/q/t", "p", 2 * base, base, base, base + count, count))  # every second record is its own
+        marks.add(
+            SeenRecords("$queues/q/t", "p", 2 * base, base, base, base + count, count)
+        )  # every second record is its own
         base += count
     stop = min(at + width, 2 * base)
     actual = sum(at <= 2 * number < stop for number in range(base))
@@ -38,7 +40,7 @@ def test_a_range_has_at_most_what_is_estimated(counts: list[int], at: int, width
 def test_marks_are_bounded_and_the_last_is_kept() -> None:
     marks = TopicMarks("p")
     for number in range(10_000):
-        marks.add(Seen("$queues/q/t", "p", number, number, number, number + 1, 1))
+        marks.add(SeenRecords("$queues/q/t", "p", number, number, number, number + 1, 1))
     assert len(marks) <= MARKS_MAX
     assert marks.since(9_999, 0).records == 1
     assert marks.since(0, 0).records == 10_000
@@ -48,8 +50,9 @@ def test_a_queue_is_as_deep_as_where_the_group_of_a_channel_stands() -> None:
     depths = Depths()
     depths.see(
         [
-            Seen("$queues/q/a", "p0", 0, 1000, 0, 10, 100), Seen("$queues/q/b", "p1", 0, 1000, 0, 5, 50),
-            Seen("$queues/q/a", "p0", 10, 2000, 10, 14, 40), Seen("$queues/other/a", "p0", 14, 2000, 0, 99, 1),
+            SeenRecords("$queues/q/a", "p0", 0, 1000, 0, 10, 100), SeenRecords("$queues/q/b", "p1", 0, 1000, 0, 5, 50),
+            SeenRecords("$queues/q/a", "p0", 10, 2000, 10, 14, 40),
+            SeenRecords("$queues/other/a", "p0", 14, 2000, 0, 99, 1),
         ],
         {"p0": 113, "p1": 5},
     )  # fmt: skip
