@@ -255,7 +255,7 @@ def valid_others(site: Site) -> dict[str, object]:
 def test_keys_that_need_a_restart_are_told_as_such_until_there_is_one(site: Site, is_cluster: bool) -> None:
     """Those of a cluster by themselves: they are bound to each other."""
     names = [name for name, key in ALL.items() if key.applies == RESTART]
-    wanted = {name for name in names if name.startswith("cluster.") == is_cluster} - {"stream.name"}
+    wanted = {name for name in names if name.startswith("cluster.") == is_cluster} - {"stream.name", "queues.enabled"}
     others = valid_others(site)
     changes = [(name, 0, others.get(name, other_of(site, name))) for name in wanted]
     # A mount point is refused without it.
@@ -275,6 +275,12 @@ def test_keys_that_need_a_restart_are_told_as_such_until_there_is_one(site: Site
 def test_other_streams_need_a_restart(site: Site) -> None:
     site.reload(site.changed(("stream.name", 0, "pumps")))
     assert site.told()["after_restart"] == ["stream"]
+    site.reload(site.base)
+
+
+def test_queues_need_a_restart_and_their_streams_with_them(site: Site) -> None:
+    site.reload(site.changed(("queues.enabled", 0, True)))
+    assert set(site.told()["after_restart"]) == {"queues.enabled", "stream"}
     site.reload(site.base)
 
 
