@@ -50,6 +50,8 @@ def load_function(code: str) -> Callable[[Any], Any]:
         raise BadFunction(problem)
     place, name = split_code(code)
     if is_file(place):
+        # Bytecode is found by time and size: of a file that is edited twice in a second it may be the one of before.
+        sys.dont_write_bytecode = True
         sys.path.insert(0, os.path.dirname(os.path.abspath(place)))  # what stands beside it can be imported
         spec = importlib.util.spec_from_file_location(MODULE, place)
         assert spec is not None and spec.loader is not None

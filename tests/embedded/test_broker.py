@@ -220,7 +220,8 @@ def test_a_start_that_is_cancelled_leaves_nothing(tmp_path: Path, monkeypatch: p
 
 
 PROGRAM = """
-import sys, rumq
+import signal, sys, rumq
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has those in the background ignore it
 with rumq.broker(shards={"count": 2}) as broker:
     starting = broker.events("broker.starting")[0]
     print(starting["pid"], broker.data.parent, flush=True)
