@@ -10,7 +10,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
@@ -64,8 +64,8 @@ def published(stub: Any, topic: str, payload: bytes) -> int:
             time.sleep(0.2)
 
 
-def stored(stub: Any, topic: str, count: int) -> list[Any]:
-    """At least so many records from the first one on."""
+def stored(stub: Any, topic: str, count: int, again: Callable[[], Any] | None = None) -> list[Any]:
+    """At least so many records from the first one on. again: the stub of a node that was killed, at its next port"""
     found: list[Any] = []
     seen = ""
     until = time.monotonic() + SECONDS
@@ -80,6 +80,9 @@ def stored(stub: Any, topic: str, count: int) -> list[Any]:
                     break
         except grpc.RpcError as fault:
             seen, found = f"{len(found)} before {fault.code()}: {fault.details()}", []
+            if again is not None:
+                time.sleep(0.2)
+                stub = again()
     return found
 
 
@@ -216,7 +219,7 @@ def test_killed_leaders_give_no_id_twice_and_lose_none(live: LiveCluster) -> Non
             each.thread.join(SECONDS)
     assert [fault for each in publishers for fault in each.faults] == []
     assert len(answered) > 1_500
-    records = stored(stub_of(live.nodes[0]), "kept", max(answered))
+    records = stored(stub_of(live.nodes[0]), "kept", max(answered), lambda: stub_of(live.nodes[0]))
     assert [each.id for each in records] == list(range(1, len(records) + 1))
     contents = {each.id: each.payload for each in records}
     assert {number: contents.get(number) for number in answered} == answered
