@@ -127,12 +127,12 @@ def test_a_delayed_message_comes_when_it_is_due(world: World) -> None:
 def test_a_delayed_message_of_a_queue_that_was_deleted_goes_nowhere(world: World) -> None:
     async def body(door: Queues) -> None:
         await door.create_queue("", "short")
-        await door.push("", "short", [Push(payload=b"old", delay_seconds=1.0)])
-        await until(lambda: len(door._delays) == 1)
+        await door.push("", "short", [Push(payload=b"old", delay_seconds=1.0)] * 20)
+        await until(lambda: len(door._delays) > 0)  # the gateway, a door too, waits for the others
         await door.delete_queue("", "short")
         await door.create_queue("", "short")
         channel = (await door.create_channel("", "short")).definition.channel_id
-        await until(lambda: door._delays.dropped == 1)
+        await until(lambda: door._delays.dropped > 0 and len(door._delays) == 0)
         assert await everything(door, channel, 0.3) == []
 
     world.run(body)
