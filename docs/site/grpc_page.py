@@ -122,8 +122,8 @@ def reasons() -> Iterator[str]:
     for name, (code, text) in REASONS.items():
         yield f"| `{name}` | {code.name} | {text} |\n"
     yield (
-        "\nWithout details, by gRPC itself: a request larger than `grpc.request_bytes_max`, and more than 1,000 calls "
-        "beyond `grpc.calls_max` (`RESOURCE_EXHAUSTED`), a call that is not in the service (`UNIMPLEMENTED`), a "
+        "\nWithout details, by gRPC itself: a request larger than `grpc.request_bytes_max`, metadata of more than 16 KiB "
+        "(a name and a value count 32 bytes more), and more than 1,000 calls beyond `grpc.calls_max` (`RESOURCE_EXHAUSTED`), a call that is not in the service (`UNIMPLEMENTED`), a "
         "deadline that has passed (`DEADLINE_EXCEEDED`).\n"
     )
 

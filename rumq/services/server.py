@@ -29,6 +29,7 @@ HEADER = "authorization"
 ALL = ""  # the name of the whole server, to the health service
 KEEPALIVE_MS, KEEPALIVE_TIMEOUT_MS = 30_000, 10_000  # a peer that has vanished ends its calls after so long
 PINGS_MS = 5_000  # a client may ping so often
+METADATA_BYTES_MAX = 16_384  # of one call; grpc answers more with RESOURCE_EXHAUSTED
 OTHER_CALLS_MAX = 1_000  # of health and reflection, for which there are no shares
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -50,6 +51,9 @@ class Server:
                 ("grpc.so_reuseport", 0),  # a port in use is refused, not shared
                 ("grpc.max_receive_message_length", request_bytes_max),
                 ("grpc.max_send_message_length", -1),
+                # Two equal bounds: between them grpc would refuse calls at random.
+                ("grpc.max_metadata_size", METADATA_BYTES_MAX),
+                ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
                 ("grpc.keepalive_time_ms", KEEPALIVE_MS),
                 ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
                 ("grpc.keepalive_permit_without_calls", 1),

@@ -10,6 +10,7 @@ import grpc
 import pytest
 import trustme
 
+from rumq.services.server import METADATA_BYTES_MAX
 from tests.cli.conftest import rumqd
 from tests.services.conftest import EARLIEST, LATEST, SECONDS, GrpcBroker, fault_of, grpc_broker, message, refused
 from tests.services.generated_client import pb, stubs
@@ -83,6 +84,17 @@ def test_without_a_login_nothing_is_done(protected: tuple[GrpcBroker, Protected]
     assert publish(broker, "shared/a", ()) == ("UNAUTHENTICATED", "LOGIN_REQUIRED")
     for header in ("Basic !", "Basic ", "Negotiate x", "Bearer x.y.z", "Bearer rumq_unknown", "Basic " + "A" * 9_000):
         assert publish(broker, "shared/a", (("authorization", header),))[0] == "UNAUTHENTICATED"
+
+
+def test_metadata_over_its_bound_is_refused_each_time(protected: tuple[GrpcBroker, Protected]) -> None:
+    broker, _ = protected
+    header = (("authorization", "Basic " + "A" * METADATA_BYTES_MAX),)
+    for _ in range(20):
+        with pytest.raises(grpc.RpcError) as failed:
+            broker.stub.Publish(pb.PublishRequest(message=message("shared/a")), metadata=header)
+        assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    for _ in range(20):  # under it, the answer is the broker's
+        assert publish(broker, "shared/a", (("authorization", "Basic " + "A" * 15_000),))[0] == "UNAUTHENTICATED"
 
 
 def test_rules_hold_for_publishing_reading_and_describing(protected: tuple[GrpcBroker, Protected]) -> None:
