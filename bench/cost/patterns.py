@@ -16,7 +16,7 @@ IDS = 65_535
 
 
 class Pattern(NamedTuple):
-    """pairs: of a publisher and a subscriber; at_once: how many publishers send in a step, burst: how many messages each
+    """pairs: of a publisher and a subscriber; at_once: publishers that send in a step; burst: messages of each in it
 
     steps_per_s: where CPU time is measured"""
 

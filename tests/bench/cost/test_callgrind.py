@@ -1,4 +1,4 @@
-"""What callgrind wrote is read: each function's own instructions, and those of libraries told to the module that called."""
+"""What callgrind wrote is read: own instructions of each function; those of libraries are told to who called them."""
 
 from bench.cost.callgrind import Function, by_module, module_of, parse
 
