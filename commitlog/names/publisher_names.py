@@ -4,6 +4,7 @@ A number is given once and never to another client id, so each segment's rows an
 those in use, those of records in memory, and the last KEPT_MAX others. A client id that has been dropped gets another
 number when it publishes again; the names of older records are read with them (`commitlog.read.cold_reads`).
 Knows no file and no client."""
+# compiled: warm
 
 from __future__ import annotations
 
