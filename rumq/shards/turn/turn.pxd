@@ -43,12 +43,15 @@ cdef class Steps:
 
 
 cdef class Stages:
-    cdef public double seconds, due_at
+    cdef public double seconds, due_at, timed_at
     cdef public bint are_waiting
-    cdef public tuple _stages, _deadlines
+    cdef public tuple _timed, _stages, _again, _timed_deadlines, _deadlines
 
     cpdef bint are_due(self, double now, bint is_plain)
-    cpdef run(self)
+    cpdef run(self, double now)
+    cpdef run_again(self)
+    @cython.locals(other=double)
+    cpdef double earliest(self, double deadline) except -1
 
 
 cdef class Turn:
