@@ -109,7 +109,7 @@ class SnapshotWriter:
         """Append sessions whose connections go to the next leader, in parts. seconds: as of `entries.Left`"""
         for at in range(0, len(sessions), PART_SESSIONS):
             checkpoints = self._checkpoints
-            if self._recorder.pending:
+            if self._recorder.has_entries():
                 self._append(self._recorder.drain(checkpoints.watermarks(), now_us), now_us)
             entries = checkpoints.entries(now_us)
             watermarks, unsafe = checkpoints.watermarks(), checkpoints.unsafe_tags()
@@ -122,7 +122,7 @@ class SnapshotWriter:
 
     def _append_sessions(self, snapshot: OpenSnapshot, now_us: int) -> None:
         checkpoints = self._checkpoints
-        if self._recorder.pending:
+        if self._recorder.has_entries():
             self._append(self._recorder.drain(checkpoints.watermarks(), now_us), now_us)
         entries = checkpoints.entries(now_us)
         watermarks, unsafe = checkpoints.watermarks(), checkpoints.unsafe_tags()
