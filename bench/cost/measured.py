@@ -26,7 +26,7 @@ def instructions(broker: Broker, peer: UnderCallgrind, pattern: Pattern, steps: 
         pairs = Pairs(broker.address, pattern, lambda: settle(pid))
         try:
             peer.order(pid, "instrumentation", "on")
-            paced(pairs.step, max(WARM_STEPS, pattern.pairs // pattern.at_once + 1), COUNTED_STEP_S)
+            paced(pairs.step, WARM_STEPS * max(1, pattern.pairs // pattern.at_once // 3), COUNTED_STEP_S)
             peer.order(pid, "zero")
             paced(pairs.step, steps, COUNTED_STEP_S)
             peer.order(pid, "dump")

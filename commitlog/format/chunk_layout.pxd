@@ -1,6 +1,7 @@
 import cython
 
 from commitlog.chunk cimport Chunk
+from commitlog.kernels cimport small_chunk
 
 
 cdef class LaidOut:
@@ -12,7 +13,9 @@ cdef class LaidOut:
 
 
 cdef class ChunkLayout:
-    cdef public object _names, _generation, _epoch, _buffer, _salt, _chain
+    cdef public object _names, _buffer
+    cdef public unsigned int _generation, _epoch, _chain
+    cdef public unsigned long long _salt
     cdef public bytearray _seen_topics, _seen_publishers
     cdef public list _told_topics, _told_publishers
 

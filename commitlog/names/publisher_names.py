@@ -94,6 +94,8 @@ class PublisherNames:
 
         What is released in a turn may have records that are appended at its end, and written by the next group: so a
         number counts as unused from the second group on."""
+        if not (self._leaving or self._held.released or len(self._unused) > self._kept_max):
+            return
         for number in self._leaving:
             if number not in self._held:
                 self._unused[number] = next_lsn

@@ -7,7 +7,6 @@ a turn repeats steps until nothing is left, within `STEPS_A_TURN`. Stages end th
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
@@ -106,7 +105,7 @@ class Steps:
     ) -> None:  # fmt: skip
         self._commands, self._ready = step_input.commands, step_input.ready
         self._appender, self._router, self._acks = appender, router, acks
-        self._timers, self._events = timers, events
+        self._timers, self._events, self._guard = timers, events, events.alone
         self.effects = EffectDispatch()
         self._peers: PeersInTurn | None = None
 
@@ -134,7 +133,7 @@ class Steps:
                         effects.carry_out(effect)
                 if router.groups.local_filters.changed:
                     peers.changes()
-            self._timers.run_after_step(self._events.alone)
+            self._timers.run_after_step(self._guard)
             appender.settle()
         if self._acks.end_step():
             appender.is_plain = False
@@ -235,6 +234,7 @@ class Turn:
         appender: BatchAppender, steps: Steps, stages: Stages,
     ) -> None:  # fmt: skip
         self.clock, self._timers, self._events, self._router = clock, timers, events, router
+        self._guard = events.alone
         self._commands: StepQueue = step_input.commands
         self._ready: ReadyLinks = step_input.ready
         self.appender, self.steps, self.stages = appender, steps, stages
@@ -258,11 +258,11 @@ class Turn:
         self._retained.begin_turn(self.clock.now_us)
         if self._router.begin_turn():
             self._commands.put(GoOn())
-        self._timers.run_next_turn(self._events.alone)
+        self._timers.run_next_turn(self._guard)
         self._ready.begin_turn()
 
     def end_quiet_turn(self) -> None:
-        """Nothing came but PINGREQs: as if nobody had woken the turn, nothing is due before the next deadline."""
+        """End a turn in which only packets came that change nothing: skip the stages unless a deadline has passed."""
         self._was_quiet = self.clock.monotonic < self._wake_at and not self._commands.items and not self._ready.now
         if not self._was_quiet:
             self.end_turn()
@@ -311,5 +311,4 @@ class Turn:
             return 0.0
         if self.stages.are_waiting:
             return self.stages.due_at
-        deadline = timers.next_deadline()
-        return self.stages.earliest(inf if deadline is None else deadline)
+        return self.stages.earliest(timers.next_deadline())
