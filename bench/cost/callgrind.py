@@ -148,16 +148,16 @@ def by_module(counts: Counts) -> dict[str, tuple[int, int]]:
             waiting[function] = cost
     for _ in range(ROUNDS):
         passed: dict[Function, float] = defaultdict(float)
-        for function, cost in waiting.items():
+        for function, left in waiting.items():
             above = callers.get(function, ())
             total = sum(of for _, of in above)
             if not total:
-                whole["interpreter"] += round(cost)
+                whole["interpreter"] += round(left)
             for caller, of in above:
                 if name := module_of(caller):
-                    whole[name] += round(cost * of / total)
+                    whole[name] += round(left * of / total)
                 else:
-                    passed[caller] += cost * of / total
+                    passed[caller] += left * of / total
         waiting = passed
     whole["interpreter"] += round(sum(waiting.values()))
     return {name: (own[name], cost) for name, cost in whole.most_common()}

@@ -512,7 +512,7 @@ def number(
     states: cython.p_uchar
     lsns: cython.pointer[cython.ulonglong]
     readers: cython.p_uint
-    # Where frame i begins is `starts[base + i * step] - offset`: most blobs are frames as they are stored, whose rows say.
+    # Frame i begins at `starts[base + i * step] - offset`: most blobs are frames as they are stored, and their rows say.
     base: cython.Py_ssize_t = 0
     step: cython.Py_ssize_t = 1
     offset: cython.Py_ssize_t = 0

@@ -1,4 +1,4 @@
-"""Writes at a position, compiled and as Python: all of it, the errno of what fails, and whether the thread had to wait."""
+"""Writes at a position, compiled and as Python: all of it, the errno of what fails, whether the thread had to wait."""
 
 import errno
 import os
