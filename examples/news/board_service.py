@@ -1,8 +1,8 @@
 """The part of both services that talks to the broker: queues to the other service, a journal for itself.
 
 A post is pushed to a queue. Each service has a channel of it, and writes what comes by it into its own topic of the
-log, its journal, before it acknowledges. After a start it reads its journal, then goes on with its channels: nothing is lost
-or shown twice, whatever was killed in between. The services know nothing of each other but the queues.
+log, its journal, before it acknowledges. After a start it reads its journal, then goes on with its channels: nothing is
+lost or shown twice, whatever was killed in between. The services know nothing of each other but the queues.
 """
 
 from collections.abc import Sequence

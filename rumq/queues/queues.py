@@ -94,6 +94,7 @@ class Queues:
         """raises: QueueExists with other settings; with the same, it is told as it is"""
         label = check_label(label)
         self._permit(user).check_define(label)
+        await self._follower.wait_current()
         return self._queue_info(await self._definer.create_queue(user, label, settings or QueueSettings()))
 
     async def delete_queue(self, user: str, label: str) -> None:
@@ -105,6 +106,7 @@ class Queues:
     async def queues(self, user: str) -> list[QueueInfo]:
         """Those that the user may push to, consume from or define, by label."""
         permit = self._permit(user)
+        await self._follower.wait_current()
         await self._watch.wait_fresh(TOLD_SECONDS)
         known = self._follower.registry.queues
         return [self._queue_info(known[label]) for label in sorted(known) if permit.is_told(label)]
@@ -143,6 +145,7 @@ class Queues:
 
     async def channels(self, user: str, label: str | None = None) -> list[ChannelInfo]:
         """label: None: of every queue"""
+        await self._follower.wait_current()
         await self._watch.wait_fresh(TOLD_SECONDS)
         registry = self._follower.registry
         if label is not None:

@@ -1,6 +1,7 @@
 """The two services of `examples/news.py` in two browsers, while brokers and services are killed with kill -9.
 
-No post is lost, none is shown twice. The short form has one node, the long one kills each of three."""
+No post is lost, none is shown twice. The short form has one node, the long one kills each of three. These are the last
+commands of docs/guides/queues.md."""
 
 from __future__ import annotations
 

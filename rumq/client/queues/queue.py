@@ -1,4 +1,4 @@
-"""A queue of a rumq broker, as those see it who make it and push to it: through the gateway. Decision 61."""
+"""A queue of a rumq broker, as those see it who make it and push to it: through the gateway. Decision 64."""
 
 from __future__ import annotations
 

@@ -106,8 +106,21 @@ class DefinitionFollower:
             return
         raise QueuesUnavailable("the definitions do not come back from the broker: try again")
 
+    async def wait_current(self) -> None:
+        """Until what is retained is known: before that, nobody can say what there is. raises: QueuesUnavailable"""
+        with trio.move_on_after(SEEN_SECONDS_MAX):
+            while not self._is_current:
+                await self._changed.park()
+            return
+        raise QueuesUnavailable("the broker does not answer: try again")
+
     async def wait_shortly(self, is_so: Callable[[QueueRegistry], bool]) -> None:
-        """Until the registry is so, or for a moment: what another process has just defined is on its way here."""
+        """Until the registry is so, or for a moment: what another process has just defined is on its way here.
+
+        raises: QueuesUnavailable where it is not so, and may be so at the broker"""
+        if is_so(self.registry):
+            return
+        await self.wait_current()
         with trio.move_on_after(MISSING_SECONDS):
             while not is_so(self.registry):
                 await self._changed.park()
