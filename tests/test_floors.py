@@ -162,7 +162,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         WORLD - {"time"},
     ),
     "rumq/client": (
-        {"opentelemetry", "trio", "wsproto", "rumq.mqtt", "rumq.errors", "rumq.unix_address"},
+        {"httpx", "msgspec", "opentelemetry", "trio", "wsproto", "rumq.mqtt", "rumq.errors", "rumq.unix_address"},
         {"asyncio", "subprocess", "threading"},
     ),
     "rumq/queues/rules": (
@@ -246,7 +246,7 @@ WINGS = {
     "rumq/cluster": (
         "node", "admin agent", "edge orders", "connections replication/standby", "replication", "control links",
     ),
-    "rumq/client": (".", "outbox patterns", "session", "login transport"),
+    "rumq/client": (".", "queues", "outbox patterns", "session", "login transport"),
     "rumq/flight": ("serving", "."),
     "rumq/gateway": (
         ".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records",

@@ -17,8 +17,7 @@ from rumq.client.patterns.responder import Handler, respond
 from rumq.client.queues.gateway_channel import consume_through_gateway
 from rumq.client.queues.gateway_requests import GatewayRequests
 from rumq.client.queues.mqtt_channel import CREDIT, consume_over_mqtt
-from rumq.client.queues.queue import Queue
-from rumq.client.queues.queue_errors import need_gateway
+from rumq.client.queues.queue import Queue, need_gateway
 from rumq.client.queues.queue_messages import Channel
 from rumq.client.session.answers import BatchAcks
 from rumq.client.session.connection import BrokerConnection
@@ -41,12 +40,9 @@ class Client:
 
     def __init__(
         self,
-        connection: BrokerConnection,
-        options: ConnectOptions,
-        another: OpenAnother,
-        outbox: ClientOutbox | None = None,
-        gateway: GatewayRequests | None = None,
-    ) -> None:
+        connection: BrokerConnection, options: ConnectOptions, another: OpenAnother,
+        outbox: ClientOutbox | None = None, gateway: GatewayRequests | None = None,
+    ) -> None:  # fmt: skip
         """another: opens a connection of the same user to the same broker, with options that differ"""
         self._connection, self._options, self._another = connection, options, another
         self._outbox, self._gateway = outbox, gateway
@@ -304,7 +300,7 @@ class Client:
         return found.records(reconnect_policy(self._options))
 
     def queue(self, label: str) -> Queue:
-        """A queue of a rumq broker, to push to and to make. raises: ValueError for a client that knows no gateway"""
+        """A queue of a rumq broker, to make and to push to. raises: ValueError for a client that knows no gateway"""
         return Queue(need_gateway(self._gateway, "queues are pushed to"), label)
 
     def channel(
@@ -312,11 +308,9 @@ class Client:
     ) -> AbstractAsyncContextManager[Channel]:
         """Consume a channel of a queue of a rumq broker: `async with client.channel("news/comments") as channel`.
 
-        name:    LABEL/CHANNEL; credit: messages held unanswered
-        create:  make the channel, and its queue, where there are none: True, or settings of the channel, such as
-                 {"visible_seconds": 60}, which it then must have. topic: what a new one sees, or MQTT is to give
-        raises:  Refused, QueueRefused, ConnectionLost. Has a connection of its own, through the gateway if the client
-                 knows it; its end gives back what is not acknowledged
+        name:    LABEL/CHANNEL; credit: messages held unanswered; topic: what a new one sees, or MQTT is to give
+        create:  make it, and its queue, where there is none: True, or settings that it then has: {"tries_max": 3}
+        raises:  Refused, QueueRefused, ConnectionLost. Its end gives back what is not acknowledged
         """
         if self._gateway is not None:
             return consume_through_gateway(self._gateway, name, topic, credit, create)

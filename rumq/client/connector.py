@@ -14,11 +14,11 @@ from rumq.client.outbox.opening import open_outbox
 from rumq.client.outbox.outbox import ClientOutbox, OutboxOptions
 from rumq.client.queues.gateway_requests import GatewayAddresses, GatewayRequests
 from rumq.client.session.connection import BrokerConnection
-from rumq.client.session.in_turn import InTurn
 from rumq.client.session.options import ConnectOptions, Secret, reconnect_policy
 from rumq.client.session.packet_stream import OpenStream
 from rumq.client.session.redirects import OpenAt
 from rumq.client.transport.address import BrokerAddress, parse_url
+from rumq.client.transport.in_turn import InTurn
 from rumq.client.transport.streams import open_transport
 from rumq.client.transport.tls import Tls, ssl_context
 
@@ -63,12 +63,7 @@ async def connect(
 
     raises: Refused, ConnectionLost, LoginFailed, OutboxError; ConfigError for an invalid URL or TLS file
     """
-    hosts = [host] if isinstance(host, str) else list(host)
-    addresses = [address_of(each, port, is_tls=bool(tls)) for each in hosts]
-    if not addresses:
-        raise ValueError("no host is named")
-    if tls is False and any(each.is_tls for each in addresses):
-        raise ValueError(f"{host} requires TLS, and tls is False")
+    addresses = [address_of(each, port, is_tls=bool(tls)) for each in ([host] if isinstance(host, str) else host)]
     address, context = addresses[0], tls_context(tls, addresses)
     for name in ("username", "password"):
         if (found := getattr(address, name)) is not None:
@@ -78,10 +73,9 @@ async def connect(
         """Another server is reached in the same way; MQTT 5.0, 4.11."""
         return partial(open_transport, address._replace(host=host, port=port or address.port), context)
 
-    openers = [partial(open_transport, each, context) for each in addresses]
     urls = gateway_urls(gateway, addresses)
     async with connect_over(
-        openers[0] if len(openers) == 1 else InTurn(openers),
+        InTurn([partial(open_transport, each, context) for each in addresses]),
         open_at=None if address.is_unix else open_at,
         gateway=GatewayAddresses(urls, options.get("password") if token is None else token, context) if urls else None,
         **options,
@@ -98,7 +92,9 @@ def address_of(host: str, port: int | None, *, is_tls: bool) -> BrokerAddress:
 
 
 def tls_context(tls: bool | Tls | ssl.SSLContext | None, addresses: Sequence[BrokerAddress]) -> ssl.SSLContext | None:
-    """raises: ConfigError"""
+    """raises: ConfigError; ValueError where an address requires TLS, and tls is False"""
+    if tls is False and any(each.is_tls for each in addresses):
+        raise ValueError("an address requires TLS, and tls is False")
     if isinstance(tls, ssl.SSLContext):
         return tls
     if tls or any(each.is_tls for each in addresses):

@@ -19,6 +19,7 @@ from rumq.client.queues.mqtt_channel import CREDIT, parse_channel
 from rumq.client.queues.queue import ensure_channel
 from rumq.client.queues.queue_errors import QueueRefused
 from rumq.client.queues.queue_messages import ChannelMessage
+from rumq.client.session.back_off import BackOff
 from rumq.errors import ClientError, ConnectionLost
 
 ANSWERS_MAX = 1_000  # of a request
@@ -64,6 +65,7 @@ class GatewayChannel:
         self._consumer: HeldBy | None = None
         self._answers: list[Given] = []
         self._is_sending = False
+        self._reading, self._sending = trio.CancelScope(), trio.CancelScope(shield=True)
         self._failure: ClientError | None = None
         self._changed = trio.lowlevel.ParkingLot()
         self.too_late = 0
@@ -99,39 +101,51 @@ class GatewayChannel:
     # Reading
 
     async def read(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Until cancelled or refused for good; started once there is a consumer. raises before that: ClientError"""
-        back_off, failures, has_started = self._requests.back_off(), 0, False
-        while True:
-            url, begun = self._requests.url, trio.current_time()
-            try:
-                async with self._requests.events(
-                    url, f"{self._path}/messages", self._what, credit=self._credit, queue=self._label
-                ) as events:
-                    async for name, data in events:
-                        self._take(url, name, data)
-                        failures = 0
-                        if not has_started:
-                            has_started = True
-                            task_status.started()
-                lost: ClientError | Unsent = ConnectionLost(f"{url} ended the stream")
-            except (ClientError, Unsent) as fault:
-                lost = fault
-            self._lose()
-            self._requests.avoid(url)
-            failures += 1
-            is_final = isinstance(lost, QueueRefused) and not lost.is_temporary
-            if not is_final and isinstance(lost, Unsent) and failures < self._requests.count:
-                continue
-            if back_off is not None:
-                back_off.connected_for(trio.current_time() - begun)
-            pause = None if is_final or back_off is None else back_off.maybe_pause()
-            if pause is None:
-                self._failure = ConnectionLost(lost.why) if isinstance(lost, Unsent) else lost
-                self._changed.unpark_all()
-                if not has_started:
-                    raise self._failure
-                return
-            await trio.sleep(pause)
+        """Until `end`, or refused for good; started once there is a consumer. raises before that: ClientError
+
+        From then on a cancellation ends the context's body first, whose last answers need the consumer."""
+        back_off, failures = self._requests.back_off(), 0
+        with self._reading:
+            while True:
+                url, begun = self._requests.url, trio.current_time()
+                try:
+                    async with self._requests.events(
+                        url, f"{self._path}/messages", self._what, credit=self._credit, queue=self._label
+                    ) as events:
+                        async for name, data in events:
+                            self._take(url, name, data)
+                            failures = 0
+                            if not self._reading.shield:
+                                self._reading.shield = True
+                                task_status.started()
+                    lost: ClientError | Unsent = ConnectionLost(f"{url} ended the stream")
+                except (ClientError, Unsent) as fault:
+                    lost = fault
+                self._lose()
+                self._requests.avoid(url)
+                failures += 1
+                if back_off is not None:
+                    back_off.connected_for(trio.current_time() - begun)
+                pause = self._pause(lost, failures, back_off)
+                if pause is None:
+                    self._failure = ConnectionLost(lost.why) if isinstance(lost, Unsent) else lost
+                    self._changed.unpark_all()
+                    if not self._reading.shield:
+                        raise self._failure
+                    return
+                await trio.sleep(pause)
+
+    def _pause(self, lost: ClientError | Unsent, failures: int, back_off: BackOff | None) -> float | None:
+        """Seconds until the next attempt; None: no more."""
+        if isinstance(lost, Unsent) and failures < self._requests.count:
+            return 0.0
+        if back_off is None or (isinstance(lost, QueueRefused) and not lost.is_temporary):
+            return None
+        return back_off.maybe_pause()
+
+    def end(self) -> None:
+        self._reading.cancel()
+        self._sending.cancel()
 
     def _take(self, url: str, name: str, data: bytes) -> None:
         """An event of the stream. raises: QueueRefused where it says why it ends"""
@@ -168,20 +182,22 @@ class GatewayChannel:
     # Answering
 
     async def send_answers(self) -> None:
-        """Until cancelled. Those that come meanwhile go with the next request."""
-        while True:
-            while not self._answers or self._consumer is None:
-                await self._changed.park()
-            consumer, batch = self._consumer, self._answers[:ANSWERS_MAX]
-            del self._answers[: len(batch)]
-            self._is_sending = True
-            for body in bodies(consumer.name, batch):
-                await self._send(consumer, body)
-            self._is_sending = False
-            self._changed.unpark_all()
+        """Until `end`. Those that come meanwhile go with the next request."""
+        with self._sending:
+            while True:
+                while not self._answers or self._consumer is None:
+                    await self._changed.park()
+                consumer, batch = self._consumer, self._answers[:ANSWERS_MAX]
+                del self._answers[: len(batch)]
+                self._is_sending = True
+                for body in bodies(consumer.name, batch):
+                    await self._send(consumer, body)
+                self._is_sending = False
+                self._changed.unpark_all()
 
     async def _send(self, consumer: HeldBy, body: Mapping[str, Any]) -> None:
         """As long as there is that consumer: an answer twice does no harm."""
+        count = sum(len(body.get(what, ())) for what in ("acknowledge", "reject", "extend"))
         while True:
             try:
                 found = await self._requests.ask_one(
@@ -191,12 +207,12 @@ class GatewayChannel:
                 return
             except QueueRefused as fault:
                 if not fault.is_temporary:
-                    self.too_late += sum(len(body.get(what, ())) for what in ("acknowledge", "reject", "extend"))
+                    self.too_late += count
                     return
             except (ConnectionLost, Unsent):
                 pass
             if self._consumer is not consumer:
-                self.too_late += sum(len(body.get(what, ())) for what in ("acknowledge", "reject", "extend"))
+                self.too_late += count
                 return
             await trio.sleep(PAUSE_SECONDS)
 
@@ -239,7 +255,7 @@ async def consume_through_gateway(
             finally:
                 with trio.move_on_after(LEAVE_SECONDS_MAX, shield=True):
                     await channel.wait_answered()
-                nursery.cancel_scope.cancel()
+                channel.end()
     except BaseExceptionGroup as group:
         # The tasks raise nothing once they have started: the group holds the error of the context's body.
         if len(group.exceptions) == 1:

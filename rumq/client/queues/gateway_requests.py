@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 import trio
 
-from rumq.client.queues.queue_errors import QueueRefused, RefusedPush
+from rumq.client.queues.queue_errors import PushRefusal, QueueRefused
 from rumq.client.session.back_off import BackOff, Reconnect
 from rumq.client.session.options import Secret
 from rumq.errors import ConfigError, ConnectionLost, Fault
@@ -194,7 +194,7 @@ def answer_of(url: str, status: int, content: bytes, what: str) -> Mapping[str, 
         raise QueueRefused(
             what, "no-gateway", f"{url} answered {status}, not as a gateway of rumq does: is it that of gateway.port?"
         )
-    refused = {each["number"]: RefusedPush(each["kind"], each["why"]) for each in found.get("refused", ())}
+    refused = {each["number"]: PushRefusal(each["kind"], each["why"]) for each in found.get("refused", ())}
     detail = str(found.get("detail", found.get("title", status)))
     raise QueueRefused(what, kind.rpartition("#")[2], detail, refused, tuple(found.get("ids", ())))
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import trio
 
 from rumq.client.queues.gateway_requests import GatewayRequests
-from rumq.client.queues.queue_errors import QueueRefused, RefusedPush
+from rumq.client.queues.queue_errors import WAY_OUT, PushRefusal, QueueRefused
 from rumq.client.queues.queue_messages import QueuePush
 
 BATCH_MAX = 1_000  # messages of a request
@@ -85,7 +85,7 @@ class Queue:
         ids: list[str | None] = [None] * len(bodies)
         left, what, back_off = list(range(len(bodies))), f"push to queue {self.label!r}", self._requests.back_off()
         while left:
-            refused: dict[int, RefusedPush] = {}
+            refused: dict[int, PushRefusal] = {}
             try:
                 answer = await self._ask("POST", "/messages", [bodies[number] for number in left], what, ids=with_ids)
                 found = answer["ids"]
@@ -132,3 +132,10 @@ async def ensure_channel(
             if other.kind != "conflict":  # another program was faster, with settings of its own
                 raise
         await make_channel()
+
+
+def need_gateway(requests: GatewayRequests | None, what: str) -> GatewayRequests:
+    """raises: ValueError with the way out"""
+    if requests is None:
+        raise ValueError(f"{what} through the broker's gateway: {WAY_OUT}")
+    return requests

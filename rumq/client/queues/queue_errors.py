@@ -1,16 +1,15 @@
 """What a gateway answers instead of doing it."""
 
 from collections.abc import Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from rumq.errors import ClientError
 
 TEMPORARY = frozenset({"unavailable", "too-many-watchers", "too-many-consumers"})
-Gateway = TypeVar("Gateway")
 WAY_OUT = "pass gateway='http://HOST:PORT' and token=TOKEN to connect(), or connect to ws://HOST:PORT/mqtt of it"
 
 
-class RefusedPush(NamedTuple):
+class PushRefusal(NamedTuple):
     """Why one message of several was not taken. kind: "full", "invalid", "not_allowed" or "unavailable" """
 
     kind: str
@@ -25,7 +24,7 @@ class QueueRefused(ClientError):
     are pushed, and have their `ids`"""
 
     def __init__(
-        self, what: str, kind: str, detail: str, refused: Mapping[int, RefusedPush] | None = None,
+        self, what: str, kind: str, detail: str, refused: Mapping[int, PushRefusal] | None = None,
         ids: tuple[str | None, ...] = (),
     ) -> None:  # fmt: skip
         super().__init__(what, kind, detail, refused, ids)
@@ -38,10 +37,3 @@ class QueueRefused(ClientError):
 
     def __str__(self) -> str:
         return f"{self.what} was refused ({self.kind}): {self.detail}"
-
-
-def need_gateway(gateway: Gateway | None, what: str) -> Gateway:
-    """raises: ValueError with the way out"""
-    if gateway is None:
-        raise ValueError(f"{what} through the broker's gateway: {WAY_OUT}")
-    return gateway

@@ -68,8 +68,8 @@ Answer = Callable[[ChannelMessage, str, float | None], None]
 class Channel(Protocol):
     """A consumer, made by `Client.channel`. Iterate over it, or take batches; answer each message.
 
-    Through the gateway it has all of docs/reference/queues.md (decisions 59 and 64). Over MQTT (a client that knows no gateway) it only
-    acknowledges: the rest is given to others when it ends, and there are no ids, tries or rejections."""
+    Through the gateway it has all of docs/reference/queues.md (decisions 59 and 64). Over MQTT (a client that knows no
+    gateway) it only acknowledges: the rest is given to others when it ends; there are no ids, tries or rejections."""
 
     too_late: int
     """Answers that came to nothing, for the message was not held any more: it comes again, here or elsewhere."""

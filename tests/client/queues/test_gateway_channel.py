@@ -200,6 +200,26 @@ def test_clients_that_reconnect_go_on_after_the_broker_was_killed(tmp_path: Path
     assert found["gateway"] == found["mqtt"] == {b"held", *(b"%d" % n for n in range(30))}
 
 
+def test_a_program_that_is_cancelled_has_acknowledged_what_it_said(broker: QueueBroker) -> None:
+    """Acknowledgements are sent in the background: the end waits for them, whoever brings it about."""
+
+    async def main() -> None:
+        async with broker.client() as client:
+            with trio.CancelScope() as scope:
+                async with client.channel("cancelled/c", create=True) as channel:
+                    await client.queue("cancelled").push_batch([QueuePush(payload=b"%d" % n) for n in range(20)])
+                    for message in await take(channel, 20):
+                        message.acknowledge()
+                    scope.cancel()
+                    await trio.sleep_forever()
+            assert scope.cancelled_caught
+            await client.queue("cancelled").push("last")
+            async with client.channel("cancelled/c") as channel:
+                assert [each.payload for each in await take(channel, 1)] == [b"last"]
+
+    trio.run(main)
+
+
 def test_what_is_not_there_or_not_allowed_is_refused_with_the_way_out(broker: QueueBroker) -> None:
     async def main() -> None:
         async with broker.client() as client:

@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from rumq.client import connect_over
-from rumq.client.session.in_turn import InTurn
+from rumq.client.transport.in_turn import InTurn
 from tests.client.fake_broker import FakeBroker, simulated
 
 

@@ -2,12 +2,13 @@
 
 So a broker that accepts and then does not answer is not asked again at once."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import trio
 
-from rumq.client.session.packet_stream import OpenStream
 from rumq.errors import ConnectionLost
+
+OpenStream = Callable[[], Awaitable[trio.abc.Stream]]
 
 
 class InTurn:
