@@ -21,7 +21,7 @@ FILES = {
     "rumq.css": Path(rumq.__file__).parent / "gateway/page/style.css",
     "site.css": HERE / "site.css", "site.js": HERE / "site.js",
 }  # fmt: skip
-HEADERS = {"content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'"}
+HEADERS = {"content-security-policy": "default-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'"}
 QUIET_SECONDS = 15.0  # then the stream says something, so that proxies keep it
 POST_BYTES_MAX = 20_000
 

@@ -64,7 +64,7 @@ async def connect(
     raises: Refused, ConnectionLost, LoginFailed, OutboxError; ConfigError for an invalid URL or TLS file
     """
     addresses = [address_of(each, port, is_tls=bool(tls)) for each in ([host] if isinstance(host, str) else host)]
-    address, context = addresses[0], tls_context(tls, addresses)
+    context, address = tls_context(tls, addresses), addresses[0]
     for name in ("username", "password"):
         if (found := getattr(address, name)) is not None:
             options.setdefault(name, found)
@@ -92,7 +92,9 @@ def address_of(host: str, port: int | None, *, is_tls: bool) -> BrokerAddress:
 
 
 def tls_context(tls: bool | Tls | ssl.SSLContext | None, addresses: Sequence[BrokerAddress]) -> ssl.SSLContext | None:
-    """raises: ConfigError; ValueError where an address requires TLS, and tls is False"""
+    """raises: ConfigError; ValueError where there is no address, or one requires TLS and tls is False"""
+    if not addresses:
+        raise ValueError("connect to whom? the list of hosts is empty")
     if tls is False and any(each.is_tls for each in addresses):
         raise ValueError("an address requires TLS, and tls is False")
     if isinstance(tls, ssl.SSLContext):
