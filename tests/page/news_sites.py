@@ -16,6 +16,7 @@ from tests.docs.blocks import ROOT
 from tests.page.browser import Browser
 
 WAIT_SECONDS = 120.0
+OLDEST = "article:last-of-type .reply"
 LINE = re.compile(r"(\w+) +(?:(\S+) +|started again, )pid (\d+)")
 
 
@@ -105,9 +106,9 @@ class Reader:
         self.browser.click("button", "Post")
 
     def comment(self, text: str) -> None:
-        """About the newest news."""
-        self.browser.fill(".reply [name=text]", text)
-        self.browser.click(".reply button", "Send")
+        """About the oldest news, whose place no other takes between typing and sending."""
+        self.browser.fill(f"{OLDEST} [name=text]", text)
+        self.browser.click(f"{OLDEST} button", "Send")
 
     def sent(self, field: str) -> None:
         """Until the service has what was sent: then the field is empty."""

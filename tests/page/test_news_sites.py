@@ -13,10 +13,10 @@ import pytest
 
 from tests.page.browser import Browser
 from tests.page.conftest import BROWSER, REASON
-from tests.page.news_sites import NewsSites, Reader
+from tests.page.news_sites import OLDEST, NewsSites, Reader
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(BROWSER is None, reason=REASON)]
-TEXT, REPLY = "textarea", ".reply [name=text]"
+TEXT, REPLY = "textarea", f"{OLDEST} [name=text]"
 
 
 @pytest.fixture
