@@ -8,7 +8,7 @@ from router.matching.routes cimport RouteTable
 
 
 cdef class Delivery:
-    cdef public dict _deferred_feeds, _deferred_readers, _unconfirmed
+    cdef public dict _deferred_feeds, _deferred_readers, _unconfirmed, moved
     cdef public list effects, feeds
     cdef public object _backlog_max
 

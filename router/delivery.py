@@ -46,6 +46,8 @@ class Delivery:
         self.effects: list[Effect] = []
         # Members of shared groups with ranges assigned in this step or the one before.
         self._unconfirmed: dict[Member, None] = {}
+        # Shared groups that may stand elsewhere than when somebody last took them: `take_moved`.
+        self.moved: dict[SharedGroup, None] = {}
         # What waits for topics to be matched, in turn order.
         self._deferred_feeds: dict[Feed, None] = {}
         self._deferred_readers: dict[Reader, None] = {}
@@ -77,6 +79,12 @@ class Delivery:
     def has_unconfirmed(self) -> bool:
         """Whether the home of a shared group, another shard, is still to be told that a range is delivered."""
         return any(not member.share.is_here for member in self._unconfirmed)
+
+    def take_moved(self) -> list[SharedGroup]:
+        """Shared groups whose members, cursors or ranges may have changed since the last call; also such as ended."""
+        moved = list(self.moved)
+        self.moved.clear()
+        return moved
 
     def readers_served(self) -> set[Reader]:
         """Readers with a delivery in this step, which their sinks may not accept."""
@@ -248,6 +256,8 @@ class Delivery:
         self.effects = []
         for reader in readers:
             lose(reader, feed.index, reader.cursors[feed.index], next_lsn, "retention", self.effects)
+            if isinstance(reader.share, SharedGroup):
+                self.moved[reader.share] = None
         return self.drain_effects()
 
     def resume_ahead(self, feed: Feed) -> None:
@@ -307,6 +317,7 @@ class Delivery:
 
     def _assign(self, feed: Feed, share: SharedGroup, chunk: Chunk, first: int, stop: int, rows: Sequence[int]) -> None:
         """Split rows of a chunk among the members with capacity; without any the group falls behind."""
+        self.moved[share] = None
         parts = share.split(feed.index, chunk, rows, first, stop)
         if not parts and len(rows):
             share.reader.group.live[feed.index].discard(share.reader)
@@ -329,6 +340,7 @@ class Delivery:
 
     def run_share(self, share: SharedGroup) -> None:
         """Continue a shared group: first the ranges that members returned, then from its cursors."""
+        self.moved[share] = None
         while share.returned and share.available():
             index, lsn, next_lsn = share.returned[0]
             feed = self.feeds[index]

@@ -57,6 +57,7 @@ class SharedGroupRules:
         else:
             member.reader.group = group
         member.reader.sink = subscriber.sink
+        self._delivery.moved[share] = None
         return member
 
     def _share_of(self, key: str, topic_filter: str) -> SharedGroup:
@@ -77,6 +78,7 @@ class SharedGroupRules:
         reader = Reader(0, group, [feed.mark(False) for feed in self._feeds], asked)
         share = self.shares[asked] = SharedGroup(asked, topic_filter, reader, is_here=is_here)
         reader.share = share
+        self._delivery.moved[share] = None
         return share
 
     def leave(self, subscriber: Subscriber, share: SharedGroup, unacknowledged: list[tuple[int, int, int]]) -> None:
@@ -95,6 +97,7 @@ class SharedGroupRules:
         self._report_weight(share)  # behind what comes back
 
     def _continue_or_end(self, share: SharedGroup) -> None:
+        self._delivery.moved[share] = None
         if share.members:
             self._delivery.run_share(share)
             return
@@ -116,6 +119,7 @@ class SharedGroupRules:
         if member is None:
             return
         share.give_back(member, index, lsn)
+        self._delivery.moved[share] = None
         if self.shares.get(share.key) is share:
             self._delivery.run_share(share)
         elif not share.is_here and share.returned:  # it ended meanwhile
@@ -126,6 +130,7 @@ class SharedGroupRules:
         """The owner died before it wrote records from `next_lsn` on: their lsns will be reused, so forget ranges."""
         for share in self.shares.values():
             share.truncate(partition, next_lsn)
+            self._delivery.moved[share] = None
 
     # As the home of a group: other shards are members
 
@@ -172,9 +177,11 @@ class SharedGroupRules:
             share = self.shares.get(key)
             if share is not None:
                 share.skip(ranges, shard)
+                self._delivery.moved[share] = None
         for share in list(self.shares.values()):
             member = share.members.get(shard)
             if member is not None:
+                self._delivery.moved[share] = None
                 member.reader.sink, member.parked = sink, False
                 share.returned.extend(member.outstanding)
                 member.outstanding.clear()
@@ -230,6 +237,7 @@ class SharedGroupRules:
         member = self.member_of(shard, key)
         if member is not None:
             member.finish(ranges)
+            self._delivery.moved[member.share] = None
 
     # As another shard: the home assigns ranges
 
