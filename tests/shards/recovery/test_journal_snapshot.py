@@ -32,7 +32,9 @@ def test_it_begins_with_the_layout_and_ends_with_what_it_covers() -> None:
     while world.snapshots.is_under_way:
         world.snapshots.write_part(NOW)
     first, *parts, last = world.kinds()
-    assert first == [e.Layout, e.SnapshotBegun, e.SessionOpened, e.WillEntry, e.Checkpoint] and last == [e.SnapshotEnded]
+    assert first == [e.Layout, e.SnapshotBegun, e.SessionOpened, e.WillEntry, e.Checkpoint] and last == [
+        e.SnapshotEnded
+    ]
     (sessions,) = [part for part in parts if e.Checkpoint in part]
     assert sessions.index(e.Checkpoint) < sessions.index(e.SessionOpened), "cursors refer to the checkpoint before them"
 
