@@ -16,7 +16,7 @@ from router.readers.range_queue import Range
 from router.readers.reader import DeliverySink, Group, GroupKey, LiveReaders, Reader
 from router.readers.shared_group import NO_RANGES, Member, SharedGroup, without
 from router.readers.subscriber import Subscriber
-from router.readers.subscription import Subscription
+from router.readers.subscription import DeliveryOptions, Subscription, merge
 
 
 class SharedGroupRules:
@@ -35,6 +35,7 @@ class SharedGroupRules:
         # A member is never live and has no place of its own: it gets only what is assigned to it.
         self._never_live = [LiveReaders() for _ in feeds]
         self._no_cursors = [0] * len(feeds)
+        self._forms: dict[DeliveryOptions, list[DeliveryOptions]] = {}  # of members, by their only one
         self._shape: Hashable = None  # of the last member: thousands of one session come one after the other
 
     # Members of this shard
@@ -57,7 +58,8 @@ class SharedGroupRules:
         wants = GroupKey((subscription,), False, self._shape, is_shard=subscriber.is_shard)
         # Not interned: a member gets only what is assigned to it.
         group = Group(wants, len(self._feeds), live=self._never_live)
-        group.form_number([subscription.topic_filter], subscription.topic_filter)
+        form = merge([subscription])
+        group.forms = self._forms.setdefault(form, [form])  # for good: no topic is matched for it
         member = share.members.get(subscriber)
         if member is None:
             member = share.add(subscriber, Reader(number, group, self._no_cursors, share.key))

@@ -38,6 +38,10 @@ def without(ranges: Iterable[Range], taken: list[Range]) -> list[Range]:
     return left
 
 
+NONE_RECENT = RangeQueue(0)
+"""Of all groups whose home is here."""
+
+
 class Participant(Protocol):
     """A session, or another shard on behalf of sessions of its own."""
 
@@ -101,7 +105,8 @@ class SharedGroup:
         self.is_here = is_here
         self.is_held = False
         self.is_parked = False  # its home was told that no member has capacity
-        self.recent = RangeQueue(RECENT_MAX)  # ranges lately delivered to members
+        # Ranges lately delivered to members, which the home may ask for.
+        self.recent = NONE_RECENT if is_here else RangeQueue(RECENT_MAX)
         self.key = key
         self.topic_filter = topic_filter
         self.reader = reader

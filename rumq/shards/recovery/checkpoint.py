@@ -44,6 +44,9 @@ class CheckpointBuilder:
         watermarks = self.watermarks()
         moved = self._router.delivery.take_moved()
         groups: Iterable[SharedGroup] = dict.fromkeys([*self._unsettled, *moved])
+        for group in moved:
+            if self._router.sharing.shares.get(group.key) is not group:  # it has ended
+                self._router.delivery.maybe_behind.pop(group, None)
         if whole:
             groups = self._router.sharing.shares.values()
         if not self.retained_changed():
