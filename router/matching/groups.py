@@ -212,9 +212,9 @@ class GroupTable:
         """The target of a filter of a group, with one filter more."""
         subscriptions = group.subscriptions_of(topic_filter)
         if not group.private and len(group) == 1:  # no other filter leads to it
-            target = Target(group, None, subscriptions)
-            target.filters = 1
-            return target
+            only = Target(group, None, subscriptions)
+            only.filters = 1
+            return only
         key = group, *[each.options for each in subscriptions]
         target = self._targets.get(key)
         if target is None:
