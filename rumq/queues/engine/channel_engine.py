@@ -24,6 +24,7 @@ from rumq.queues.rules.packets import NoPlace, delivered, expiry_of
 
 SESSION_SECONDS = 10  # that messages wait for a process that was killed, before others get them
 BACK_OFF_SECONDS, BACK_OFF_SECONDS_MAX = 0.05, 1.0
+BACK_OFF_GROWTH = 1.5  # twice as much would add half of a change of leaders, which takes some 0.3 s, to each gap
 WINDOW_MAX = 32_000  # messages: the broker's in-flight window is no wider
 SLACK = 8  # beyond the credit: of messages that wait for a retry
 LEAVE_SECONDS_MAX = 2.0
@@ -112,7 +113,7 @@ class ChannelEngine:
                     if trio.current_time() - began > BACK_OFF_SECONDS_MAX:
                         delay = BACK_OFF_SECONDS
                     await trio.sleep(delay)
-                    delay = min(2 * delay, BACK_OFF_SECONDS_MAX)
+                    delay = min(BACK_OFF_GROWTH * delay, BACK_OFF_SECONDS_MAX)
         finally:
             self.ended = self.ended or QueuesUnavailable("the channel's engine has ended: consume again")
             self.changed.unpark_all()

@@ -154,7 +154,8 @@ class Pusher:
             depth = max(found, key=lambda each: (each.records, each.size))
         else:
             depth = depths.of_queue(label, since_us)
-        return summed([depth, Depth(max(0, depths.unseen[label]))])
+        unseen = max(0, depths.unseen[label])  # since the last look, so the oldest of them came just now
+        return summed([depth, Depth(unseen, 0, self._ports.now_us() if unseen else 0)])
 
     def since_us(self, queue: QueueDefinition) -> int:
         """What came before is nobody's."""
