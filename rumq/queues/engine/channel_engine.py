@@ -6,6 +6,8 @@ elsewhere. When the last consumer leaves it ends the session, and what is not do
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import trio
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD
@@ -33,10 +35,11 @@ class ChannelEngine:
     """definition: of its channel; ended: why it is over, for its consumers"""
 
     def __init__(
-        self, ports: QueuePorts, definition: ChannelDefinition, follower: DefinitionFollower, bury: Bury
-    ) -> None:
-        """bury: as of `Failures`"""
-        self._ports = ports
+        self, ports: QueuePorts, definition: ChannelDefinition, follower: DefinitionFollower, bury: Bury,
+        bytes_max: Callable[[], int],
+    ) -> None:  # fmt: skip
+        """bury: as of `Failures`; bytes_max: of messages that it may hold now, beyond which the broker keeps them"""
+        self._ports, self._bytes_max = ports, bytes_max
         self.definition = definition
         channel_id, process = definition.channel_id, ports.name
         self.state = ChannelState(definition, lambda each: follower.tries.of(channel_id, each))
@@ -50,6 +53,7 @@ class ChannelEngine:
         self._strays: list[int] = []  # packet ids of what cannot be a message of the channel
         self.changed = trio.lowlevel.ParkingLot()  # messages for consumers, or the end
         self._work = trio.Event()  # effects to carry out, or another time to wait for
+        self._room = trio.lowlevel.ParkingLot()  # for messages from the broker
         self.gone = trio.Event()
         self.ended: QueueError | None = None
         self._scope = trio.CancelScope()
@@ -73,10 +77,11 @@ class ChannelEngine:
     def work(self) -> None:
         """Carry out what the state asks for."""
         self._work.set()
+        self._room.unpark_all()
 
     def wake(self) -> None:
         """The state has changed: carry out what it asks for, and let consumers look."""
-        self._work.set()
+        self.work()
         self.changed.unpark_all()
 
     def end(self, why: QueueError) -> None:
@@ -163,6 +168,9 @@ class ChannelEngine:
 
     async def _read(self, link: MemberLink) -> None:
         while True:
+            # Its consumers are slow, or messages large: the rest waits in the log, for whoever takes it.
+            while self.state.size > self._bytes_max():
+                await self._room.park()
             messages, others = await link.receive()
             now = trio.current_time()
             for message, packet_id, expiry_seconds in messages:
