@@ -290,8 +290,8 @@ class Queues:
         self._permit(user).check_define(queue.label)
         was_stale = await self._follower.read_again()
         await self._definer.repair()
-        places = await survey(self._ports, queue.label)
-        return places._replace(queue=await self.queue(user, label), was_stale=was_stale)
+        partitions, missing = await survey(self._ports, queue.label)
+        return QueuePlaces(await self.queue(user, label), partitions, missing, was_stale)
 
     async def peek(
         self, user: str, label: str, topic: str | None = None, *, after_us: int = 0, messages_max: int = 20

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import trio
 
 from rumq.queues.engine.channel_engine import ChannelEngine
+from rumq.queues.rules.definitions import ChannelDefinition
 from rumq.queues.rules.errors import BadQueueRequest
 from rumq.queues.rules.messages import Delivered
 from rumq.queues.rules.names import MessageId
@@ -25,6 +26,10 @@ class Consumer:
         self._engine, self._check = engine, check
         self._checked_at = trio.current_time()
         self._holder = engine.join(credit)
+
+    @property
+    def channel(self) -> ChannelDefinition:
+        return self._engine.definition
 
     async def next_batch(self, messages_max: int, wait_seconds: float, bytes_max: int = ANY_BYTES) -> list[Delivered]:
         """Wait for messages; none when the time is over. bytes_max: of their payloads; one message always fits

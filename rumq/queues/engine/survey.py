@@ -20,14 +20,14 @@ STREAM, STREAM_OF_DEAD = "queues", "queues-lasting"
 class QueuePlaces(NamedTuple):
     """missing: shards that did not answer, with the reason; was_stale: definitions were not known here as they are"""
 
+    queue: QueueInfo
     partitions: list[PartitionRow]
     missing: list[str]
-    queue: QueueInfo | None = None
-    was_stale: bool = False
+    was_stale: bool
 
 
-async def survey(ports: QueuePorts, label: str) -> QueuePlaces:
-    """raises: QueuesUnavailable"""
+async def survey(ports: QueuePorts, label: str) -> tuple[list[PartitionRow], list[str]]:
+    """Partitions, and what is missing. raises: QueuesUnavailable"""
     wanted = STREAM_OF_DEAD if label.endswith(DEAD) else STREAM
     try:
         answer = await ports.ask(OPERATIONS["partitions"], Nothing())
@@ -35,4 +35,4 @@ async def survey(ports: QueuePorts, label: str) -> QueuePlaces:
         raise QueuesUnavailable(f"the shards do not answer: {fault}") from None
     assert isinstance(answer, Partitions)
     found = sorted((each for each in answer.partitions if each.stream == wanted), key=lambda each: each.partition)
-    return QueuePlaces(found, [f"shard {each.shard}: {each.why}" for each in answer.missing])
+    return found, [f"shard {each.shard}: {each.why}" for each in answer.missing]
