@@ -78,11 +78,11 @@ class ChannelSession:
         ids, consumer = [each.id for each in messages], self._held
         await self._door.ask(self._call, lambda _: consumer.acknowledge(ids))
 
-    async def answer(self, answers: pb.Answers, call: Call, into: pb.Answered) -> None:
-        """Do as the answers say, and add what was done. call: whose they are. raises: CallFault"""
+    async def answer(self, answers: pb.Answers, call: Call) -> pb.Answered:
+        """Do as the answers say. call: whose they are. raises: CallFault"""
         count = len(answers.acknowledge) + len(answers.reject) + len(answers.extend)
         if not count:
-            return
+            return pb.Answered()
         if count > ANSWERS_MAX:
             raise CallFault(
                 "REQUEST_TOO_LARGE", f"{count} ids, and {ANSWERS_MAX} are taken in a request", limit=ANSWERS_MAX
@@ -106,9 +106,11 @@ class ChannelSession:
             return others
 
         others = await self._door.ask(call, act)
-        into.requests += 1
-        into.done += len(done) + len(reject) + len(extend) - len(others)
-        into.not_held.extend(str(each) for each in others)
+        return pb.Answered(
+            requests=1,
+            done=len(done) + len(reject) + len(extend) - len(others),
+            not_held=[str(each) for each in others],
+        )
 
 
 async def stop_with_server(call: Call) -> None:

@@ -56,8 +56,7 @@ class ConsumeCalls:
                 "there is no consumer of this name here: it has ended, and what it held is given to others; a "
                 "SubscribeToChannel begins one, at the node that its Acknowledge goes to",
             )
-        answered = pb.Answered()
-        await named.session.answer(request.answers, call, answered)
+        answered = await named.session.answer(request.answers, call)
         return pb.AcknowledgeResponse(answered=answered).SerializeToString()
 
     async def consume(self, call: Call) -> None:
@@ -134,8 +133,12 @@ class ConsumeStream:
         while len(self._answered.not_held) > NOT_HELD_MAX:
             self._written.clear()
             await self._written.wait()
-        await self._session.answer(answers, self._call, self._answered)
-        self._changed.set()
+        told = await self._session.answer(answers, self._call)
+        if told.requests:
+            self._answered.requests += told.requests
+            self._answered.done += told.done
+            self._answered.not_held.extend(told.not_held)
+            self._changed.set()
 
     async def _take_messages(self) -> None:
         while True:

@@ -84,7 +84,7 @@ class Consuming:
         told = qb.Answered()
         while self.told.requests == before:
             response = self._next()
-            assert not response.messages
+            assert not response.messages, response
             told.MergeFrom(response.answered)
         return told
 
