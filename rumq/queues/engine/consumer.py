@@ -32,7 +32,7 @@ class Consumer:
         return self._engine.definition
 
     async def next_batch(self, messages_max: int, wait_seconds: float, bytes_max: int = ANY_BYTES) -> list[Delivered]:
-        """Wait for messages; none when the time is over. bytes_max: of their payloads; one message always fits
+        """Wait for messages; none when the time is over. bytes_max: of them, about; one message always fits
 
         raises: NoSuchQueue once the channel is deleted, QueueNotAllowed, QueuesUnavailable: consume again"""
         if messages_max < 1:

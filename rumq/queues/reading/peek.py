@@ -13,7 +13,7 @@ from rumq.queues.rules.messages import Delivered
 
 Wants = Callable[[bytes], bool]
 CHUNKS_MAX = 20_000  # looked at for one answer
-PEEK_BYTES_MAX = 4 << 20  # of payloads in one answer
+PEEK_BYTES_MAX = 3 << 20  # of one answer: clients of gRPC take 4 MiB
 
 
 def peek(
@@ -22,7 +22,7 @@ def peek(
 ) -> list[Delivered]:  # fmt: skip
     """The oldest ones of a filter without `+`, by time of arrival. begin_us: those that arrived later
 
-    bytes_max: of their payloads; one message always fits
+    bytes_max: of them, about; one message always fits
     raises: OSError. cost: the log from there on, of every partition of queues, until there are enough"""
     name, is_prefix = topic_filter.removesuffix("#").encode(), topic_filter.endswith("#")
 
@@ -38,7 +38,7 @@ def peek(
 
 def fitting(messages: list[Delivered], bytes_max: int) -> list[Delivered]:
     for number, message in enumerate(messages):
-        bytes_max -= len(message.payload)
+        bytes_max -= message.size
         if bytes_max < 0 and number:
             return messages[:number]
     return messages
@@ -57,7 +57,7 @@ def of_partition(
                 continue
             more = [each for each in messages_of(chunk, wants, now_us) if each.pushed_us > begin_us]
             found += more
-            size += sum(len(each.payload) for each in more)
+            size += sum(each.size for each in more)
             if len(found) >= messages_max or size > bytes_max or not chunks_left:
                 return found
     return found

@@ -138,7 +138,7 @@ class ChannelState:
             return False
         entry = ChannelEntry(message, token, self._known_tries(message.id), now + expiry_seconds)
         self._entries[message.id] = entry
-        self.size += len(message.payload)
+        self.size += message.size
         key = message.key if self._settings.is_ordered else None
         if key is not None:
             line = self._lines.get(key)
@@ -188,12 +188,12 @@ class ChannelState:
     def take(self, holder: ChannelHolder, messages_max: int, now: float, bytes_max: int = 1 << 62) -> list[Delivered]:
         """The oldest messages that are ready, as far as its credit goes; it holds them from now on.
 
-        bytes_max: of their payloads; one message always fits"""
+        bytes_max: of them, about; one message always fits"""
         self.advance(now)
         taken: list[Delivered] = []
         room = min(messages_max, holder.credit - len(holder.held))
         while self._ready and len(taken) < room:
-            size = len(self._ready[0].message.payload)
+            size = self._ready[0].message.size
             if taken and size > bytes_max:
                 break
             entry = self._ready.popleft()
@@ -351,7 +351,7 @@ class ChannelState:
         entry.stage = Stage.DONE
         identity = entry.message.id
         del self._entries[identity]
-        self.size -= len(entry.message.payload)
+        self.size -= entry.message.size
         self._effects.tokens.append(entry.token)
         if entry.failed:
             self._effects.failed[identity] = 0

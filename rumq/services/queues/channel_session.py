@@ -14,7 +14,7 @@ from rumq.services.queues.queue_faults import fault_of
 from rumq.services.queues.queue_messages import ids_of
 
 CREDIT_USUAL = 100
-TAKE_BYTES_MAX = 256 << 10  # of payloads in one answer; one message always fits
+TAKE_BYTES_MAX = 256 << 10  # of one answer; one message always fits
 WAIT_SECONDS = 5.0  # then the login is looked at, and the wait goes on
 ANSWERS_MAX = 10_000  # ids of one request
 EXTEND_SECONDS = 30.0

@@ -18,6 +18,7 @@ from rumq.services.queues.queue_messages import message_of
 
 NOT_HELD_MAX = 10_000  # ids that are to be told; then requests are not read
 NAME_BYTES = 12
+VANISHED_SECONDS = 0.1
 
 
 class NamedSession(NamedTuple):
@@ -102,15 +103,17 @@ class ConsumeStream:
     async def run(self, first: pb.ConsumeRequest) -> None:
         """Until the caller closes its side. raises: CallFault"""
         self._taking = asyncio.ensure_future(self._take_messages())
-        await until_first(stop_with_server(self._call), self._taken(), self._read_requests(first), self._write())
+        try:
+            await until_first(stop_with_server(self._call), self._taken(), self._read_requests(first), self._write())
+        finally:
+            self._taking.cancel()
+            await asyncio.wait([self._taking])
 
     async def _taken(self) -> None:
         """Until messages cannot be taken. raises: CallFault then"""
-        try:
-            await self._taking
-        except asyncio.CancelledError:
-            if not self._is_over:
-                raise
+        await asyncio.wait([self._taking])
+        if not self._taking.cancelled():
+            self._taking.result()
         await asyncio.Event().wait()
 
     async def _read_requests(self, first: pb.ConsumeRequest) -> None:
@@ -120,6 +123,8 @@ class ConsumeStream:
             if request.channel or request.credit:
                 raise CallFault("ARGUMENT_INVALID", "channel and credit are of the first request alone")
             await self._answer(request.answers)
+        # To grpc a caller that vanishes closes its side as well, and is cancelled at once.
+        await asyncio.sleep(VANISHED_SECONDS)
         # It has ended in good order: what it has not answered it did not work on.
         self._is_over = True
         self._taking.cancel()
