@@ -43,32 +43,40 @@ def start_guest(main: Callable[[], Awaitable[None]]) -> asyncio.Future[None]:
 
 async def in_guest(nursery: trio.Nursery, function: Callable[[*Given], Awaitable[Found]], *given: *Given) -> Found:
     """Run it as a trio task of the nursery. raises: what it raises, GuestEnded. cost: some 20 µs"""
-    outcome: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
-    scope = trio.CancelScope()
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[Found] = loop.create_future()
+    scope, is_over = trio.CancelScope(), False
+    gone: asyncio.Future[None] | None = None  # once who waits was cancelled
 
     async def run() -> None:
+        nonlocal is_over
         try:
             with scope:
-                outcome.set_result(await function(*given))
+                found = await function(*given)
+                if not outcome.done():
+                    outcome.set_result(found)
         except Exception as fault:
-            outcome.set_exception(fault)
+            if not outcome.done():
+                outcome.set_exception(fault)
         finally:
+            is_over = True
             if not outcome.done():
                 outcome.set_exception(GuestEnded())
+            if gone is not None and not gone.done():
+                gone.set_result(None)
 
     try:
         nursery.start_soon(run)
     except RuntimeError:  # it is closed
         raise GuestEnded from None
     try:
-        await asyncio.wait([outcome])
+        return await outcome
     except asyncio.CancelledError:
         scope.cancel()
-        while not outcome.done():
+        while not is_over:
+            gone = loop.create_future()
             try:
-                await asyncio.wait([outcome])
+                await gone
             except asyncio.CancelledError:
                 pass  # it is ending already
-        outcome.exception()  # nobody asks for it any more
         raise
-    return outcome.result()

@@ -1,4 +1,4 @@
-"""Whatever one caller does with queues over gRPC, only it notices: streams without number, readers that stall, forgers."""
+"""Whatever a caller does with queues over gRPC, only it notices: streams without number, stalled readers, forgers."""
 
 from __future__ import annotations
 
