@@ -286,9 +286,10 @@ class Queues:
         """Read the definitions again, hold what is not held, and ask every shard where the queue's messages may lie.
 
         raises: QueuesUnavailable"""
+        permit = self._permit(user)
+        was_stale = permit.may_define(check_label(label)) and await self._follower.read_again()
         queue = await self._told(user, label)
-        self._permit(user).check_define(queue.label)
-        was_stale = await self._follower.read_again()
+        permit.check_define(queue.label)
         await self._definer.repair()
         partitions, missing = await survey(self._ports, queue.label)
         return QueuePlaces(await self.queue(user, label), partitions, missing, was_stale)

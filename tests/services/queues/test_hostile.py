@@ -82,7 +82,7 @@ def test_a_thousand_streams_of_one_client_have_a_share_and_others_consume(tmp_pa
 
 
 def test_consumers_that_stop_reading_hold_a_bounded_piece_and_nobody_else_notices(queues: QueueCaller) -> None:
-    """8 channels of 40 MiB each, read by nobody who asked: engines hold shares of one bound, gRPC an answer."""
+    """8 channels of 80 MiB each, read by nobody who asked: engines hold shares of one bound, gRPC an answer."""
     queues.create("unread", records_max=0)
     channels = [queues.channel("unread") for _ in range(8)]
     payload = b"x" * (512 << 10)
@@ -95,7 +95,7 @@ def test_consumers_that_stop_reading_hold_a_bounded_piece_and_nobody_else_notice
         calls.append(queue_stubs.QueuesStub(connection).SubscribeToChannel(request, timeout=SECONDS))
     for call in calls:
         call.initial_metadata()
-    for _ in range(80):
+    for _ in range(160):
         queues.push("unread", payload)
     queues.create("beside")
     beside = queues.consume(queues.channel("beside"))
