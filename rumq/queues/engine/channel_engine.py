@@ -47,7 +47,6 @@ class ChannelEngine:
         # Of an ordered channel one engine at a time is a member, whatever its process: the last one that came.
         client_id = f"$ordered/{channel_id}" if definition.is_ordered else f"$engine/{process}/{channel_id}"
         self._login = MemberLogin(client_id, BROKERS_PASSWORD, SESSION_SECONDS)
-        self._share = share_filter(channel_id, definition.label, definition.topic)
         self._connection = trio.CancelScope()
         self._window = 0
         self._strays: list[int] = []  # packet ids of what cannot be a message of the channel
@@ -133,7 +132,9 @@ class ChannelEngine:
                 link = await MemberLink.open(self._ports.open_broker, self._login, self._window, takes_messages=True)
                 if not link.is_resumed:
                     self.state.forget()
-                await link.subscribe([self._share], tells_place=True)
+                channel = self.definition
+                share = share_filter(channel.channel_id, channel.label, channel.topic)
+                await link.subscribe([share], tells_place=True)
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(link.keep_alive)
                     nursery.start_soon(self._carry_out, link, nursery)

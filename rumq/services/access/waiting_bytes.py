@@ -1,4 +1,4 @@
-"""Bytes that wait for the broker, of all calls: within shares, and with a wait for who streams. Knows no messages."""
+"""Bytes that wait for the broker, of all calls: within shares, and with a wait for who streams."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """trio as a guest of the running asyncio loop: one thread, objects of both, no lock. docs/decisions, 65.
 
 A call crosses with its end: who is cancelled in asyncio is cancelled in trio, and waits until that has ended there;
-what ends in trio, with its nursery or by itself, ends for who waits. Knows no queues and no gRPC."""
+what ends in trio, with its nursery or by itself, ends for who waits."""
 
 from __future__ import annotations
 
