@@ -193,7 +193,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
             "commitlog", "cryptography", "google", "grpc", "grpc_health", "grpc_reflection", "msgspec", "rumq.admin",
             "rumq.auth", "rumq.errors", "rumq.flight.serving.call_authorization", "rumq.gateway.access",
             "rumq.gateway.broker", "rumq.gateway.records.partition_views", "rumq.mqtt", "rumq.net.certificate",
-            "rumq.session.state.histogram", "rumq.unix_address", "trio", "cython",
+            "rumq.queues", "rumq.session.state.histogram", "rumq.unix_address", "trio", "outcome", "cython",
         },
         {"subprocess", "multiprocessing"},
     ),
@@ -256,7 +256,7 @@ WINGS = {
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),
     "rumq/process": ("broker", "node", "flight functions gateway grpc shard", "certificates wiring", "listeners"),
     "rumq/services": (
-        ".", "calls", "publishing", "reading", "access", "contract", "generated kernels",
+        ".", "queues", "calls", "publishing", "reading", "access", "contract", "generated kernels",
     ),
     "rumq/session": (
         "moves", "handshake", "protocol", "connection", "journal", "state", "flow_control", "ports",

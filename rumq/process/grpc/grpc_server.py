@@ -93,6 +93,7 @@ async def run(load: Load, settings: Settings, parent: int | None) -> None:
         asyncio.create_task(parts.tail.run()),
         asyncio.create_task(parts.watch_health()),
         asyncio.create_task(parts.watch_copies()),
+        asyncio.create_task(parts.door.run()),
         asyncio.create_task(answer_figures(settings.data.dir, parts.counted)),
         asyncio.create_task(attend(settings, certificates, parent, stopping)),
     ]

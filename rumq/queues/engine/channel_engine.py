@@ -6,6 +6,8 @@ elsewhere. When the last consumer leaves it ends the session, and what is not do
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import trio
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD
@@ -34,10 +36,11 @@ class ChannelEngine:
     """definition: of its channel; ended: why it is over, for its consumers"""
 
     def __init__(
-        self, ports: QueuePorts, definition: ChannelDefinition, follower: DefinitionFollower, bury: Bury
-    ) -> None:
-        """bury: as of `Failures`"""
-        self._ports = ports
+        self, ports: QueuePorts, definition: ChannelDefinition, follower: DefinitionFollower, bury: Bury,
+        bytes_max: Callable[[], int],
+    ) -> None:  # fmt: skip
+        """bury: as of `Failures`; bytes_max: of messages that it may hold now, beyond which the broker keeps them"""
+        self._ports, self._bytes_max = ports, bytes_max
         self.definition = definition
         channel_id, process = definition.channel_id, ports.name
         self.state = ChannelState(definition, lambda each: follower.tries.of(channel_id, each))
@@ -45,12 +48,12 @@ class ChannelEngine:
         # Of an ordered channel one engine at a time is a member, whatever its process: the last one that came.
         client_id = f"$ordered/{channel_id}" if definition.is_ordered else f"$engine/{process}/{channel_id}"
         self._login = MemberLogin(client_id, BROKERS_PASSWORD, SESSION_SECONDS)
-        self._share = share_filter(channel_id, definition.label, definition.topic)
         self._connection = trio.CancelScope()
         self._window = 0
         self._strays: list[int] = []  # packet ids of what cannot be a message of the channel
         self.changed = trio.lowlevel.ParkingLot()  # messages for consumers, or the end
         self._work = trio.Event()  # effects to carry out, or another time to wait for
+        self._room = trio.lowlevel.ParkingLot()  # for messages from the broker
         self.gone = trio.Event()
         self.ended: QueueError | None = None
         self._scope = trio.CancelScope()
@@ -74,10 +77,11 @@ class ChannelEngine:
     def work(self) -> None:
         """Carry out what the state asks for."""
         self._work.set()
+        self._room.unpark_all()
 
     def wake(self) -> None:
         """The state has changed: carry out what it asks for, and let consumers look."""
-        self._work.set()
+        self.work()
         self.changed.unpark_all()
 
     def end(self, why: QueueError) -> None:
@@ -129,7 +133,9 @@ class ChannelEngine:
                 link = await MemberLink.open(self._ports.open_broker, self._login, self._window, takes_messages=True)
                 if not link.is_resumed:
                     self.state.forget()
-                await link.subscribe([self._share], tells_place=True)
+                channel = self.definition
+                share = share_filter(channel.channel_id, channel.label, channel.topic)
+                await link.subscribe([share], tells_place=True)
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(link.keep_alive)
                     nursery.start_soon(self._carry_out, link, nursery)
@@ -164,6 +170,9 @@ class ChannelEngine:
 
     async def _read(self, link: MemberLink) -> None:
         while True:
+            # Its consumers are slow, or messages large: the rest waits in the log, for whoever takes it.
+            while self.state.size > self._bytes_max():
+                await self._room.park()
             messages, others = await link.receive()
             now = trio.current_time()
             for message, packet_id, expiry_seconds in messages:

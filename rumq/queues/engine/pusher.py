@@ -13,7 +13,7 @@ import trio
 from rumq.client import Outgoing
 from rumq.queues.engine.log_watch import ID_SECONDS, DepthWatch
 from rumq.queues.engine.pushes import check, checked_topic, outgoing
-from rumq.queues.link.connections import Connections, refusal_of
+from rumq.queues.link.connections import Connections, nothing, refusal_of
 from rumq.queues.link.ports import QueuePorts
 from rumq.queues.link.push_link import FrameBuilder, PushBatch, PushFrame
 from rumq.queues.rules.definitions import QueueDefinition
@@ -44,9 +44,10 @@ class Pusher:
         connections.on_end = watch.ids.forget
 
     async def push(
-        self, user: str, queue: QueueDefinition, permit: QueuePermit, messages: Sequence[Push], *, with_ids: bool
-    ) -> list[PushResult]:
-        """raises: QueuesUnavailable"""
+        self, user: str, queue: QueueDefinition, permit: QueuePermit, messages: Sequence[Push], *, with_ids: bool,
+        on_put: Callable[[], None] = nothing,
+    ) -> list[PushResult]:  # fmt: skip
+        """raises: QueuesUnavailable. on_put: as of `Queues.push`"""
         link = await self._connections.link(user, is_located=with_ids)
         self._watch.ask()
         room = await self._room(queue, len(messages))
@@ -72,13 +73,16 @@ class Pusher:
             except QueueError as fault:
                 self.refused[queue.label] += isinstance(fault, QueueFull)
                 results.append(fault)
-        await self._publish(user, queue, now, results, with_ids)
+        if not now.numbers:
+            on_put()
+        await self._publish(user, queue, now, results, with_ids, on_put)
         await self._publish(user, queue, later, results, False)
         return results
 
     async def _publish(
-        self, user: str, queue: QueueDefinition, part: _Part, results: list[PushResult], with_ids: bool
-    ) -> None:
+        self, user: str, queue: QueueDefinition, part: _Part, results: list[PushResult], with_ids: bool,
+        on_put: Callable[[], None] = nothing,
+    ) -> None:  # fmt: skip
         if not part.numbers:
             return
         left = len(part)
@@ -100,7 +104,7 @@ class Pusher:
         batch = PushBatch(part.frames, acknowledged if with_ids else None)
         # From now on they may be in the log. Where the connection breaks the count is too high for a while.
         self._watch.depths.unseen[queue.label] += len(part)
-        await self._connections.put(user, batch, is_located=with_ids)
+        await self._connections.put(user, batch, is_located=with_ids, on_put=on_put)
         self.pushed[queue.label] += len(part) - len(batch.refused)
         self._watch.depths.unseen[queue.label] -= len(batch.refused)
         for at, (reason, why) in batch.refused.items():

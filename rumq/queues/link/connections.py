@@ -22,6 +22,10 @@ Key = tuple[str | None, bool]  # user, None for nobody; whether its messages are
 CONNECTIONS_MAX = 64
 
 
+def nothing() -> None:
+    """For who waits for nothing."""
+
+
 class QueueConnection:
     """users: calls that use it; scope: ends it"""
 
@@ -70,13 +74,18 @@ class Connections:
         await self.put(user, batch)
         return batch.refused
 
-    async def put(self, user: str | None, batch: PushBatch, *, is_located: bool = False) -> None:
-        """Publish a batch, and wait for the acknowledgements. raises: QueuesUnavailable"""
+    async def put(
+        self, user: str | None, batch: PushBatch, *, is_located: bool = False, on_put: Callable[[], None] = nothing
+    ) -> None:
+        """Publish a batch, and wait for the acknowledgements. raises: QueuesUnavailable
+
+        on_put: called once it has its place before later ones"""
         connection = self._connection((user, is_located))
         connection.users += 1
         try:
             await self.link(user, is_located=is_located)
             connection.link.put(batch)
+            on_put()
             await batch.done.wait()
         finally:
             connection.users -= 1

@@ -91,6 +91,7 @@ class ChannelState:
         self._timers: list[tuple[float, int, ChannelEntry]] = []  # stale ones are left out where they are found
         self._sequence = 0
         self._timed = 0  # entries held or later
+        self.size = 0  # bytes of the messages that are not done
         self._recent: OrderedDict[MessageId, None] = OrderedDict()
         self._effects = Effects()
         self.holders: dict[ChannelHolder, None] = {}
@@ -137,6 +138,7 @@ class ChannelState:
             return False
         entry = ChannelEntry(message, token, self._known_tries(message.id), now + expiry_seconds)
         self._entries[message.id] = entry
+        self.size += message.size
         key = message.key if self._settings.is_ordered else None
         if key is not None:
             line = self._lines.get(key)
@@ -151,6 +153,7 @@ class ChannelState:
     def forget(self) -> None:
         """The session is gone: every message that is not done is somebody else's now."""
         self._entries.clear()
+        self.size = 0
         self._ready.clear()
         self._lines.clear()
         self._timers.clear()
@@ -182,12 +185,17 @@ class ChannelState:
             self._release(entry)
             self._make_ready(entry)
 
-    def take(self, holder: ChannelHolder, messages_max: int, now: float) -> list[Delivered]:
-        """The oldest messages that are ready, as far as its credit goes; it holds them from now on."""
+    def take(self, holder: ChannelHolder, messages_max: int, now: float, bytes_max: int = 1 << 62) -> list[Delivered]:
+        """The oldest messages that are ready, as far as its credit goes; it holds them from now on.
+
+        bytes_max: of them, about; one message always fits"""
         self.advance(now)
         taken: list[Delivered] = []
         room = min(messages_max, holder.credit - len(holder.held))
         while self._ready and len(taken) < room:
+            size = self._ready[0].message.size
+            if taken and size > bytes_max:
+                break
             entry = self._ready.popleft()
             if entry.expires_at <= now:
                 self.counts.expired += 1
@@ -197,6 +205,7 @@ class ChannelState:
             else:
                 self._hold(entry, holder, now + self._settings.visible_seconds)
                 taken.append(entry.message._replace(tries=entry.failed + 1))
+                bytes_max -= size
         self.counts.delivered += len(taken)
         return taken
 
@@ -342,6 +351,7 @@ class ChannelState:
         entry.stage = Stage.DONE
         identity = entry.message.id
         del self._entries[identity]
+        self.size -= entry.message.size
         self._effects.tokens.append(entry.token)
         if entry.failed:
             self._effects.failed[identity] = 0

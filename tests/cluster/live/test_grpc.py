@@ -22,7 +22,8 @@ from tests.cluster.live.cluster import LiveCluster, address_of
 from tests.cluster.live.gaps import gap_of, quantile
 from tests.conformance.peer import Peer
 from tests.services.conftest import EARLIEST, LATEST, message
-from tests.services.generated_client import pb, stubs
+from tests.services.generated_client import pb, queue_stubs, stubs
+from tests.services.generated_client import queues_pb as qb
 
 SECONDS = 40.0
 STREAM_SECONDS = 15.0
@@ -47,12 +48,16 @@ def port_of(node: Member) -> int:
 
 
 def stub_of(node: Member) -> Any:
+    return stubs.BrokerServiceStub(channel_of(node))
+
+
+def channel_of(node: Member) -> Any:
     until = time.monotonic() + SECONDS
     while not (port := port_of(node)):
         assert time.monotonic() < until, node.last_words()
         time.sleep(0.1)
     options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_reconnect_backoff_ms", 500)]
-    return stubs.BrokerServiceStub(grpc.insecure_channel(f"127.0.0.1:{port}", options))
+    return grpc.insecure_channel(f"127.0.0.1:{port}", options)
 
 
 def published(stub: Any, topic: str, payload: bytes) -> int:
@@ -96,7 +101,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveCluster]:
     ended = rumqd("token", "add", "ops", "--role", "administer", "--role", "read", "--file", str(tokens))
     assert ended.status == 0, ended.err
     (folder / "secret").write_text(next(word for word in ended.out.split() if word.startswith("rumq_")))
-    settings = ["grpc.port=-1", "grpc.host=127.0.0.1", f"gateway.tokens_file={tokens}"]
+    settings = ["grpc.port=-1", "grpc.host=127.0.0.1", f"gateway.tokens_file={tokens}", "queues.enabled=true"]
     made = LiveCluster(folder / "data", settings=settings)
     made.secret = (folder / "secret").read_text()  # type: ignore[attr-defined]
     try:
@@ -161,6 +166,79 @@ def test_a_broadcast_reaches_subscribers_at_every_node(live: LiveCluster) -> Non
         found = peer.message()
         assert (found.topic, found.payload) == ("notice", b"soon")
         peer.close()
+
+
+def queues_of(node: Member) -> Any:
+    """A stub whose calls wait for the server, and for queues that begin."""
+    return queue_stubs.QueuesStub(channel_of(node))
+
+
+def asked(stub: Any, name: str, **fields: Any) -> Any:
+    """The answer, tried while queues of a node begin."""
+    until = time.monotonic() + SECONDS
+    while True:
+        try:
+            request = getattr(qb, f"{name}Request")(**fields)
+            return getattr(stub, name)(request, timeout=20, wait_for_ready=True)
+        except grpc.RpcError as fault:
+            if fault.code() != grpc.StatusCode.UNAVAILABLE or time.monotonic() > until:  # type: ignore[attr-defined]
+                raise
+            time.sleep(0.2)
+
+
+def taken(call: Any, count: int) -> list[Any]:
+    found: list[Any] = []
+    while len(found) < count:
+        found += next(call).messages
+    return found
+
+
+def test_a_queue_is_one_for_all_nodes(live: LiveCluster) -> None:
+    """Defined at one node, pushed through each, consumed at another: one numbering, each message once."""
+    nodes = [queues_of(node) for node in live.nodes]
+    assert asked(nodes[0], "CreateQueue", queue="Jobs").queue.label == "jobs"
+    channel = asked(nodes[1], "CreateChannel", queue="jobs", id="workers").channel.id
+    for number in range(30):
+        message = qb.PushMessage(payload=b"%d" % number)
+        asked(nodes[number % 3], "PushToQueue", queue="JOBS", messages=[message])
+    call = nodes[2].SubscribeToChannel(qb.SubscribeToChannelRequest(channel=channel), timeout=SECONDS)
+    name = next(call).consumer
+    found = taken(call, 30)
+    assert sorted(each.number for each in found) == list(range(1, 31))
+    contents = {each.id: each.payload for each in found}
+    assert sorted(contents.values(), key=int) == [b"%d" % number for number in range(30)]
+    answers = qb.Answers(acknowledge=[each.id for each in found])
+    assert asked(nodes[2], "Acknowledge", consumer=name, answers=answers).answered.done == 30
+    call.cancel()
+    for node, stub in zip(live.nodes, nodes, strict=True):
+        beat = asked(stub, "GetHeartbeat")
+        assert (beat.node, beat.serving, beat.queues) == (node.name, True, 2)
+    rebuilt = asked(nodes[1], "RebuildQueue", queue="jobs")
+    assert {each.durability for each in rebuilt.partitions} == {"quorum"} and not rebuilt.missing
+    assert [each for each in rebuilt.partitions if each.offline] == []
+
+
+@pytest.mark.long
+def test_what_a_killed_node_held_goes_to_a_consumer_elsewhere(live: LiveCluster) -> None:
+    """kill -9 of a node with a consumer: what it held, and did not acknowledge, comes at another, with its id."""
+    nodes = [queues_of(node) for node in live.nodes]
+    asked(nodes[0], "CreateQueue", queue="fragile")
+    channel = asked(nodes[0], "CreateChannel", queue="fragile", id="fragile-workers").channel.id
+    for number in range(10):
+        asked(nodes[0], "PushToQueue", queue="fragile", messages=[qb.PushMessage(payload=b"%d" % number)])
+    call = nodes[0].SubscribeToChannel(qb.SubscribeToChannelRequest(channel=channel), timeout=SECONDS)
+    name = next(call).consumer
+    held = {each.id: each.payload for each in taken(call, 10)}
+    done = sorted(held)[:4]
+    asked(nodes[0], "Acknowledge", consumer=name, answers=qb.Answers(acknowledge=done))
+    other = nodes[1].SubscribeToChannel(qb.SubscribeToChannelRequest(channel=channel), timeout=90)
+    next(other)
+    os.kill(live.nodes[0].pid, signal.SIGKILL)
+    came: dict[str, bytes] = {}
+    while not came.keys() >= held.keys() - set(done):
+        came |= {each.id: each.payload for each in next(other).messages}
+    assert all(held[each] == payload for each, payload in came.items())
+    other.cancel()
 
 
 class Publisher:
