@@ -165,8 +165,7 @@ class ChannelEngine:
         while True:
             messages, others = await link.receive()
             now = trio.current_time()
-            for message, packet_id, expiry_seconds in messages:
-                self.state.arrived(message, packet_id, now, expiry_seconds)
+            self.state.arrived_all(messages, now)
             for each in others:
                 self._arrived(each, now)
             self.wake()
