@@ -36,7 +36,7 @@ class ChannelEngine:
         self, ports: QueuePorts, definition: ChannelDefinition, follower: DefinitionFollower, bury: Bury
     ) -> None:
         """bury: as of `Failures`"""
-        self._ports = ports
+        self._ports, self._follower = ports, follower
         self.definition = definition
         channel_id, process = definition.channel_id, ports.name
         self.state = ChannelState(definition, lambda each: follower.tries.of(channel_id, each))
@@ -165,7 +165,8 @@ class ChannelEngine:
         while True:
             messages, others = await link.receive()
             now = trio.current_time()
-            self.state.arrived_all(messages, now)
+            may_have_failed = self._follower.tries.are_known(self.definition.channel_id)
+            self.state.arrived_all(messages, now, may_have_failed=may_have_failed)
             for each in others:
                 self._arrived(each, now)
             self.wake()

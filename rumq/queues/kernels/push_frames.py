@@ -7,7 +7,7 @@ import cython
 
 if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_GET_SIZE, PyByteArray_Resize
-    from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
+    from cython.cimports.cpython.bytes import PyBytes_AS_STRING
     from cython.cimports.libc.string import memcpy
 
 IDS = cython.declare(cython.uint, 65_535)
@@ -189,9 +189,7 @@ class PushFrames:
         return copied
 
 
-def short_pubacks(
-    data: object, at: cython.Py_ssize_t, packet_id: cython.uint, count_max: cython.Py_ssize_t
-) -> int:
+def short_pubacks(data: object, at: cython.Py_ssize_t, packet_id: cython.uint, count_max: cython.Py_ssize_t) -> int:
     """How many PUBACKs without a reason are at `at`, with packet ids from this one on."""
     buf: cython.const[cython.uchar][::1] = memoryview(data)
     end: cython.Py_ssize_t = len(buf) - 4

@@ -38,9 +38,7 @@ class PushBatch:
 
     __slots__ = ("acknowledged", "done", "fault", "frames", "left", "refused")
 
-    def __init__(
-        self, frames: PushFrames, acknowledged: Callable[[PushBatch, int, int], None] | None = None
-    ) -> None:
+    def __init__(self, frames: PushFrames, acknowledged: Callable[[PushBatch, int, int], None] | None = None) -> None:
         self.frames, self.acknowledged = frames, acknowledged
         self.left = len(frames)
         self.refused: dict[int, tuple[Reason, str]] = {}

@@ -52,12 +52,13 @@ class ChannelTimer:
 class ChannelEntry:
     """A message that arrived. message: with `tries` as of its arrival; failed: tries so far; timer: ends its stage
 
-    consumer: who holds it; expires_at: when nobody wants it any more"""
+    id: of the message; consumer: who holds it; expires_at: when nobody wants it any more"""
 
-    __slots__ = ("consumer", "expires_at", "failed", "message", "stage", "timer", "token")
+    __slots__ = ("consumer", "expires_at", "failed", "id", "message", "stage", "timer", "token")
 
     def __init__(self, message: Delivered, token: int, failed: int, expires_at: float) -> None:
         self.message, self.token, self.failed, self.expires_at = message, token, failed, expires_at
+        self.id = message.id
         self.stage = READY
         self.timer: ChannelTimer | None = None
         self.consumer: ChannelHolder | None = None
@@ -142,13 +143,16 @@ class ChannelState:
 
     # Messages
 
-    def arrived_all(self, messages: Iterable[Arrived], now: float) -> None:
-        """As `arrived`, of each."""
+    def arrived_all(self, messages: Iterable[Arrived], now: float, *, may_have_failed: bool = True) -> None:
+        """As `arrived`, of each. may_have_failed: False: `known_tries` knows of none"""
         for message, token, expiry_seconds in messages:
-            self.arrived(message, token, now, expiry_seconds)
+            self._arrived(message, token, now + expiry_seconds, may_have_failed)
 
     def arrived(self, message: Delivered, token: int, now: float, expiry_seconds: float = float("inf")) -> bool:
         """A message came, maybe again. expiry_seconds: it is of use for so long. returns: whether it is new"""
+        return self._arrived(message, token, now + expiry_seconds, True)
+
+    def _arrived(self, message: Delivered, token: int, expires_at: float, may_have_failed: bool) -> bool:
         identity = message.id
         known = self._entries.get(identity)
         if known is not None:
@@ -157,7 +161,7 @@ class ChannelState:
         if identity in self._recent or identity in self._older:
             self._effects.tokens.append(token)
             return False
-        entry = ChannelEntry(message, token, self._known_tries(identity), now + expiry_seconds)
+        entry = ChannelEntry(message, token, self._known_tries(identity) if may_have_failed else 0, expires_at)
         self._entries[identity] = entry
         if self._is_ordered and message.key is not None:
             line = self._lines.get(message.key)
@@ -220,7 +224,7 @@ class ChannelState:
             else:
                 message, failed = entry.message, entry.failed
                 entry.stage, entry.consumer = HELD, holder
-                held[message.id] = entry
+                held[entry.id] = entry
                 entries[entry] = None
                 taken.append(message if not failed else message._replace(tries=failed + 1))
         if entries:
@@ -302,14 +306,14 @@ class ChannelState:
     def buried(self, entries: Iterable[ChannelEntry]) -> None:
         """They are dead letters now, as safe as any message."""
         for entry in entries:
-            if self._entries.get(entry.message.id) is entry:
+            if self._entries.get(entry.id) is entry:
                 self.counts.dead += 1
                 self._finish(entry)
 
     def unburied(self, entries: Iterable[ChannelEntry], delay_seconds: float, now: float) -> None:
         """They could not be made dead letters: try again later."""
         for entry in entries:
-            if self._entries.get(entry.message.id) is entry:
+            if self._entries.get(entry.id) is entry:
                 self._later(entry, now + delay_seconds)
 
     # A message's way
@@ -319,7 +323,7 @@ class ChannelState:
 
     def _release(self, entry: ChannelEntry) -> None:
         if entry.consumer is not None:
-            entry.consumer.held.pop(entry.message.id, None)
+            entry.consumer.held.pop(entry.id, None)
             entry.consumer = None
             self._unwait(entry)
 
@@ -356,7 +360,7 @@ class ChannelState:
             entry.consumer = None
             self._unwait(entry)
         entry.failed += 1
-        self._effects.failed[entry.message.id] = entry.failed
+        self._effects.failed[entry.id] = entry.failed
         if self._is_spent(entry):
             self._die(entry)
         elif delay_seconds > 0:
@@ -375,7 +379,7 @@ class ChannelState:
     def _finish(self, entry: ChannelEntry) -> None:
         """Nothing more is to be done with it but its acknowledgement."""
         entry.stage = DONE
-        identity = entry.message.id
+        identity = entry.id
         del self._entries[identity]
         self._effects.tokens.append(entry.token)
         if entry.failed:

@@ -23,9 +23,9 @@ def test_numbers_go_to_their_messages_however_both_come(sent: list[str], data: s
             ids.see({(key[0], key[1]): [(first, first + count)]})
             continue
 
-        def put(many: int, number: int | None, numbers: list[int | None] = found.setdefault(key, [])) -> None:
+        def put(many: int, number: int | None, key: str = key) -> None:
             assert number is not None
-            numbers += range(number, number + many)
+            found.setdefault(key, []).extend(range(number, number + many))
 
         ids.expect(key[0], key[1], count, put, 10.0)
     assert found == {key: list(range(sent.count(key))) for key in set(sent)}
