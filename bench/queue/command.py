@@ -15,7 +15,7 @@ from bench.queue import of_rabbitmq, of_rest, of_rumq
 from bench.queue.result import BATCH, CONSUMERS, PAYLOAD_BYTES, PRODUCERS, Lost, QueueRun
 
 OK, FAILED = 0, 1
-Measure = Callable[[Path, int, int], QueueRun]
+Measure = Callable[[Path, int, int], list[QueueRun]]
 PEERS: dict[str, tuple[Measure, Callable[[], str]]] = {
     "rumq": (of_rumq.measure, lambda: ""),
     "rumq-rest": (of_rest.measure, lambda: ""),
@@ -36,7 +36,9 @@ def main(argv: Sequence[str]) -> int:
     )  # fmt: skip
     parser.add_argument("--peers", default=",".join(PEERS), metavar="NAMES", help=f"[{','.join(PEERS)}]")
     parser.add_argument("--messages", type=int, default=200_000, metavar="N", help="[200,000]")
-    parser.add_argument("--depth", type=int, default=0, metavar="N", help="messages in the queue all the while [0]")
+    parser.add_argument(
+        "--depth", type=int, default=0, metavar="N", help="rumq: also with so many in it [0]; RabbitMQ: push them first"
+    )
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="[5]")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
     args = parser.parse_args(argv)
@@ -47,16 +49,13 @@ def main(argv: Sequence[str]) -> int:
     for name in [name for name in names if PEERS[name][1]()]:
         print(f"{name} is left out: {PEERS[name][1]()}", flush=True)
         names.remove(name)
-    depths = [0, args.depth] if args.depth else [0]
     runs: dict[str, list[QueueRun]] = {}
     try:
         for _ in range(args.runs):
             for name in names:
-                for depth, measure in [(each, PEERS[name][0]) for each in depths] + heads(name, args.depth):
-                    with tempfile.TemporaryDirectory(prefix="rumq-bench-queue-") as folder:
-                        found = measure(Path(folder), args.messages, depth)
-                    where = ", from its head" if measure is of_rumq.measure_head else ""
-                    runs.setdefault(f"{name}, depth {depth:,}{where}", []).append(found)
+                with tempfile.TemporaryDirectory(prefix="rumq-bench-queue-") as folder:
+                    for found in PEERS[name][0](Path(folder), args.messages, args.depth):
+                        runs.setdefault(f"{name}, {found.name}", []).append(found)
     except (BenchFault, Lost) as fault:
         print(f"bench: {fault}", file=sys.stderr)
         return FAILED
@@ -68,14 +67,9 @@ def main(argv: Sequence[str]) -> int:
         rates = [each.rate for each in those]
         spent = {of: statistics.median(each.cpu_of_1000(of) for each in those) for of in those[0].cpu_s}
         told = "  ".join(f"{of} {seconds:.4f}" for of, seconds in spent.items())
-        print(f"  {name:40}{statistics.median(rates):10,.0f}   {min(rates):,.0f} to {max(rates):,.0f}   {told}")
+        print(f"  {name:48}{statistics.median(rates):10,.0f}   {min(rates):,.0f} to {max(rates):,.0f}   {told}")
     if args.json is not None:
         args.json.write_text(
             json.dumps({name: [each.told() for each in those] for name, those in runs.items()}, indent=1)
         )
     return OK
-
-
-def heads(name: str, depth: int) -> list[tuple[int, Measure]]:
-    """With a depth also: consumers that work it off. RabbitMQ's always do."""
-    return [(depth, of_rumq.measure_head)] if depth and name == "rumq" else []

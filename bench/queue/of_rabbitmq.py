@@ -22,7 +22,7 @@ from bench.connections import BenchFault
 from bench.peers.peer import HOST, free_port
 from bench.process import tree
 from bench.queue import amqp
-from bench.queue.result import BATCH, CONSUMERS, PRODUCERS, Ledger, Meter, QueueRun, batches_of, payload
+from bench.queue.result import BATCH, CONSUMERS, EMPTY, PRODUCERS, Ledger, Meter, QueueRun, batches_of, payload
 
 SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 QUEUE = "bench"
@@ -119,10 +119,10 @@ class Connection:
         await self.expect(of, number)
 
 
-def measure(folder: Path, messages: int, depth: int) -> QueueRun:
+def measure(folder: Path, messages: int, depth: int) -> list[QueueRun]:
     """raises: Lost, BenchFault"""
     with broker(folder) as (port, pid):
-        return trio.run(run, port, pid, messages, depth)
+        return [trio.run(run, port, pid, messages, depth)]
 
 
 async def run(port: int, pid: int, messages: int, depth: int) -> QueueRun:
@@ -165,7 +165,7 @@ async def run(port: int, pid: int, messages: int, depth: int) -> QueueRun:
             nursery.start_soon(consume)
         with trio.move_on_after(60 + (messages + depth) / 500):
             await done.wait()
-        found = meter.run_of(messages + depth, depth)
+        found = meter.run_of(messages + depth, f"{depth:,} deep, and all of them" if depth else EMPTY)
         nursery.cancel_scope.cancel()
     ledger.check()
     return found

@@ -24,51 +24,46 @@ DEEP_BATCH = 10_000
 DEPTH_SECONDS_MAX = 3600
 
 
-def measure(folder: Path, messages: int, depth: int) -> QueueRun:
-    """The depth is another channel's: consumers get what is pushed now. raises: Lost, BenchFault"""
-    return measured(messages, depth, is_from_head=False)
-
-
-def measure_head(folder: Path, messages: int, depth: int) -> QueueRun:
-    """The depth is the consumers' own: they get the oldest messages, while as many are pushed. raises: as `measure`"""
-    return measured(messages, depth, is_from_head=True)
-
-
-def measured(messages: int, depth: int, *, is_from_head: bool) -> QueueRun:
+def measure(folder: Path, messages: int, depth: int) -> list[QueueRun]:
+    """Of an empty queue, and then with a depth. raises: Lost, BenchFault"""
     with running(*FLAGS) as broker:
         freeze()
-        return trio.run(run, broker, messages, depth, is_from_head)
+        return trio.run(run, broker, messages, depth)
 
 
 def pids_of(broker: Running) -> dict[str, list[int]]:
     return {"shard": broker.shards, "gateway": [broker.gateway]}
 
 
-async def run(broker: Running, messages: int, depth: int, is_from_head: bool) -> QueueRun:
+async def run(broker: Running, messages: int, depth: int) -> list[QueueRun]:
     data = str(broker.folder / "data")
     settings = Settings(data=Data(dir=data), queues=queues_table.Queues(enabled=True))
     door = Queues(queue_ports(settings, "bench", lambda: None, ShardClient(data, 1).ask, lambda *_, **__: None))
+    dropping = ChannelSettings(dead_letters="drop")
+    found: list[QueueRun] = []
     async with trio.open_nursery() as nursery:
         await nursery.start(door.run)
         await door.create_queue("", "bench", QueueSettings(records_max=0, ttl_seconds=DEPTH_SECONDS_MAX))
-        dropping = ChannelSettings(dead_letters="drop")
+        await door.create_channel("", "bench", settings=dropping, channel_id="work")
+        found.append(await flow(door, "work", Ledger(messages), Meter(pids_of(broker))))
         if depth:
             await door.create_channel("", "bench", settings=dropping, channel_id="deep")
+            await door.delete_channel("", "work")
             for first in range(0, depth, DEEP_BATCH):
                 batch = [Push(payload=payload(-1))] * min(DEEP_BATCH, depth - first)
                 await door.push("", "bench", batch, with_ids=False)
-        channel_id = "deep" if is_from_head else "work"
-        if not is_from_head:
-            await door.create_channel("", "bench", settings=dropping, channel_id=channel_id)
-        ledger = Ledger(messages, counts_any=is_from_head)
-        found = await flow(door, channel_id, messages, ledger, Meter(pids_of(broker)), depth)
+            await door.create_channel("", "bench", settings=dropping, channel_id="work")
+            at_end = await flow(door, "work", Ledger(messages), Meter(pids_of(broker)))
+            at_head = await flow(door, "deep", Ledger(messages, counts_any=True), Meter(pids_of(broker)))
+            found.append(at_end._replace(name=f"{depth:,} deep, what is pushed now"))
+            found.append(at_head._replace(name=f"{depth:,} deep, the oldest first"))
         nursery.cancel_scope.cancel()
     return found
 
 
-async def flow(door: Queues, channel: str, messages: int, ledger: Ledger, meter: Meter, depth: int) -> QueueRun:
+async def flow(door: Queues, channel: str, ledger: Ledger, meter: Meter) -> QueueRun:
     done = trio.Event()
-    left = PRODUCERS
+    left, messages = PRODUCERS, ledger.left
 
     async def produce(number: int) -> None:
         nonlocal left
@@ -97,7 +92,7 @@ async def flow(door: Queues, channel: str, messages: int, ledger: Ledger, meter:
             nursery.start_soon(consume)
         with trio.move_on_after(60 + messages / 1000):
             await done.wait()
-        found = meter.run_of(messages, depth)
+        found = meter.run_of(messages)
         nursery.cancel_scope.cancel()
     ledger.check()
     return found

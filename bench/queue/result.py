@@ -13,17 +13,18 @@ PRODUCERS = CONSUMERS = 10
 PAYLOAD_BYTES = 64
 BATCH = 200  # messages that a producer has unacknowledged, and that a consumer takes at a time
 LOAD = "load"  # this process
+EMPTY = "empty"
 
 
 class QueueRun(NamedTuple):
     """messages: pushed, acknowledged, consumed and acknowledged; seconds: from the first push to the last of these
 
-    depth: messages that lay in the queue all the while; cpu_s: of each process, or kind of it, in these seconds"""
+    name: what lay in the queue; cpu_s: of each process, or kind of it, in these seconds"""
 
     messages: int
     seconds: float
     cpu_s: Mapping[str, float]
-    depth: int = 0
+    name: str = EMPTY
 
     @property
     def rate(self) -> float:
@@ -48,10 +49,10 @@ class Meter:
     def _read(self) -> dict[str, float]:
         return {name: sum(map(process_cpu_s, pids)) for name, pids in self._pids.items()}
 
-    def run_of(self, messages: int, depth: int) -> QueueRun:
+    def run_of(self, messages: int, name: str = EMPTY) -> QueueRun:
         seconds = time.monotonic() - self._began
         spent = {name: after - self._cpu[name] for name, after in self._read().items()}
-        return QueueRun(messages, seconds, spent, depth)
+        return QueueRun(messages, seconds, spent, name)
 
 
 class Ledger:
@@ -62,7 +63,7 @@ class Ledger:
         self.left = messages
 
     def consumed(self, body: bytes) -> None:
-        """One that makes the depth has a negative number."""
+        """Messages that make a depth have negative numbers, and count where any does."""
         number = int(body[: body.index(b" ")])
         if self._counts_any:
             self.left = max(0, self.left - 1)

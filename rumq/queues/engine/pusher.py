@@ -17,7 +17,8 @@ from rumq.queues.engine.pushes import check, checked_topic, outgoing
 from rumq.queues.kernels.push_frames import PushFrames
 from rumq.queues.link.connections import Connections, refusal_of
 from rumq.queues.link.ports import QueuePorts
-from rumq.queues.link.push_link import FrameBuilder, PushBatch, encoded_topic
+from rumq.queues.link.push_batches import PushBatch
+from rumq.queues.link.push_link import FrameBuilder, encoded_topic
 from rumq.queues.rules.definitions import QueueDefinition
 from rumq.queues.rules.depths import Depth, summed
 from rumq.queues.rules.errors import QueueError, QueueFull, shown
@@ -106,7 +107,7 @@ class Pusher:
             assert places is not None
             places.expect(self._watch.ids, link.client_id, first, stop, trio.current_time() + ID_SECONDS)
 
-        batch = PushBatch(part.frames, None if places is None else acknowledged)
+        batch = PushBatch(part.frames, None if places is None else acknowledged, queue.label)
         # From now on they may be in the log. Where the connection breaks the count is too high for a while.
         self._watch.depths.unseen[queue.label] += len(part)
         await self._connections.put(user, batch, is_located=is_located)

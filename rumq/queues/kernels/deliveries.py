@@ -103,7 +103,7 @@ def cut(data: bytes, pos: cython.Py_ssize_t, topics: dict, out: list) -> int:
             if shift > 21:
                 return pos
         stop = at + size
-        if stop > end:
+        if stop > end or size < 2:
             return pos
         length = (buf[at] << 8) | buf[at + 1]
         if at + 4 + length >= stop:

@@ -15,7 +15,8 @@ from rumq.client import Outgoing
 from rumq.mqtt.reasons import Reason
 from rumq.queues.kernels.push_frames import PushFrames
 from rumq.queues.link.ports import QueuePorts
-from rumq.queues.link.push_link import FrameBuilder, PushBatch, PushLink
+from rumq.queues.link.push_batches import PushBatch
+from rumq.queues.link.push_link import FrameBuilder, PushLink
 from rumq.queues.rules.errors import BadQueueRequest, QueueError, QueueFull, QueueNotAllowed, QueuesUnavailable
 
 Refusals = dict[int, tuple[Reason, str]]

@@ -1,12 +1,11 @@
 """One MQTT 5 connection that only publishes, batches of QoS 1: PUBLISH out, PUBACK in, in order.
 
-As many are unacknowledged as the broker's receive maximum allows; the others wait here, in the order in which they were
-put. What is not answered when the connection ends may have been published or not. MQTT 5.0, 3.3, 3.4, 4.9."""
+As many are unacknowledged as the broker's receive maximum allows; the others wait here, queues by turns. What is not
+answered when the connection ends may have been published or not. MQTT 5.0, 3.3, 3.4, 4.9."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 
 import trio
 
@@ -18,9 +17,9 @@ from rumq.mqtt.frames import PACKET_BYTES_MAX, FrameReader
 from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.packets import Connack, Connect, Disconnect, Packet, Pingreq, Puback
 from rumq.mqtt.properties import Properties, encode_properties
-from rumq.mqtt.reasons import Reason
 from rumq.queues.kernels.push_frames import PushFrames, short_pubacks
 from rumq.queues.link.ports import OpenStream
+from rumq.queues.link.push_batches import Piece, PushBatch, WaitingBatches
 
 VERSION = 5
 QOS_1, RETAIN = 0x32, 0x01
@@ -28,44 +27,8 @@ SHORT_BYTES = 4  # of a PUBACK without a reason
 IDS = 65_535
 RECEIVE_BYTES_MAX = 1 << 18
 WRITE_BYTES = 1 << 16
+IN_FLIGHT_MAX = 8192  # messages: what is sent later waits for as many, whatever queue it is of
 CONNECT_SECONDS_MAX = 5.0
-
-
-class PushBatch:
-    """Messages put together. refused: by number; fault: of those that were not answered
-
-    acknowledged: called with the numbers first and behind the last of some, in the order of sending"""
-
-    __slots__ = ("acknowledged", "done", "fault", "frames", "left", "refused")
-
-    def __init__(self, frames: PushFrames, acknowledged: Callable[[PushBatch, int, int], None] | None = None) -> None:
-        self.frames, self.acknowledged = frames, acknowledged
-        self.left = len(frames)
-        self.refused: dict[int, tuple[Reason, str]] = {}
-        self.fault: ClientError | None = None
-        self.done = trio.Event()
-        if not self.left:
-            self.done.set()
-
-    def answered(self, number: int, reason: Reason, why: str) -> None:
-        if not reason.is_error:
-            self.accepted(number, number + 1)
-            return
-        self.refused[number] = reason, why
-        self.left -= 1
-        if not self.left:
-            self.done.set()
-
-    def accepted(self, first: int, stop: int) -> None:
-        self.left -= stop - first
-        if self.acknowledged is not None:
-            self.acknowledged(self, first, stop)
-        if not self.left:
-            self.done.set()
-
-    def failed(self, fault: ClientError) -> None:
-        self.fault = fault
-        self.done.set()
 
 
 class PushLink:
@@ -75,10 +38,10 @@ class PushLink:
         self.client_id = client_id
         self._connect = Connect(client_id, VERSION, True, 0, username, password)
         self.packet_bytes_max = PACKET_BYTES_MAX
-        self._receive_maximum = IDS
+        self._receive_maximum = IN_FLIGHT_MAX
         self._keep_alive = 0
-        self._waiting: deque[tuple[PushBatch, int]] = deque()  # batch, its next number
-        self._sent: deque[tuple[PushBatch, int, int]] = deque()  # batch, numbers in it: first, behind the last
+        self._waiting = WaitingBatches()
+        self._sent: deque[Piece] = deque()
         self._in_flight = 0
         self._next_id = self._next_answer = 1  # packet ids
         self._wake = trio.Event()
@@ -89,7 +52,7 @@ class PushLink:
         if self.failure is not None:
             batch.failed(self.failure)
         elif batch.left:
-            self._waiting.append((batch, 0))
+            self._waiting.put(batch)
             self._wake.set()
 
     @property
@@ -130,7 +93,7 @@ class PushLink:
         if answer.reason.is_error:
             raise Refused("the connection", answer.reason, properties.get("reason_string") or answer.reason.text)
         self.packet_bytes_max = properties.get("maximum_packet_size", PACKET_BYTES_MAX)
-        self._receive_maximum = properties.get("receive_maximum", IDS)
+        self._receive_maximum = min(IN_FLIGHT_MAX, properties.get("receive_maximum", IDS))
         self._keep_alive = properties.get("server_keep_alive", 0)
         return packets[1:]
 
@@ -139,7 +102,7 @@ class PushLink:
             self._wake = trio.Event()
             out = bytearray()
             while self._waiting and self._in_flight < self._receive_maximum and len(out) < WRITE_BYTES:
-                out += self._number_some(WRITE_BYTES - len(out))
+                out += self._number_some()
             if out:
                 await stream.send_all(out)
                 continue
@@ -148,18 +111,14 @@ class PushLink:
             if idle.cancelled_caught:
                 await stream.send_all(encode(Pingreq(), VERSION))
 
-    def _number_some(self, bytes_max: int) -> bytearray:
-        """Of the first batch that waits, what may be sent now: one packet at least."""
-        batch, first = self._waiting[0]
-        stop = batch.frames.stop_of(first, self._receive_maximum - self._in_flight, bytes_max)
+    def _number_some(self) -> bytearray:
+        """What is sent next, with packet ids."""
+        piece = self._waiting.next_piece(self._receive_maximum - self._in_flight)
+        batch, first, stop = piece
         found = batch.frames.numbered(first, stop, self._next_id)
         self._next_id = id_after(self._next_id, stop - first)
         self._in_flight += stop - first
-        self._sent.append((batch, first, stop))
-        if stop == len(batch.frames):
-            self._waiting.popleft()
-        else:
-            self._waiting[0] = batch, stop
+        self._sent.append(piece)
         return found
 
     async def _read(self, stream: trio.abc.Stream, frames: FrameReader) -> None:
@@ -189,7 +148,7 @@ class PushLink:
         if reached == stop:
             self._sent.popleft()
         else:
-            self._sent[0] = batch, reached, stop
+            self._sent[0] = Piece(batch, reached, stop)
         self._next_answer = id_after(self._next_answer, reached - first)
         self._in_flight -= reached - first
 
@@ -208,7 +167,7 @@ class PushLink:
 
     def _fail(self) -> None:
         self.failure = self.failure or ConnectionLost("the connection was closed")
-        left = dict.fromkeys([batch for batch, _, _ in self._sent] + [batch for batch, _ in self._waiting])
+        left = dict.fromkeys([each.batch for each in self._sent] + list(self._waiting))
         self._sent.clear()
         self._waiting.clear()
         for batch in left:
