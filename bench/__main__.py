@@ -20,6 +20,7 @@ from bench.connections import Address, BenchFault, allow_files
 from bench.gateway import command as gateway
 from bench.grpc import command as grpc
 from bench.isolation import command as isolation
+from bench.outbox import command as outbox
 from bench.peers import DEFAULT, PEERS
 from bench.peers.peer import version
 from bench.profile import command as profile
@@ -49,6 +50,7 @@ examples:
   python -m bench isolation                               is anybody slowed by a neighbour? --help
   python -m bench cluster                                 what three copies cost. Needs etcd. --help
   python -m bench queue                                   push and acknowledged consume, beside RabbitMQ. --help
+  python -m bench outbox                                  a client whose broker is away for a minute. --help
   python -m bench gateway                                 the page, REST, scrapes and abuse beside a load. --help
   python -m bench grpc                                    publish and subscribe by gRPC, and beside MQTT. --help
 
@@ -73,6 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return grpc.main(arguments[1:])
     if arguments[:1] == ["queue"]:
         return queue.main(arguments[1:])
+    if arguments[:1] == ["outbox"]:
+        return outbox.main(arguments[1:])
     if arguments[:1] == ["isolation"]:
         return isolation.main(arguments[1:])
     if arguments[:1] == ["spark"]:

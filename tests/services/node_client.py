@@ -1,4 +1,4 @@
-"""Programs of node/: gRPC's own client for Node.js, and buf. Skips with the reason where they cannot be installed."""
+"""Programs of Node.js with packages of npm. Skips with the reason where these cannot be installed."""
 
 import shutil
 import subprocess
@@ -10,19 +10,20 @@ HERE = Path(__file__).parent / "node"
 NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "ENETUNREACH", "ENOTCACHED")
 
 
-def install() -> None:
+def install(folder: Path = HERE) -> None:
+    """folder: has a package-lock.json"""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("Node.js and npm are not installed")
-    lock, done = HERE / "package-lock.json", HERE / "node_modules" / ".package-lock.json"
+    lock, done = folder / "package-lock.json", folder / "node_modules" / ".package-lock.json"
     if done.exists() and done.stat().st_mtime >= lock.stat().st_mtime:
         return
     command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
     try:
-        ended = subprocess.run(command, cwd=HERE, check=False, timeout=250, capture_output=True, text=True)
+        ended = subprocess.run(command, cwd=folder, check=False, timeout=250, capture_output=True, text=True)
     except subprocess.TimeoutExpired:
-        pytest.skip("npm reaches no registry in time, so @grpc/grpc-js and buf cannot be installed")
+        pytest.skip(f"npm reaches no registry in time, so {folder.name}'s packages cannot be installed")
     if ended.returncode and any(name in ended.stderr for name in NO_NETWORK):
-        pytest.skip("npm reaches no registry, so @grpc/grpc-js and buf cannot be installed")
+        pytest.skip(f"npm reaches no registry, so {folder.name}'s packages cannot be installed")
     assert ended.returncode == 0, ended.stderr
 
 
@@ -31,6 +32,6 @@ def in_node_modules(program: str, *arguments: str, cwd: Path) -> subprocess.Comp
     return subprocess.run([path, *arguments], cwd=cwd, check=False, timeout=120, capture_output=True, text=True)
 
 
-def node(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def node(script: str, *arguments: str, folder: Path = HERE) -> subprocess.CompletedProcess[str]:
     command = ["node", script, *arguments]
-    return subprocess.run(command, cwd=HERE, check=False, timeout=120, capture_output=True, text=True)
+    return subprocess.run(command, cwd=folder, check=False, timeout=120, capture_output=True, text=True)

@@ -12,6 +12,7 @@ from rumq.gateway.contract.endpoints import ENDPOINTS
 from rumq.gateway.contract.messages import Message, RefusedMessages
 from rumq.gateway.contract.problems import Problem, QueueFullProblem
 from rumq.gateway.contract.queue_messages import PushMessage, RefusedPushes
+from rumq.gateway.contract.schema_components import readable_by_generators
 from rumq.gateway.http.media_types import EVENTS, JSON, LINES, MSGPACK, PROBLEM_JSON
 
 ROWS_MAX = 200  # of an answer over HTTP
@@ -63,7 +64,7 @@ def description(version: str) -> Schema:
         }  # fmt: skip
     for endpoint in ENDPOINTS:
         paths.setdefault(endpoint.described_path, {})[endpoint.method] = of_endpoint(endpoint, known, components)
-    return {
+    return readable_by_generators({
         "openapi": "3.1.0",
         "info": {
             "title": "rumq", "version": version,
@@ -74,7 +75,7 @@ def description(version: str) -> Schema:
             "schemas": components,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def of_endpoint(endpoint: Endpoint, known: dict[Any, Schema], components: Schema) -> Schema:

@@ -1,0 +1,1 @@
+"""A client whose broker is away: the store-and-forward file."""
