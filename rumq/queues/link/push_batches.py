@@ -17,7 +17,7 @@ from rumq.queues.kernels.push_frames import PushFrames
 TURN_BYTES = 1 << 14  # of one queue, before another is sent something; one message always is
 
 
-class Piece(NamedTuple):
+class SentPiece(NamedTuple):
     """Messages of a batch: the first, one behind the last."""
 
     batch: PushBatch
@@ -79,7 +79,7 @@ class WaitingBatches:
     def put(self, batch: PushBatch) -> None:
         self._lanes.setdefault(batch.lane, deque()).append((batch, 0))
 
-    def next_piece(self, count_max: int) -> Piece:
+    def next_piece(self, count_max: int) -> SentPiece:
         """What is sent now, of the queue whose turn it is; one has to wait. count_max: messages, at least 1"""
         lane, waiting = self._lanes.popitem(last=False)
         batch, first = waiting.popleft()
@@ -88,7 +88,7 @@ class WaitingBatches:
             waiting.appendleft((batch, stop))
         if waiting:
             self._lanes[lane] = waiting  # behind the others
-        return Piece(batch, first, stop)
+        return SentPiece(batch, first, stop)
 
     def clear(self) -> None:
         self._lanes.clear()

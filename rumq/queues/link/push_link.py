@@ -19,7 +19,7 @@ from rumq.mqtt.packets import Connack, Connect, Disconnect, Packet, Pingreq, Pub
 from rumq.mqtt.properties import Properties, encode_properties
 from rumq.queues.kernels.push_frames import PushFrames, short_pubacks
 from rumq.queues.link.ports import OpenStream
-from rumq.queues.link.push_batches import Piece, PushBatch, WaitingBatches
+from rumq.queues.link.push_batches import PushBatch, SentPiece, WaitingBatches
 
 VERSION = 5
 QOS_1, RETAIN = 0x32, 0x01
@@ -41,7 +41,7 @@ class PushLink:
         self._receive_maximum = IN_FLIGHT_MAX
         self._keep_alive = 0
         self._waiting = WaitingBatches()
-        self._sent: deque[Piece] = deque()
+        self._sent: deque[SentPiece] = deque()
         self._in_flight = 0
         self._next_id = self._next_answer = 1  # packet ids
         self._wake = trio.Event()
@@ -148,7 +148,7 @@ class PushLink:
         if reached == stop:
             self._sent.popleft()
         else:
-            self._sent[0] = Piece(batch, reached, stop)
+            self._sent[0] = SentPiece(batch, reached, stop)
         self._next_answer = id_after(self._next_answer, reached - first)
         self._in_flight -= reached - first
 

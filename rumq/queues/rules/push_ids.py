@@ -15,7 +15,7 @@ Run = tuple[int, int]  # numbers from 0: the first, one behind the last
 EARLY_MAX = 10_000  # connections and topics whose records were seen before their acknowledgements
 
 
-class Wanted:
+class AwaitedIds:
     """A run of messages that were acknowledged. left: not found yet; deadline: after which they are given up"""
 
     __slots__ = ("deadline", "found", "left")
@@ -29,14 +29,14 @@ class PushIds:
 
     def __init__(self) -> None:
         self.waiting = 0
-        self._wanted: OrderedDict[Key, deque[Wanted]] = OrderedDict()
+        self._wanted: OrderedDict[Key, deque[AwaitedIds]] = OrderedDict()
         self._early: defaultdict[Key, deque[Run]] = defaultdict(deque)
         self._given_up: Counter[Key] = Counter()
 
     def expect(self, client_id: str, topic: str, count: int, found: Found | None, deadline: float) -> None:
         """Messages were acknowledged. found: None: nobody asks, but their records come all the same"""
         key = client_id, topic
-        wanted = Wanted(found or ignore, count, deadline)
+        wanted = AwaitedIds(found or ignore, count, deadline)
         self.waiting += count
         early = self._early.get(key)
         while early and wanted.left:
@@ -48,7 +48,7 @@ class PushIds:
         if wanted.left:
             self._wanted.setdefault(key, deque()).append(wanted)
 
-    def _meet(self, wanted: Wanted, run: Run) -> Run:
+    def _meet(self, wanted: AwaitedIds, run: Run) -> Run:
         """Those of both that belong together; returns the records that are left."""
         first, stop = run
         count = min(wanted.left, stop - first)
