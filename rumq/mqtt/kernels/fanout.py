@@ -8,12 +8,15 @@ from typing import Any
 
 import cython
 
-from rumq.mqtt.kernels.delivery_properties import location, published_by
+from rumq.mqtt.kernels.delivery_properties import published_by
 from rumq.mqtt.kernels.window import Window
 
 if cython.compiled:
     from cython.cimports.libc.string import memcpy
+    from cython.cimports.rumq.mqtt.kernels.delivery_properties import location
     from cython.cimports.rumq.mqtt.kernels.window import Window
+else:
+    from rumq.mqtt.kernels.delivery_properties import location
 
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)

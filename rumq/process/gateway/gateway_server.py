@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import socket
@@ -57,6 +56,7 @@ from rumq.process.listeners.certificate_watch import CertificateWatch
 from rumq.process.listeners.gateway_listener import gateway_socket, with_gateway
 from rumq.process.listeners.listener_policies import ListenerPolicies
 from rumq.process.listeners.setting_changes import differences, need_restart
+from rumq.process.wiring.door_memory import freeze
 from rumq.process.wiring.gateway_settings import (
     certificates_of,
     check_gateway,
@@ -99,7 +99,7 @@ def serve(load: Load, *, for_broker: bool) -> int:
     context = context_of(settings)
     effective = EffectiveSettings(loaded)
     context.effective_settings = effective.rows
-    gc.freeze()
+    freeze()
     trio.run(run, load, effective, context, parent)
     return 0
 

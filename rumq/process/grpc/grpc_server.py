@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -25,6 +24,7 @@ from rumq.process.listeners.certificate_watch import CertificateWatch
 from rumq.process.listeners.gateway_listener import with_gateway
 from rumq.process.listeners.listener_policies import grpc_as_listener
 from rumq.process.listeners.listening_sockets import warn_if_exposed
+from rumq.process.wiring.door_memory import freeze
 from rumq.process.wiring.sidecars import check_grpc
 from rumq.settings.table import Grpc, Settings
 from rumq.settings.types.setting_types import GRPC_PORT
@@ -78,7 +78,7 @@ async def run(load: Load, settings: Settings, parent: int | None) -> None:
     parts = parts_of(settings)
     certificates = GrpcCertificates(settings.grpc)
     await bind(settings, parts, certificates)
-    gc.freeze()
+    freeze()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stopping.set)

@@ -13,8 +13,10 @@ import trio
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD, OWN_PASSWORD
 from rumq.client import Outgoing
 from rumq.mqtt.reasons import Reason
+from rumq.queues.kernels.push_frames import PushFrames
 from rumq.queues.link.ports import QueuePorts
-from rumq.queues.link.push_link import FrameBuilder, PushBatch, PushLink
+from rumq.queues.link.push_batches import PushBatch
+from rumq.queues.link.push_link import FrameBuilder, PushLink
 from rumq.queues.rules.errors import BadQueueRequest, QueueError, QueueFull, QueueNotAllowed, QueuesUnavailable
 
 Refusals = dict[int, tuple[Reason, str]]
@@ -69,8 +71,11 @@ class Connections:
         """Publish in order, and wait for the acknowledgements. raises: QueuesUnavailable
 
         returns: those that were refused, by number"""
-        builder = FrameBuilder()
-        batch = PushBatch([builder.frame(each) for each in messages])
+        frames = PushFrames()
+        builder = FrameBuilder(frames)
+        for each in messages:
+            builder.add(each)
+        batch = PushBatch(frames)
         await self.put(user, batch)
         return batch.refused
 
