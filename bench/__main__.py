@@ -17,6 +17,7 @@ import rumq
 from bench import doors, limit
 from bench.cluster import command as cluster
 from bench.connections import Address, BenchFault, allow_files
+from bench.cost import command as cost
 from bench.gateway import command as gateway
 from bench.grpc import command as grpc
 from bench.isolation import command as isolation
@@ -47,6 +48,7 @@ examples:
   python -m bench doors                                   what TLS handshakes and rules cost. --help
   python -m bench spark DIR                               the log as a table: rows a second. Needs the spark extra
   python -m bench profile pairs-500                       where the broker's time goes: a flame graph. --help
+  python -m bench cost                                    what a message costs: instructions and CPU. --help
   python -m bench isolation                               is anybody slowed by a neighbour? --help
   python -m bench cluster                                 what three copies cost. Needs etcd. --help
   python -m bench queue                                   push and acknowledged consume, beside RabbitMQ. --help
@@ -65,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(words, file=sys.stderr)
     if arguments[:1] == ["doors"]:
         return doors.main(arguments[1:])
+    if arguments[:1] == ["cost"]:
+        return cost.main(arguments[1:])
     if arguments[:1] == ["profile"]:
         return profile.main(arguments[1:])
     if arguments[:1] == ["cluster"]:

@@ -58,12 +58,14 @@ class Broker:
 
 
 @contextlib.contextmanager
-def running(peer: Peer, load: Load) -> Iterator[Broker]:
-    """Run `peer` with a data directory of its own, which is removed afterwards. raises: BenchFault"""
+def running(peer: Peer, load: Load, start_s: float = START_S) -> Iterator[Broker]:
+    """Run `peer` with a data directory of its own, which is removed afterwards. raises: BenchFault
+
+    start_s: in which it has to accept"""
     folder = Path(tempfile.mkdtemp(prefix=f"bench-{peer.name}-"))
     try:
         port = free_port()
-        run = Run(peer.name, peer.command(load, folder, port), folder, (HOST, port))
+        run = Run(peer.name, peer.command(load, folder, port), folder, (HOST, port), start_s)
         try:
             broker = run.begin()
             try:
@@ -84,8 +86,11 @@ class Run:
 
     process: subprocess.Popen[bytes]
 
-    def __init__(self, name: str, command: list[str], folder: Path, address: Address) -> None:
+    def __init__(
+        self, name: str, command: list[str], folder: Path, address: Address, start_s: float = START_S
+    ) -> None:  # fmt: skip
         self._name, self._command, self._folder, self._address = name, command, folder, address
+        self._start_s = start_s
         self.words = folder / "output"
         self._begun = False
 
@@ -96,7 +101,7 @@ class Run:
             self.process = start(self._command, self._folder, sink.fileno())
         self._begun = True
         while not accepts(self._address):
-            if self.process.poll() is not None or time.monotonic() - started > START_S:
+            if self.process.poll() is not None or time.monotonic() - started > self._start_s:
                 raise BenchFault(f"{self._name} does not accept on {self._address[1]}: {last_words(self.words)}")
             time.sleep(0.002)
         return Broker(self._address, self.process.pid, time.monotonic() - started, self.again)

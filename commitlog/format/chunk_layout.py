@@ -40,17 +40,19 @@ class NumberedNames(NamedTuple):
     publishers: PublisherNames
 
 
-class LaidOut(NamedTuple):
+class LaidOut:
     """A chunk of records. data: in the layout's buffer, until the next one is laid out; rows: its rows
 
     flags: of the chunk; late: its greatest ts_delta, µs; publishers: those that the segment had not named"""
 
-    data: memoryview
-    rows: memoryview
-    records: int
-    flags: int
-    late: int
-    publishers: list[tuple[int, bytes]]
+    __slots__ = ("data", "flags", "late", "publishers", "records", "rows")
+
+    def __init__(
+        self, data: memoryview, rows: memoryview, records: int, flags: int, late: int,
+        publishers: list[tuple[int, bytes]],
+    ) -> None:  # fmt: skip
+        self.data, self.rows, self.records = data, rows, records
+        self.flags, self.late, self.publishers = flags, late, publishers
 
 
 class ChunkLayout:

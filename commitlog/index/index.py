@@ -1,6 +1,7 @@
 """The index of a finished segment: chunks by lsn and time, rows by topic. docs/reference/log-format.md, "Index".
 
 A pure function of the segment up to its logical end: lost or damaged, it is rebuilt."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -219,7 +220,7 @@ def decode_index(raw: bytes, path: str, end_lsn: int, stop: int) -> Index:
     index.rows.frombytes(sections[2])
     index.names = {numbers[0]: name for numbers, name in named(NAME, sections[3])}
     index.publishers = {numbers[0]: name for numbers, name in named(NAME, sections[4])}
-    if max((topics.highest, *index.names, *index.publishers)) >= NUMBERS_MAX:
+    if max(topics.highest, max(index.names, default=0), max(index.publishers, default=0)) >= NUMBERS_MAX:
         raise Damaged(path, "the index has numbers that were never given out")
     return index
 

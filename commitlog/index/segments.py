@@ -1,6 +1,7 @@
 """The segments of one partition, in order: which lsn is in which file.
 
 Belongs to the loop thread; other threads get a snapshot."""
+# compiled: hot
 
 from __future__ import annotations
 
@@ -87,6 +88,8 @@ class PlaceCache:
 
 
 class SegmentList:
+    __slots__ = ("cache", "dictionary", "files", "first_lsn", "jumps", "removing")
+
     def __init__(self, first_lsn: int, files: list[SegmentFile], dictionary: Dictionary) -> None:
         self.files = files
         self.first_lsn = first_lsn
@@ -97,6 +100,10 @@ class SegmentList:
 
     @property
     def active(self) -> SegmentFile:
+        return self.files[-1]
+
+    def last(self) -> SegmentFile:
+        """As `active`, for compiled callers."""
         return self.files[-1]
 
     @property

@@ -12,7 +12,6 @@ cdef extern from "<signal.h>" nogil:
 cdef extern from "<unistd.h>" nogil:
     Py_ssize_t read(int, void *, size_t)
     Py_ssize_t write(int, const void *, size_t)
-    Py_ssize_t pwrite(int, const void *, size_t, long long)
     int fdatasync(int)
 
 

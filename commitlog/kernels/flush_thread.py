@@ -19,12 +19,12 @@ if cython.compiled:
         PyThread_start_new_thread,
         fdatasync,
         pthread_sigmask,
-        pwrite,
         read,
         sigfillset,
         sigset_t,
         write,
     )
+    from cython.cimports.commitlog.kernels.positioned_write import write_all
     from cython.cimports.cpython.buffer import PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
     from cython.cimports.libc.errno import EAGAIN, EINTR, EIO, errno
     from cython.cimports.libc.stdlib import calloc, free
@@ -39,16 +39,9 @@ RUNS = cython.declare(cython.int, -1)  # a job that has not ended
 @cython.exceptval(check=False)
 def flush(job: cython.pointer[FlushJob]) -> cython.int:
     """Write all of a job, then sync. returns: 0, or the errno of the call that failed"""
-    at: cython.Py_ssize_t = 0
-    n: cython.Py_ssize_t
-    while at < job.size:
-        n = pwrite(job.fd, job.data + at, job.size - at, job.position + at)
-        if n > 0:
-            at += n
-        elif n == 0:
-            return EIO
-        elif errno != EINTR:
-            return errno
+    number: cython.int = write_all(job.fd, job.data, job.size, job.position)
+    if number:
+        return number
     while fdatasync(job.fd):
         if errno != EINTR:
             return errno

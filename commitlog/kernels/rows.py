@@ -194,12 +194,18 @@ def index_few(rows: object, seen: object, first: object, following: object) -> b
     """`topic_column`, `first_offsets` and `follow` of a few rows at once, where `seen` has all their topics.
 
     returns: the topic ids, as u32; None, and nothing is noted: some topic is beyond `seen`, or there are many rows"""
-    words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
-    marks: cython.uchar[::1] = seen
-    firsts: cython.ulonglong[::1] = first
-    nexts: cython.ulonglong[::1] = following
-    total: cython.Py_ssize_t = len(words) // 8
-    known: cython.Py_ssize_t = len(marks)
+    words: cython.p_uint
+    marks: cython.p_uchar
+    firsts: cython.pointer[cython.ulonglong]
+    nexts: cython.pointer[cython.ulonglong]
+    if cython.compiled:
+        words, marks = words_at(rows), octets(seen)
+        firsts = cython.cast(cython.pointer[cython.ulonglong], octets(first))
+        nexts = cython.cast(cython.pointer[cython.ulonglong], octets(following))
+    else:
+        words, marks, firsts, nexts = memoryview(rows).cast("I"), seen, first, following
+    total: cython.Py_ssize_t = len(rows) // 32
+    known: cython.Py_ssize_t = len(seen)
     i: cython.Py_ssize_t
     topic: cython.uint
     offset: cython.ulonglong

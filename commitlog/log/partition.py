@@ -33,7 +33,7 @@ from commitlog.write.retention import (
     segments_to_drop,
     without_wanted,
 )
-from commitlog.write.segment_writer import SegmentWriter
+from commitlog.write.segment_writer import SegmentWriter, bytes_of
 from commitlog.write.write_group import WriteGroup
 
 HOT_TRIM, CHUNK_BYTES = 64, 1024  # memory of a chunk beside rows and frames: objects, routes, blobs
@@ -202,7 +202,7 @@ class Partition:
         segments = self.segments
         for news in group.news:
             if isinstance(news, ChunkPosition):
-                segments.active.take(news)
+                segments.last().take(news)
             elif isinstance(news, SegmentOpened):
                 segments.files.append(SegmentFile(news.path, news.header.base_lsn, news.header.salt))
             elif isinstance(news, SegmentEnded):
@@ -214,27 +214,34 @@ class Partition:
             if self.writer.sync_groups:
                 self.durable_lsn = group.safe_lsn
         if group.offline is not None:
-            waiting = [chunk for chunk in group.chunks if chunk.base_lsn >= group.safe_lsn]
-            self.pending_bytes -= group.bytes - sum(len(c.rows) + len(c.frames) for c in waiting)
-            self._pending[:0] = waiting
-            self.offline = LogFailure(
-                self.directory,
-                f"{group.offline}: {while_running(group.offline)}; nothing is acknowledged until a write succeeds",
-            )
-            return self.offline
+            return self._go_offline(group)
         self.marked_lsn = max(self.marked_lsn, 0 if group.preallocates else group.durable_lsn)
         self.wants_room = self.wants_room + 1 if group.wants_room else 0
         if group.chunks:
             self.offline = None
             self.pending_bytes -= group.bytes
             self._trim()
+            self.publisher_names.trim(self.next_lsn, self._hot_lsns[0] if self._hot_lsns else self.next_lsn)
         fault = group.fault
         if fault is None:
             return None
         return LogFailure(self.directory, f"{fault}: {while_running(fault)}; went on in a new segment")
 
+    def _go_offline(self, group: WriteGroup) -> LogFailure:
+        """Keep what no segment could take of a group, for the next one."""
+        waiting = [chunk for chunk in group.chunks if chunk.base_lsn >= group.safe_lsn]
+        self.pending_bytes -= group.bytes - bytes_of(waiting)
+        self._pending[:0] = waiting
+        self.offline = LogFailure(
+            self.directory,
+            f"{group.offline}: {while_running(group.offline)}; nothing is acknowledged until a write succeeds",
+        )
+        return self.offline
+
     def _trim(self) -> None:
         """Evict the oldest chunks in memory that are on disk, and committed: others are read nowhere else."""
+        if self._hot_bytes <= self._hot_bytes_max:
+            return
         gone = 0
         safe_lsn = self._readable_lsn()
         size = self._hot_bytes
@@ -246,7 +253,6 @@ class Partition:
         if gone >= HOT_TRIM or (gone and size < self._hot_bytes - (1 << 22)):
             self._hot_bytes = size
             del self._hot[:gone], self._hot_lsns[:gone]
-        self.publisher_names.trim(self.next_lsn, self._hot_lsns[0] if self._hot_lsns else self.next_lsn)
 
     # Reading
 

@@ -1,4 +1,5 @@
 """How often each number is held, and which ones nobody holds any more."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ A number is given once and never to another client id, so each segment's rows an
 those in use, those of records in memory, and the last KEPT_MAX others. A client id that has been dropped gets another
 number when it publishes again; the names of older records are read with them (`commitlog.read.cold_reads`).
 Knows no file and no client."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -93,6 +94,8 @@ class PublisherNames:
 
         What is released in a turn may have records that are appended at its end, and written by the next group: so a
         number counts as unused from the second group on."""
+        if not (self._leaving or self._held.released or len(self._unused) > self._kept_max):
+            return
         for number in self._leaving:
             if number not in self._held:
                 self._unused[number] = next_lsn

@@ -1,13 +1,18 @@
 import cython
 
 from commitlog.chunk cimport Chunk
-from commitlog.format.chunk_layout cimport ChunkLayout
+from commitlog.format.chunk_layout cimport ChunkLayout, LaidOut
+from commitlog.kernels.positioned_write cimport write_now
 
 
 cdef class Flush:
     cdef public object _files, _handle, data
+    cdef public bint syncs
     cdef public int descriptor
     cdef public long long position
+
+    @cython.locals(found=int, number=int)
+    cpdef bint write_now(self) except -1
 
 
 cdef class SegmentWriter:
@@ -21,5 +26,5 @@ cdef class SegmentWriter:
 
     cpdef bint must_roll(self, long long size, long long now_us)
     cpdef bint wants_room(self, long long group_bytes)
-    @cython.locals(first=Chunk)
+    @cython.locals(first=Chunk, laid=LaidOut)
     cpdef lay_out(self, list chunks, long long durable_lsn)

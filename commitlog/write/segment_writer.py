@@ -7,6 +7,7 @@ docs/reference/log-format.md."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -29,24 +30,40 @@ from commitlog.format.manifest import Edit, Manifest, clock_edit
 from commitlog.format.segment import SEGMENT_HEADER_BYTES, ChunkPosition, SegmentHeader, encode_segment_header
 from commitlog.index.index import IndexBuilder
 from commitlog.index.segment_news import Preallocated, SegmentEnded, SegmentOpened
+from commitlog.kernels.positioned_write import WAITED, write_now
 from commitlog.write.tap import WriterTap
 
 
 class Flush:
     """A chunk that is laid out, to be written and synced: by `run`, on any thread, or by a kernel with the descriptor.
 
-    descriptor: of the segment, -1: only `run` can; data: valid until the partition's next group"""
+    descriptor: of the segment, -1: only `run` can; data: valid until the partition's next group
+    syncs: it is synced, too"""
 
-    __slots__ = ("_files", "_handle", "data", "descriptor", "position")
+    __slots__ = ("_files", "_handle", "data", "descriptor", "position", "syncs")
 
-    def __init__(self, files: Files, handle: int, descriptor: int, position: int, data: memoryview) -> None:
-        self._files, self._handle = files, handle
+    def __init__(
+        self, files: Files, handle: int, descriptor: int, position: int, data: memoryview, syncs: bool = True
+    ) -> None:  # fmt: skip
+        self._files, self._handle, self.syncs = files, handle, syncs
         self.descriptor, self.position, self.data = descriptor, position, data
 
     def run(self) -> None:
         """raises: OSError"""
         self._files.write(self._handle, self.position, [self.data])
-        self._files.sync(self._handle)
+        if self.syncs:
+            self._files.sync(self._handle)
+
+    def write_now(self) -> bool:
+        """Write it, on this thread, and sync nothing; returns whether the thread had to wait. raises: OSError"""
+        if self.descriptor < 0:
+            self._files.write(self._handle, self.position, [self.data])
+            return False
+        found = write_now(self.descriptor, self.data, self.position)
+        number = found & ~WAITED
+        if number:
+            raise OSError(number, os.strerror(number))
+        return found != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,16 +325,18 @@ class SegmentWriter:
         return place
 
     def lay_out(self, chunks: list[Chunk], durable_lsn: int) -> tuple[Flush, ChunkPosition]:
-        """Lay memory chunks out as one that is a sync group of its own; a segment is open. As `append`, if written."""
+        """Lay memory chunks out as one that is a group of its own; a segment is open. As `append`, if written."""
         assert self._handle is not None
         first = chunks[0]
-        laid = self._layout.data(chunks, durable_lsn, SYNC_ALIGN)
-        place = ChunkPosition(
-            first.base_lsn, self.position, first.base_ts, laid.records, len(laid.data), laid.flags, laid.late
+        laid = self._layout.data(chunks, durable_lsn, SYNC_ALIGN if self.sync_groups else ALIGN)
+        # A NamedTuple's own constructor is a function of Python.
+        place: ChunkPosition = tuple.__new__(
+            ChunkPosition,
+            (first.base_lsn, self.position, first.base_ts, laid.records, len(laid.data), laid.flags, laid.late),
         )
         with laid.rows:
             self._draft.add(place, self._base_lsn, laid.rows, [], laid.publishers)
-        flush = Flush(self._files, self._handle, self._descriptor, self.position, laid.data)
+        flush = Flush(self._files, self._handle, self._descriptor, self.position, laid.data, self.sync_groups)
         if self.tap is not None:
             self.tap.written(self._name, self.position, laid.data)
         self.position += len(laid.data)

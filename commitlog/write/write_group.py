@@ -2,7 +2,7 @@
 
 A failed write or sync is never retried on the same file: the segment is abandoned at its logical end, and what was not
 safe is written to a new one. `run` is for the I/O thread. A small group of a segment that is open already can do with
-less: the loop lays it out (`begin`), a thread does no more than write and sync, and the loop ends it (`end`)."""
+less: the loop lays it out (`begin`), writes it or has a thread write and sync it, and ends it (`end`)."""
 # compiled: hot
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ class WriteGroup:
         return self._writer.sync_groups
 
     def begin(self) -> Flush | None:
-        """On the loop, if it is small: what is to be written and synced before `end`; None: `run` is to do it all.
+        """On the loop, if it is small: what is to be written, and synced where that is due, before `end`.
+
+        None: `run` is to do it all.
 
         Whatever goes wrong, `failed` and then `run` go on in another segment."""
         if len(self.chunks) > 1 and len(pieced(self.chunks)) > 1:

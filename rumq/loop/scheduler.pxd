@@ -1,3 +1,4 @@
+from rumq.loop.kernels cimport system_clock
 
 cdef class ShardClock:
     cdef public object _read
@@ -12,6 +13,7 @@ cdef class TimerQueue:
     cdef public long long _count
     cdef public object _clock
 
+    cpdef double next_deadline(self) except? -1
     cpdef run_next_turn(self, guard)
     cpdef run_after_step(self, guard)
 

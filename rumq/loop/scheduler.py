@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable
+from math import inf
+
+from rumq.loop.kernels import system_clock
 
 # Of a crowd that waits for the same moment: others' messages are not behind all of them.
 TIMED_CALLS_A_TURN = 8
@@ -16,7 +18,7 @@ Guard = Callable[[str, Call], None]
 
 def system_time() -> tuple[int, float]:
     """(µs since 1970, monotonic seconds)"""
-    return time.time_ns() // 1000, time.monotonic()
+    return system_clock.now_us(), system_clock.monotonic()
 
 
 class ShardClock:
@@ -26,12 +28,15 @@ class ShardClock:
 
     def __init__(self, read: Callable[[], tuple[int, float]] = system_time) -> None:
         """read: gives (µs since 1970, monotonic seconds)"""
-        self._read = read
+        self._read = None if read is system_time else read
         self.now_us, self.monotonic = read()
 
     def tick(self) -> None:
         """A turn begins."""
-        self.now_us, self.monotonic = self._read()
+        if self._read is not None:
+            self.now_us, self.monotonic = self._read()
+        else:
+            self.now_us, self.monotonic = system_clock.now_us(), system_clock.monotonic()
 
 
 class Lifecycle:
@@ -72,9 +77,9 @@ class TimerQueue:
     def has_next_turn(self) -> bool:
         return bool(self._next_turn)
 
-    def next_deadline(self) -> float | None:
-        """When the next timed call is due, monotonic seconds."""
-        return self._later[0][0] if self._later else None
+    def next_deadline(self) -> float:
+        """When the next timed call is due, monotonic seconds; inf: there is none."""
+        return self._later[0][0] if self._later else inf
 
     def run_next_turn(self, guard: Guard) -> None:
         if self._next_turn:

@@ -6,4 +6,4 @@ cdef class Housekeeping:
     cdef public TimerQueue _timers
     cdef public double _next_tidy
     cdef public Py_ssize_t _connections_before
-    cdef public object _broker, _disk, _events, _keep_alive, _registry, _removal, _step
+    cdef public object _broker, _events, _keep_alive, _registry, _removal, _step

@@ -10,7 +10,6 @@ from rumq.loop.fault_guard import ShardEvents
 from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.session.state.registry import Registry
 from rumq.shards.clients.broker import Broker
-from rumq.shards.retention.disk_space import DiskSpace
 from rumq.shards.retention.segment_removal import SegmentRemover
 
 TIDY_SECONDS = 1.0
@@ -19,16 +18,16 @@ CONNECTIONS_A_COLLECTION = 20_000
 
 
 class Housekeeping:
-    """The first stage of a turn's end."""
+    """The first stage of a turn's end, once a deadline of it or of a timed call has come."""
 
     def __init__(
         self, clock: ShardClock, timers: TimerQueue, events: ShardEvents, broker: Broker, registry: Registry,
-        removal: SegmentRemover, disk: DiskSpace, step: Callable[[], None],
+        removal: SegmentRemover, step: Callable[[], None],
     ) -> None:  # fmt: skip
         """step: has the router take what expired sessions put"""
         self._clock, self._timers, self._events = clock, timers, events
         self._broker, self._keep_alive, self._registry = broker, broker.keep_alive_monitor, registry
-        self._removal, self._disk, self._step = removal, disk, step
+        self._removal, self._step = removal, step
         self._next_tidy = 0.0
         self._connections_before = 0
 
@@ -47,7 +46,6 @@ class Housekeeping:
                 self._connections_before = self._broker.welcomed
                 gc.collect()
             self._removal.look()
-        self._disk.look()
         self._timers.run_due(self._events.alone)
 
     def next_deadline(self) -> float:

@@ -22,12 +22,11 @@ def shard() -> Iterator[Shard]:
 
 
 class Parts:
-    """Removal and disk space, as housekeeping knows them. looks: in order"""
+    """Removal of segments, as housekeeping knows it. looks: in order"""
 
     def __init__(self) -> None:
         self.looks: list[str] = []
         self.removal: Any = self.part("removal")
-        self.disk: Any = self.part("disk")
 
     def part(self, name: str) -> Any:
         class Part:
@@ -42,7 +41,7 @@ def stage(shard: Shard, parts: Parts) -> Housekeeping:
     inner = shard.parts
     return Housekeeping(
         inner.clock, inner.timers, inner.events, inner.clients.broker, inner.clients.registry,
-        parts.removal, parts.disk, inner.turn.steps.step,
+        parts.removal, inner.turn.steps.step,
     )  # fmt: skip
 
 
@@ -70,16 +69,14 @@ def test_a_session_ends_when_its_expiry_is_over_and_its_will_is_published(shard:
     assert [each.payload for each in reader.take() if each.kind is Kind.PUBLISH] == [b"will"]
 
 
-def test_segments_are_looked_at_once_a_second_and_a_measurement_of_the_disk_in_each_turn(
-    shard: Shard,
-) -> None:
+def test_segments_are_looked_at_once_a_second(shard: Shard) -> None:
     parts = Parts()
     housekeeping = stage(shard, parts)
     for seconds in (0.0, 0.0, TIDY_SECONDS / 2, TIDY_SECONDS / 2, 0.1):
         shard.monotonic += seconds
         shard.parts.clock.tick()
         housekeeping.end_turn()
-    assert parts.looks.count("removal") == 2 and parts.looks.count("disk") == 5
+    assert parts.looks == ["removal"] * 2
 
 
 def test_a_timer_that_raises_is_reported_and_the_next_one_is_called(shard: Shard) -> None:

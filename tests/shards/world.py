@@ -18,9 +18,9 @@ class ByHand:
         self.lanes: deque[int] = deque()
         self.runs_in_place = False
 
-    def maybe_run(self, job: Callable[[], object]) -> bool:
+    def maybe_write(self, flush: Flush) -> bool:
         if self.runs_in_place:
-            job()
+            flush.run()
         return self.runs_in_place
 
     def submit(self, job: Callable[[], Any], done: Callable[[Any, BaseException | None], None], lane: int = 0) -> None:

@@ -38,7 +38,7 @@ class Worker:
         self._finished: deque[tuple[Any, Any, BaseException | None]] = deque()
         self.pending = 0
 
-    def maybe_run(self, job: Callable[[], object]) -> bool:
+    def maybe_write(self, flush: Flush) -> bool:
         return False  # every job is one of the simulation's steps
 
     def submit(self, job: Callable[[], Any], done: Any, lane: int = 0) -> None:

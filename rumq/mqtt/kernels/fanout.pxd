@@ -1,4 +1,7 @@
 # What other kernels and the delivery may reach at C speed.
+from rumq.mqtt.kernels.window cimport Window
+
+
 cdef class Form:
     cdef readonly unsigned int qos
     cdef readonly int retain
@@ -22,3 +25,7 @@ cdef class Blob:
 
 
 cpdef Blob whole(object data, object rows, Py_ssize_t count, bint qos, unsigned long long base_lsn)
+cpdef tuple number(
+    Window window, Blob blob, Py_ssize_t first, Py_ssize_t stop, unsigned int reader, Py_ssize_t bytes_max,
+    unsigned long long dup_below=*,
+)

@@ -12,7 +12,10 @@ from rumq.mqtt.kernels.delivery_properties import published_by
 from rumq.mqtt.kernels.window import Window
 
 if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
     from cython.cimports.libc.string import memcpy
+    from cython.cimports.rumq.mqtt.kernels.buffers import octets
+    from cython.cimports.rumq.mqtt.kernels.buffers import words as words_at
     from cython.cimports.rumq.mqtt.kernels.delivery_properties import location
     from cython.cimports.rumq.mqtt.kernels.window import Window
 else:
@@ -505,59 +508,91 @@ def number(
     dup_below: messages below this lsn may have been sent before, so they carry DUP
     returns: the bytes, and the first frame not taken. At least one frame is taken if there is credit.
     """
-    blob.locate()
-    starts: cython.const[cython.uint][::1] = blob.starts
-    rows: cython.const[cython.uint][::1] = blob.rows
-    src: cython.const[cython.uchar][::1] = blob.data
+    starts: cython.p_uint
+    rows: cython.p_uint
+    src: cython.p_uchar
+    out: cython.p_uchar
+    states: cython.p_uchar
+    lsns: cython.pointer[cython.ulonglong]
+    readers: cython.p_uint
+    # Frame i begins at `starts[base + i * step] - offset`: most blobs are frames as they are stored, and their rows say.
+    base: cython.Py_ssize_t = 0
+    step: cython.Py_ssize_t = 1
+    offset: cython.Py_ssize_t = 0
+    is_stored: cython.bint = blob.starts is None
+    total: cython.Py_ssize_t = len(blob.data)
     credit: cython.Py_ssize_t = window.credit()
-    limit: cython.ulonglong
     i: cython.Py_ssize_t = first
+    k: cython.Py_ssize_t
     begin: cython.Py_ssize_t
+    end: cython.Py_ssize_t
     at: cython.Py_ssize_t
     used: cython.Py_ssize_t = 0
     pid: cython.uint
     qos: cython.uint
     slot: cython.ulonglong
+    lsn: cython.ulonglong
     if stop > blob.count:
         stop = blob.count
     if first >= stop:
         return b"", first
-    begin = starts[first]
+    held: object = blob.stored_rows if is_stored else blob.starts
+    if cython.compiled:
+        src, starts = octets(blob.data), words_at(held)
+        rows = cython.NULL if is_stored else words_at(blob.rows)
+    else:
+        src, starts, rows = blob.data, held if held is blob.starts else memoryview(held).cast("I"), blob.rows
+    if is_stored:
+        base, step = blob.first_row * 8 + 1, 8
+        offset = starts[base]
+    begin = end = starts[base + first * step] - offset
     while i < stop:
-        if src[starts[i]] & 6:
+        if src[end] & 6:
             if used == credit:
                 break
             used += 1
         i += 1
-        if starts[i] - begin >= bytes_max:
+        end = starts[base + i * step] - offset if i < blob.count else total
+        if end - begin >= bytes_max:
             break
     if i == first:
         return b"", first
-    with memoryview(blob.data) as view:
-        copied = bytearray(view[begin : starts[i]])
+    copied: bytearray
+    if cython.compiled:
+        copied = PyByteArray_FromStringAndSize(
+            cython.cast(cython.p_char, cython.address(src[begin])), end - begin
+        )
+    else:
+        copied = bytearray(src[begin:end])
     if used == 0:
         return copied, i
     window.reserve(used)
-    out: cython.uchar[::1] = copied
-    states: cython.uchar[::1] = window.states
-    lsns: cython.ulonglong[::1] = memoryview(window.lsns).cast("Q")
-    readers: cython.uint[::1] = memoryview(window.readers).cast("I")
-    k: cython.Py_ssize_t
+    if cython.compiled:
+        out = octets(copied)
+        states, readers = octets(window.states), words_at(window.readers)
+        lsns = cython.cast(cython.pointer[cython.ulonglong], octets(window.lsns))
+    else:
+        out, states = copied, window.states
+        lsns, readers = memoryview(window.lsns).cast("Q"), memoryview(window.readers).cast("I")
     for k in range(first, i):
-        at = starts[k] - begin
+        at = starts[base + k * step] - offset - begin
         qos = (out[at] >> 1) & 3
         if qos == 0:
             continue
-        at = body_at(out, at)
+        lsn = blob.base_lsn + (blob.first_row + k if is_stored else rows[k])
+        if lsn < dup_below:
+            out[at] |= 8
+        at += 1
+        while out[at] >= 128:  # the remaining length
+            at += 1
+        at += 1
         at += 2 + ((out[at] << 8) | out[at + 1])
         pid = window.next % 65535 + 1
         out[at] = pid >> 8
         out[at + 1] = pid & 255
         slot = window.next & window.mask
         states[slot] = qos
-        lsns[slot] = blob.base_lsn + rows[k]
-        if lsns[slot] < dup_below:
-            out[starts[k] - begin] |= 8
+        lsns[slot] = lsn
         readers[slot] = reader
         window.next += 1
     window.in_flight += used

@@ -6,9 +6,10 @@ cdef class Window:
     cdef public unsigned long long next
     cdef readonly unsigned long long completed
     cdef unsigned long long mask
-    cdef object states
-    cdef object lsns
-    cdef object readers
+    cdef bytearray states
+    cdef bytearray lsns
+    cdef bytearray readers
     cpdef Py_ssize_t credit(self)
+    cpdef reserve(self, Py_ssize_t count)
     cpdef int acknowledge(self, unsigned int head, unsigned int pid)
     cdef void finish(self, unsigned long long seq)

@@ -6,6 +6,9 @@ the log it came from, so that it can be sent again."""
 
 import cython
 
+if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
+
 # State of a slot.
 DONE = cython.declare(cython.int, 0)
 WAITS_PUBACK = cython.declare(cython.int, 1)
@@ -62,6 +65,7 @@ class Window:
             free = room
         return free if free > 0 else 0
 
+    @cython.ccall
     def reserve(self, count: cython.Py_ssize_t) -> None:
         """Have slots for `count` more messages (at most `credit()`)."""
         wanted: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.next - self.head) + count
@@ -74,7 +78,7 @@ class Window:
     @cython.ccall
     def acknowledge(self, head: cython.uint, pid: cython.uint) -> cython.int:
         """Take PUBACK (0x40), PUBREC (0x50) or PUBCOMP (0x70); -1: no such message waits for that."""
-        states: cython.uchar[::1] = self.states
+        states: cython.p_uchar
         seq: cython.ulonglong
         state: cython.int
         start: cython.ulonglong = self.head % IDS
@@ -82,6 +86,10 @@ class Window:
         seq = self.head + ((want + IDS - start) % IDS)
         if seq >= self.next:
             return -1
+        if cython.compiled:
+            states = cython.cast(cython.p_uchar, PyByteArray_AS_STRING(self.states))
+        else:
+            states = self.states
         state = states[seq & self.mask]
         if head == 0x50:
             if state == WAITS_PUBREC:
@@ -106,7 +114,11 @@ class Window:
 
     @cython.cfunc
     def finish(self, seq: cython.ulonglong) -> cython.void:
-        states: cython.uchar[::1] = self.states
+        states: cython.p_uchar
+        if cython.compiled:
+            states = cython.cast(cython.p_uchar, PyByteArray_AS_STRING(self.states))
+        else:
+            states = self.states
         states[seq & self.mask] = DONE
         self.in_flight -= 1
         self.completed += 1

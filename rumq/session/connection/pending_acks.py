@@ -237,7 +237,7 @@ class AckTracker:
             self.urgent[self._journal_index] = True
         promised, self.promised = self.promised, []
         for client in promised:
-            if not client.closed and client.wire.acks:
+            if client.flow is not None and client.wire.acks:
                 self._wait(client)
         return True
 
@@ -245,7 +245,11 @@ class AckTracker:
         wire = client.wire
         parts = wire.ack_parts
         now = self._clock.monotonic
-        pending = PendingAck(client, wire.acks, wire.pubacks, parts.bit_count(), client.raised, now)
+        left, count = parts, 0
+        while left:  # bits
+            left &= left - 1
+            count += 1
+        pending = PendingAck(client, wire.acks, wire.pubacks, count, client.raised, now)
         wire.acks = None
         wire.ack_parts = 0
         wire.pubacks = 0
@@ -294,9 +298,12 @@ class AckTracker:
 def send_ready(client: PendingAcks) -> None:
     """Send a client's acknowledgements up to the first one that still waits."""
     pending = client.holds
-    while pending and not pending[0].parts:
-        ready = pending.popleft()
-        if not client.closed:
+    while pending:
+        ready = pending[0]
+        if ready.parts:
+            break
+        pending.popleft()
+        if client.flow is not None:
             client.wire.unacknowledged -= ready.pubacks
             client.transport.write(ready.acks)
             if ready.traces is not None:

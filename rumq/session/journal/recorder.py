@@ -135,8 +135,8 @@ class JournalRecorder:
 
     # For the writer
 
-    @property
-    def pending(self) -> bool:
+    def has_entries(self) -> bool:
+        """Whether `drain` would give any."""
         return bool(self.entries or self._subscribed or self._left)
 
     def drain(self, watermarks: Watermarks, now_us: int) -> list[e.JournalEntry]:

@@ -26,8 +26,12 @@ cdef class Connected:
     cdef public object broker, buckets, reauthentication, session
 
     cdef bint _answer_ping(self, int length) except -1
+    cpdef _take_acknowledged(self)
     cpdef receive(self, object data, Py_ssize_t pos, Py_ssize_t end)
-    @cython.locals(client=Client, wire=Wire, began=Py_ssize_t, cold=Py_ssize_t, stop=int, after=Py_ssize_t)
+    @cython.locals(
+        client=Client, wire=Wire, began=Py_ssize_t, cold=Py_ssize_t, stop=int, after=Py_ssize_t, is_plain=bint,
+        published=ulonglong, answers=ulonglong,
+    )
     cpdef _packets(self, object data, Py_ssize_t pos, Py_ssize_t end)
     @cython.locals(wire=Wire, bulk=bint)
     cpdef _answer(self, Py_ssize_t taken)

@@ -109,6 +109,7 @@ class Connected:
         before = self.wire.published
         taken = self._packets(data, pos, end)
         now, published = self.broker.clock.monotonic, self.wire.published - before
+        self.transport.is_quiet = False
         wait = max([bucket.spend(published, taken - pos, now) for bucket in self.buckets])
         if wait > 0 and not self.client.closed and not self.paused:
             self._wait(wait)
@@ -125,7 +126,8 @@ class Connected:
 
     def _packets(self, data: bytearray, pos: int, end: int) -> int:
         client, wire, publishing = self.client, self.wire, self.broker.publishing
-        began, cold = pos, 0
+        began, cold, is_plain = pos, 0, True
+        published, answers = wire.published, wire.answers
         while True:
             if cold and cold >= control_packets.PACKETS_A_TURN and not self.paused:
                 # However many made-up topics or requests a client sends at once, others have their turn between them.
@@ -136,6 +138,7 @@ class Connected:
             stop = wire.stop
             if stop == MORE:
                 break
+            is_plain = False
             if stop == ingest.TOPIC:
                 cold += 1
                 try:
@@ -169,8 +172,19 @@ class Connected:
                     return end
                 if self.paused:
                     break
-        self._answer(pos - began)
+        if is_plain and pos == end and wire.published == published and wire.answers == answers:
+            self._take_acknowledged()
+        else:
+            self._answer(pos - began)
         return pos
+
+    def _take_acknowledged(self) -> None:
+        """End a read that brought nothing but PUBACKs and PUBCOMPs; mostly nobody has anything to do for them.
+
+        The session's journal notes them, and a window that was full, or messages to be sent again, go on."""
+        if not (self.wire.noted or self.flow.window_full or self.deliveries.unsent):
+            self.transport.is_quiet = True
+        self._answer(0)
 
     def _answer(self, taken: int) -> None:
         """Answer the packets of a read, and go on with deliveries. taken: its bytes"""

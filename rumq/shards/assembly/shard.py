@@ -24,7 +24,7 @@ from rumq.shards.assembly.retention import build_retention
 from rumq.shards.assembly.sessions import build_sessions
 from rumq.shards.assembly.write_path import WriteParts, build_write_path
 from rumq.shards.housekeeping import Housekeeping
-from rumq.shards.turn.turn import Turn
+from rumq.shards.turn.turn import StagesInOrder, TimedStages, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,20 @@ def connect_turn(parts: BuiltParts) -> None:
     base, writing, registry, turn = parts.base, parts.writing, parts.sessions.registry, parts.driver.turn
     housekeeping = Housekeeping(
         base.clock, base.timers, base.events, parts.clients.broker, registry, parts.retention.removal,
-        parts.retention.disk, turn.steps.step,
+        turn.steps.step,
     )  # fmt: skip
     # The journal's entries are appended before groups are taken: with those that acknowledgements wait for.
     # What they write is sent to followers before the pump sends.
     replication = writing.replication
-    stages = (
-        housekeeping.end_turn, parts.sessions.journal.end_turn, writing.probe.end_turn, writing.commit.end_turn,
-        *([] if replication is None else [replication.end_turn]), writing.backpressure.end_turn,
-        writing.retained_quota.end_turn,
+    copying = () if replication is None else (replication.end_turn,)
+    journal, commit, backpressure = parts.sessions.journal.end_turn, writing.commit.end_turn, writing.backpressure
+    stages = StagesInOrder(
+        (
+            parts.retention.disk.look, journal, writing.probe.end_turn, commit, *copying, backpressure.end_turn,
+            writing.retained_quota.end_turn,
+        ),
+        (journal, commit, *copying, backpressure.end_second_step),
+        (writing.commit.next_deadline,),
     )  # fmt: skip
-    turn.stages.connect(stages, (housekeeping.next_deadline, writing.commit.next_deadline))
+    turn.stages.connect(stages, TimedStages((housekeeping.end_turn,), (housekeeping.next_deadline,)))
     turn.connect(parts.delivery.retained, parts.cluster.stage)

@@ -137,7 +137,7 @@ class SnapshotWriter:
 
     def _append_pending(self, now_us: int) -> None:
         """The entries recorded so far: the checkpoint that follows is about what is after them."""
-        if self._recorder.pending:
+        if self._recorder.has_entries():
             self._append(self._recorder.drain(self._checkpoints.watermarks(), now_us), now_us)
 
     def take_removal(self) -> SegmentRemoval | None:

@@ -1,4 +1,10 @@
+from rumq.session.journal.recorder cimport JournalRecorder
+
 
 cdef class JournalWriter:
-    cdef public object _checkpoints, _clock, _last_checkpoint, _lifecycle, _next_checkpoint, _partitions
-    cdef public object _router, _snapshots, _topic_id, _waiting, partition, recorder
+    cdef public object _checkpoints, _clock, _last_checkpoint, _lifecycle, _partitions
+    cdef public object _router, _snapshots, _topic_id, _waiting, partition
+    cdef public double _next_checkpoint
+    cdef public JournalRecorder recorder
+
+    cpdef flush(self, long long now_us)

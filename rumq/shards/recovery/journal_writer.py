@@ -61,7 +61,7 @@ class JournalWriter:
 
     def flush(self, now_us: int) -> None:
         """Append the entries recorded since as one record; the partition's next group writes it."""
-        if self.recorder.pending:
+        if self.recorder.has_entries():
             self._append(self.recorder.drain(self._checkpoints.watermarks(), now_us), now_us)
 
     def end_turn(self) -> None:

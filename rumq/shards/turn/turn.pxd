@@ -36,19 +36,22 @@ cdef class Steps:
     cdef public AckTracker _acks
     cdef public TimerQueue _timers
     cdef public EffectDispatch effects
-    cdef public object _events, _peers
+    cdef public object _events, _guard, _peers
 
     @cython.locals(appender=BatchAppender, router=Router, commands=StepQueue, _=Py_ssize_t)
     cpdef step(self)
 
 
 cdef class Stages:
-    cdef public double seconds, due_at
+    cdef public double seconds, due_at, timed_at
     cdef public bint are_waiting
-    cdef public tuple _stages, _deadlines
+    cdef public tuple _timed, _stages, _again, _timed_deadlines, _deadlines
 
     cpdef bint are_due(self, double now, bint is_plain)
-    cpdef run(self)
+    cpdef run(self, double now)
+    cpdef run_again(self)
+    @cython.locals(other=double)
+    cpdef double earliest(self, double deadline) except -1
 
 
 cdef class Turn:
@@ -64,4 +67,11 @@ cdef class Turn:
     cdef public bint _was_quiet
     cdef public double _began, _wake_at
     cdef public Histogram durations
-    cdef public object _events, _peers
+    cdef public object _events, _guard, _peers
+
+    cpdef begin_turn(self)
+    cpdef end_turn(self)
+    cpdef end_quiet_turn(self)
+    cpdef double seconds_to_next_deadline(self) except? -1
+    @cython.locals(router=Router, ready=ReadyLinks, timers=TimerQueue)
+    cpdef double _next_deadline(self) except? -1

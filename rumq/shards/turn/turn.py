@@ -7,9 +7,8 @@ a turn repeats steps until nothing is left, within `STEPS_A_TURN`. Stages end th
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from commitlog.log.partition_types import PartitionWriter
 from commitlog.log.store import Store
@@ -106,7 +105,7 @@ class Steps:
     ) -> None:  # fmt: skip
         self._commands, self._ready = step_input.commands, step_input.ready
         self._appender, self._router, self._acks = appender, router, acks
-        self._timers, self._events = timers, events
+        self._timers, self._events, self._guard = timers, events, events.alone
         self.effects = EffectDispatch()
         self._peers: PeersInTurn | None = None
 
@@ -134,7 +133,7 @@ class Steps:
                         effects.carry_out(effect)
                 if router.groups.local_filters.changed:
                     peers.changes()
-            self._timers.run_after_step(self._events.alone)
+            self._timers.run_after_step(self._guard)
             appender.settle()
         if self._acks.end_step():
             appender.is_plain = False
@@ -150,39 +149,76 @@ class Steps:
                 self._events.crashed(link.transport)
 
 
+class StagesInOrder(NamedTuple):
+    """stages: of each turn; again: those of them that a second step needs
+
+    deadlines: when a stage wants a turn, monotonic seconds"""
+
+    stages: tuple[Callable[[], None], ...]
+    again: tuple[Callable[[], None], ...] = ()
+    deadlines: tuple[Callable[[], float], ...] = ()
+
+
+class TimedStages(NamedTuple):
+    """Stages that have nothing to do before a deadline of theirs, or of a timed call. They come first."""
+
+    stages: tuple[Callable[[], None], ...] = ()
+    deadlines: tuple[Callable[[], float], ...] = ()
+
+
 class Stages:
     """What ends a turn, in order: housekeeping, the journal, group commit and so on, and when it is due.
 
     seconds: how long they may wait after turns that only delivered messages of QoS 0, which nobody waits for
 
-    due_at: monotonic seconds; are_waiting: they were left out of the last turn"""
+    due_at: monotonic seconds; are_waiting: they were left out of the last turn
+    timed_at: before that the stages that go by the clock have nothing to do, monotonic seconds; 0.0: not known"""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.due_at = 0.0
+        self.due_at = self.timed_at = 0.0
         self.are_waiting = False
+        self._timed: tuple[Callable[[], None], ...] = ()
         self._stages: tuple[Callable[[], None], ...] = ()
+        self._again: tuple[Callable[[], None], ...] = ()
+        self._timed_deadlines: tuple[Callable[[], float], ...] = ()
         self._deadlines: tuple[Callable[[], float], ...] = ()
 
-    def connect(self, stages: tuple[Callable[[], None], ...], deadlines: tuple[Callable[[], float], ...]) -> None:
-        """Once, before the first turn. stages: they confine what goes wrong in them
-
-        deadlines: when a stage wants a turn, monotonic seconds"""
-        self._stages, self._deadlines = stages, deadlines
+    def connect(self, stages: StagesInOrder, timed: TimedStages) -> None:
+        """Once, before the first turn. Stages confine what goes wrong in them."""
+        self._timed, self._timed_deadlines = timed.stages, timed.deadlines
+        self._stages, self._again, self._deadlines = stages.stages, stages.again, stages.deadlines
 
     def are_due(self, now: float, is_plain: bool) -> bool:
         """Whether they are to run in this turn. is_plain: as of `BatchAppender`"""
         self.are_waiting = is_plain and now < self.due_at
-        if not self.are_waiting:
+        if self.are_waiting:
+            self.timed_at = 0.0  # what this turn has set is not known before they have run
+        else:
             self.due_at = now + self.seconds
         return not self.are_waiting
 
-    def run(self) -> None:
+    def run(self, now: float) -> None:
+        """All of them but those that go by the clock, if nothing of these is due."""
+        if now >= self.timed_at:
+            for end_turn in self._timed:
+                end_turn()
+        self.timed_at = 0.0  # this turn may have set an earlier one
         for end_turn in self._stages:
             end_turn()
 
+    def run_again(self) -> None:
+        """Those that a second step in the same turn may have given something to do that does not wait."""
+        for end_turn in self._again:
+            end_turn()
+
     def earliest(self, deadline: float) -> float:
-        """The first of a deadline and theirs."""
+        """The first of a deadline of a timed call and theirs."""
+        for next_deadline in self._timed_deadlines:
+            other = next_deadline()
+            if other < deadline:
+                deadline = other
+        self.timed_at = deadline
         for next_deadline in self._deadlines:
             other = next_deadline()
             if other < deadline:
@@ -198,6 +234,7 @@ class Turn:
         appender: BatchAppender, steps: Steps, stages: Stages,
     ) -> None:  # fmt: skip
         self.clock, self._timers, self._events, self._router = clock, timers, events, router
+        self._guard = events.alone
         self._commands: StepQueue = step_input.commands
         self._ready: ReadyLinks = step_input.ready
         self.appender, self.steps, self.stages = appender, steps, stages
@@ -221,11 +258,11 @@ class Turn:
         self._retained.begin_turn(self.clock.now_us)
         if self._router.begin_turn():
             self._commands.put(GoOn())
-        self._timers.run_next_turn(self._events.alone)
+        self._timers.run_next_turn(self._guard)
         self._ready.begin_turn()
 
     def end_quiet_turn(self) -> None:
-        """Nothing came but PINGREQs: as if nobody had woken the turn, nothing is due before the next deadline."""
+        """End a turn in which only packets came that change nothing: skip the stages unless a deadline has passed."""
         self._was_quiet = self.clock.monotonic < self._wake_at and not self._commands.items and not self._ready.now
         if not self._was_quiet:
             self.end_turn()
@@ -239,11 +276,11 @@ class Turn:
                 self._router.subscribing.grouping.remove_some_filters()
                 if self._peers is not None:
                     self._peers.changes()
-            self.stages.run()
+            self.stages.run(self.clock.monotonic)
             if self._commands.items:
                 # A group that was written at once is committed: who waits for that does not wait for another turn.
                 self.steps.step()
-                self.stages.run()
+                self.stages.run_again()
         if self._peers is not None:
             self._peers.end_turn()
         self.appender.end_turn()
@@ -274,5 +311,4 @@ class Turn:
             return 0.0
         if self.stages.are_waiting:
             return self.stages.due_at
-        deadline = timers.next_deadline()
-        return self.stages.earliest(inf if deadline is None else deadline)
+        return self.stages.earliest(timers.next_deadline())

@@ -58,6 +58,11 @@ class Backpressure:
                 else:
                     link.transport.resume_reading()
 
+    def end_second_step(self) -> None:
+        """As `end_turn`, behind a second step of the same turn: it may have made room, and has not taken any."""
+        if self.crowded:
+            self.end_turn()
+
     def pause_publisher(self, link: Any, bulk: bool) -> None:
         """Pause a connection that has published to a partition over its limit. bulk: it is a bulk sender"""
         parts = (self.crowded if bulk else self.behind) & link.wire.touched

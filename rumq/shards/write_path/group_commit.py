@@ -58,6 +58,7 @@ class GroupCommit:
         self._mark_due: list[float | None] = [None] * count
         self._retry = [0.0] * count
         self._rolls: set[int] = set()
+        self._offline: set[int] = set()  # partitions whose last group could not be written
         self._given_up: set[int] = set()  # partitions that could not be written since the stop began
         self.is_draining = False  # True while the broker stops: every group is due at once
         self.is_frozen = False  # True while the shard is handed over to another node: nothing more is written
@@ -121,16 +122,26 @@ class GroupCommit:
         self.submitted_bytes += group.bytes
         self._in_flight[index] = True
         self._submitted[index] = monotonic()
-        if group.is_small():
-            if group.syncs:
-                flush = group.begin()
-                if flush is not None:
-                    self._flush(index, partition, group, flush)
-                    return
-            elif self._has_run(group):
-                self._written(index, partition, group, None)
-                return
-        self._run(index, partition, group)
+        flush = group.begin() if group.is_small() else None
+        if flush is None:
+            self._run(index, partition, group)
+        elif flush.syncs:
+            self._flush(index, partition, group, flush)
+        else:
+            self._write(index, partition, group, flush)
+
+    def _write(self, index: int, partition: Partition, group: WriteGroup, flush: Flush) -> None:
+        """Write a group on the loop, if its thread has nothing to do."""
+        try:
+            has_written = self._workers.writer.maybe_write(flush)
+        except BaseException as fault:
+            self._flushed(index, partition, group, fault)
+            return
+        if has_written:
+            group.end()
+            self._written(index, partition, group, None)
+        else:
+            self._flush(index, partition, group, flush)
 
     def _flush(self, index: int, partition: Partition, group: WriteGroup, flush: Flush) -> None:
         self._workers.writer.flush(flush, lambda _, fault: self._flushed(index, partition, group, fault), index)
@@ -147,12 +158,6 @@ class GroupCommit:
             group.end()
         self._written(index, partition, group, fault)
 
-    def _has_run(self, group: WriteGroup) -> bool:
-        try:
-            return self._workers.writer.maybe_run(group.run)
-        except BaseException as fault:
-            raise LogStateUnknown(f"what became of a group of the log is unknown: {fault!r}") from fault
-
     def _written(self, index: int, partition: Partition, group: WriteGroup, fault: BaseException | None) -> None:
         self._in_flight[index] = False
         if fault is not None:
@@ -162,6 +167,7 @@ class GroupCommit:
             self._copied(index)
         if partition.offline is not None:
             self._retry[index] = self._clock.monotonic + RETRY_SECONDS
+            self._offline.add(index)
             if self.is_draining:
                 self._given_up.add(index)
             number = group.offline.errno if group.offline else None
@@ -170,7 +176,9 @@ class GroupCommit:
         if failure is not None:
             self._events.tell("log.failed", stream=partition.stream, partition=partition.number, why=str(failure))
         if group.chunks:
-            self._admission.online(index)
+            if index in self._offline:
+                self._offline.discard(index)
+                self._admission.online(index)
             self._mark_due[index] = self._clock.monotonic + MARK_SECONDS
             seconds = monotonic() - self._submitted[index]
             self.writes.observe(seconds)

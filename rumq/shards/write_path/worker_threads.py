@@ -1,6 +1,7 @@
 """Worker threads for calls that may wait for a disk. A descriptor wakes the loop when one has finished.
 
 Jobs of one lane run in order, lanes run in parallel: a slow disk must not delay the others."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from rumq.loop.ports import ReadPool
 
 T = TypeVar("T")
 Done = Callable[[Any, BaseException | None], None]
-SLOW_SECONDS, REST_SECONDS = 0.002, 1.0  # a write on the loop that took longer has a thread write for REST_SECONDS
+REST_SECONDS = 1.0  # after a write on the loop that had to wait for the disk, threads write for so long
 
 
 class LogStateUnknown(BaseException):
@@ -32,11 +33,13 @@ class Pool(ReadPool, Protocol):
     fd: int
     pending: int
 
-    def maybe_run(self, job: Callable[[], object]) -> bool:
-        """Run a job at once, on the loop, that waits for no disk; False: submit it. raises: what the job raises"""
+    def maybe_write(self, flush: Flush) -> bool:
+        """Write a group of the log that is not synced at once, on the loop; False: have a thread do it.
+
+        raises: OSError"""
 
     def flush(self, flush: Flush, done: Done, lane: int = 0) -> None:
-        """Have a thread write and sync a group of the log, then `done(None, fault)`, on the loop.
+        """Have a thread write a group of the log, and sync it if that is due, then `done(None, fault)`, on the loop.
 
         For each lane one at a time; beside jobs of its lane."""
 
@@ -68,20 +71,20 @@ class Worker:
         self._flushes: list[tuple[FlushThread, Done]] = []  # flushes that run now
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
         self.pending = 0  # jobs that `finish` has not reported yet
-        self._monotonic, self._rests_until = monotonic, -inf
+        self._monotonic = monotonic
+        self._rests, self._rests_until = False, -inf  # whether a write on the loop had to wait, and until when
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
-    def maybe_run(self, job: Callable[[], object]) -> bool:
-        """Run a write to the page cache on the loop, while no thread has work: a thread's wake-up and ours cost more.
+    def maybe_write(self, flush: Flush) -> bool:
+        """Write to the page cache on the loop, while no thread has work: a thread's wake-up and ours cost more.
 
-        The kernel can make any write wait; after one that was slow, threads do them for a while."""
-        begin = self._monotonic()
-        if self.pending > len(self._flushes) or begin < self._rests_until:
+        The kernel can make any write wait for the disk; after one that did, threads do them for a while. A slow one
+        may have been preempted, so what counts is whether the loop's thread has given up its core."""
+        if self.pending > len(self._flushes) or (self._rests and self._monotonic() < self._rests_until):
             return False
-        job()
-        end = self._monotonic()
-        if end - begin > SLOW_SECONDS:
-            self._rests_until = end + REST_SECONDS
+        self._rests = flush.write_now()
+        if self._rests:
+            self._rests_until = self._monotonic() + REST_SECONDS
         return True
 
     def submit(self, job: Callable[[], T], done: Callable[[T, BaseException | None], None], lane: int = 0) -> None:
@@ -99,7 +102,7 @@ class Worker:
         jobs.put((job, done))
 
     def flush(self, flush: Flush, done: Done, lane: int = 0) -> None:
-        if flush.descriptor < 0:
+        if flush.descriptor < 0 or not flush.syncs:
             self.submit(flush.run, done, lane)
             return
         thread = self._flush_threads.get(lane)

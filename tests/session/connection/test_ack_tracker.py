@@ -4,9 +4,13 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from rumq.loop.queues import StepQueue
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.reasons import Reason
-from rumq.session.connection.pending_acks import AckTracker
+from rumq.session.connection.pending_acks import AckTracker, PendingAcks
+from rumq.session.flow_control.delivery_window import DeliveryWindow
+from rumq.session.ports.transport import Outbox
+from rumq.session.state.session import Session
 
 
 class Source:
@@ -15,16 +19,32 @@ class Source:
         self.next_lsn = self.committed_lsn = self.pending_bytes = 0
 
 
-class Client:
+class Sent(Outbox):
+    """What left, in order."""
+
     def __init__(self) -> None:
-        self.wire = Wire(False, 1 << 20, 10, 0)
-        self.sent: list[bytes] = []
-        self.transport = SimpleNamespace(write=lambda data: self.sent.append(bytes(data)))
-        self.holds: Any = None
-        self.barriers, self.raised, self.closed = 0, False, False
+        self.room, self.refused = 1 << 20, False
+        self.pieces: list[bytes] = []
+
+    def write(self, data: Any, owner: object = None) -> None:
+        self.pieces.append(bytes(data))
+
+
+class Client(PendingAcks):
+    """releases: how often messages may follow"""
+
+    def __init__(self) -> None:
+        self.outbox, session = Sent(), Session("c", None, personal=False)
+        super().__init__(SimpleNamespace(), session, Wire(False, 1 << 20, 10, 0), self.outbox)  # type: ignore[arg-type]
+        self.flow = DeliveryWindow(self.outbox, session, 10, StepQueue())
         self.releases = 0
-        self.session = SimpleNamespace(link=None)
-        self.traces: Any = None
+
+    @property
+    def sent(self) -> list[bytes]:
+        return self.outbox.pieces
+
+    def leave(self) -> None:
+        self.flow = None
 
     def released(self) -> None:
         self.releases += 1
@@ -98,7 +118,7 @@ def test_a_client_that_has_left_gets_nothing_and_a_step_without_promises_costs_n
     world, client = World(), Client()
     world.append(0)
     world.promise(client, b"ack", 0b001)
-    client.closed = True
+    client.leave()
     world.commit(0)
     assert client.sent == []
     assert not world.acks.end_step() and world.flushes == 1
@@ -114,7 +134,7 @@ def test_who_has_waited_too_long_loses_the_connection_and_nothing_is_promised() 
     world.append(0)
     world.promise(early, b"early", 0b001)
     world.promise(gone, b"gone", 0b001)
-    gone.closed = True
+    gone.leave()
     clock.monotonic = 5.0  # type: ignore[misc]
     world.append(1)
     world.promise(late, b"late", 0b010)

@@ -31,7 +31,7 @@ def test_a_session_that_outlives_its_connection_is_recorded_with_its_will(record
     opened, will = drained(recorder)
     assert opened == e.SessionOpened(1, "pump", 5, 60, False, "", None)
     assert isinstance(will, e.WillEntry) and (will.delay_seconds, bool(will.frame)) == (5, True)
-    assert made.durable and recorder.sessions == {1: made} and not recorder.pending
+    assert made.durable and recorder.sessions == {1: made} and not recorder.has_entries()
 
 
 def test_a_session_that_ends_with_its_connection_is_not(recorder: JournalRecorder) -> None:

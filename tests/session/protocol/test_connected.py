@@ -59,6 +59,50 @@ def test_a_pingreq_that_comes_alone_is_quiet_unless_an_acknowledgement_goes_out_
     assert [each.kind for each in wire.hears()] == [Kind.PUBACK, Kind.PINGRESP]
 
 
+def test_acknowledgements_that_come_alone_are_quiet_while_nobody_waits_for_them() -> None:
+    broker = Broker()
+    wire = connected(broker)
+    window = wire.link.flow._owner.open_window(10)
+    window.put(0, bytes([1, 1, 2, 2]), bytes(4 * 8), bytes(4 * 4))
+    wire.is_quiet = False
+
+    def is_quiet_after(*packets: Any) -> bool:
+        wire.is_quiet = False
+        wire.say(*packets)
+        return bool(wire.is_quiet)
+
+    assert is_quiet_after(p.Puback(1)) and window.in_flight == 3
+    assert not is_quiet_after(p.Pubrec(3)), "PUBREL answers it"
+    assert not is_quiet_after(b"\x40\x02\x00"), "not whole"
+    assert not is_quiet_after(p.Puback(2), publish())
+    assert not is_quiet_after(p.Puback(9, Reason.QUOTA_EXCEEDED)), "an error is for the decoder"
+    window.put(4, bytes([1, 1]), bytes(2 * 8), bytes(2 * 4))
+    wire.link.flow.window_full = True
+    assert not is_quiet_after(p.Puback(5)), "messages wait for the window"
+    wire.link.flow.window_full = False
+    assert is_quiet_after(p.Puback(6)) and window.in_flight == 2
+
+
+def test_an_acknowledgement_that_is_journaled_is_not_quiet() -> None:
+    broker = Broker()
+    wire = connected(broker, properties={"session_expiry_interval": 60})
+    window = wire.link.flow._owner.open_window(10)
+    window.put(0, b"\1", bytes(8), bytes(4))
+    wire.is_quiet = False
+    wire.say(p.Puback(1))
+    assert window.in_flight == 0 and not wire.is_quiet
+
+
+def test_acknowledgements_of_a_client_with_a_rate_are_not_quiet() -> None:
+    """It may have to wait, for which somebody has to set a timer."""
+    wire = connected(Broker(), policy=ListenerPolicy(quotas=Quotas(sending=Rates(client=Rate(bytes=1)))))
+    window = wire.link.flow._owner.open_window(10)
+    window.put(0, b"\1", bytes(8), bytes(4))
+    wire.is_quiet = False
+    wire.say(p.Puback(1))
+    assert window.in_flight == 0 and not wire.is_quiet
+
+
 def test_pings_count_for_the_rate_of_their_client() -> None:
     broker = Broker()
     wire = connected(broker, policy=ListenerPolicy(quotas=Quotas(sending=Rates(client=Rate(bytes=1)))))

@@ -314,9 +314,9 @@ def test_the_journal_has_what_a_session_that_lasts_was_granted() -> None:
     world = World(properties=LASTING)
     journal = world.broker.journal
     world.ask("$log/yesterday/a")
-    assert not journal.pending
+    assert not journal.has_entries()
     world.ask("a")
-    assert journal.pending
+    assert journal.has_entries()
     world.wire.say(p.Unsubscribe(2, ("b", "a")))
     assert journal.entries == [Unsubscribed(world.session.number, "a")] and world.session.number
 

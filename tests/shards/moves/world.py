@@ -43,8 +43,8 @@ class Worker:
         self._finished: deque[tuple[Any, Any, BaseException | None]] = deque()
         self.pending = 0
 
-    def maybe_run(self, job: Callable[[], object]) -> bool:
-        job()
+    def maybe_write(self, flush: Flush) -> bool:
+        flush.run()
         return True
 
     def submit(self, job: Callable[[], Any], done: Any, lane: int = 0) -> None:

@@ -48,7 +48,7 @@ def test_nothing_is_journalled_before_the_sessions_of_the_run_before_are_here() 
     assert run.journal.partition.next_lsn == begin
     run.lifecycle.is_restored = True
     run.journal.end_turn()
-    assert run.journal.partition.next_lsn > begin and not run.recorder.pending
+    assert run.journal.partition.next_lsn > begin and not run.recorder.has_entries()
 
 
 def test_who_waits_for_the_journal_is_called_in_the_turn_after_it_is_committed() -> None:

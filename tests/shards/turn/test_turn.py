@@ -11,11 +11,11 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from router.commands import GoOn
 from router.effects import ReportShareReady
 from router.shard import ShardRouter
-from rumq.shards.turn.turn import STEPS_A_TURN
+from rumq.shards.turn.turn import STEPS_A_TURN, StagesInOrder, TimedStages
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
-from tests.conformance.wire import Kind
+from tests.conformance.wire import Kind, Prop
 from tests.faults.shard import Client, Shard
 
 ROUNDS = 20  # with client ids that lead to each pair of shards
@@ -141,7 +141,7 @@ def test_stages_wait_a_moment_while_only_qos_0_is_delivered(shard: Shard) -> Non
     reader, publisher = Client(shard, "reader", 5), Client(shard, "publisher", 5)
     reader.say(wire.subscribe(1, [("t", 0)]))
     reader.take()
-    turn.stages.connect((lambda: ran.append(1),), (lambda: shard.monotonic + 9.0,))
+    turn.stages.connect(StagesInOrder((lambda: ran.append(1),), (), (lambda: shard.monotonic + 9.0,)), TimedStages())
     turn.stages.seconds = 0.001
 
     def stages_run_with(packet: bytes) -> bool:
@@ -167,7 +167,7 @@ def test_stages_wait_a_moment_while_only_qos_0_is_delivered(shard: Shard) -> Non
 
 def test_a_quiet_turn_runs_stages_only_when_one_is_due_or_something_is_left_to_do(shard: Shard) -> None:
     turn, ran, due = shard.parts.turn, [], [shard.monotonic + 9.0]
-    turn.stages.connect((lambda: ran.append(1),), (lambda: due[0],))
+    turn.stages.connect(StagesInOrder((lambda: ran.append(1),), (), (lambda: due[0],)), TimedStages())
 
     def stages_run() -> bool:
         ran.clear()
@@ -191,6 +191,90 @@ def test_a_quiet_turn_runs_stages_only_when_one_is_due_or_something_is_left_to_d
     assert not stages_run()
     shard.monotonic += 9.0
     assert stages_run()
+
+
+def test_stages_that_go_by_the_clock_run_once_a_deadline_of_theirs_or_of_a_timed_call_has_come(shard: Shard) -> None:
+    turn, due, ran = shard.parts.turn, [shard.monotonic + 9.0], list[str]()
+    turn.stages.connect(
+        StagesInOrder((lambda: ran.append("each"),)), TimedStages((lambda: ran.append("timed"),), (lambda: due[0],))
+    )
+
+    def stages_run() -> list[str]:
+        ran.clear()
+        turn.begin_turn()
+        turn.end_turn()
+        return list(ran)
+
+    assert stages_run() == ["timed", "each"] == stages_run(), "nobody has asked when one is due: it may be now"
+    assert 1.0 < turn.seconds_to_next_deadline() <= 9.0
+    assert stages_run() == ["each"]
+    assert stages_run() == ["timed", "each"], "the turn before may have set an earlier one, and nobody has asked"
+    turn.seconds_to_next_deadline()
+    shard.monotonic += 9.0
+    assert stages_run() == ["timed", "each"]
+
+
+def test_a_timed_call_of_a_turn_that_left_its_stages_out_is_made_in_time(shard: Shard) -> None:
+    turn, called = shard.parts.turn, list[float]()
+    turn.stages.seconds = 0.001
+    publisher = Client(shard, "publisher", 5)
+    publisher.say(wire.publish("t", b"1"))
+    for later in (0.0, 0.5, 3.0):
+        turn.begin_turn()
+        turn.end_turn()
+        turn.seconds_to_next_deadline()
+        began = shard.monotonic
+        turn.begin_turn()
+        shard.parts.timers.later(later, lambda: called.append(shard.monotonic))
+        packet = wire.publish("t", b"1")
+        publisher.link.receive(packet, 0, len(packet))
+        turn.end_turn()
+        assert turn.stages.are_waiting and not called
+        while not called and shard.monotonic < began + 10.0:
+            shard.monotonic += turn.seconds_to_next_deadline()
+            turn.begin_turn()
+            turn.end_turn()
+        assert called.pop() == pytest.approx(began + later, abs=0.002)
+
+
+@pytest.mark.parametrize("due_seconds", [15.0, 20.0])
+def test_a_silent_client_and_a_session_that_expires_are_not_forgotten_between_turns_that_have_something_to_do(
+    shard: Shard, due_seconds: float
+) -> None:
+    """Turns ask for the next deadline, as the loop does, and each brings messages."""
+    publisher = Client(shard, "publisher", 5)
+    if due_seconds == 15.0:
+        silent = Client(shard, "silent", 5, keep_alive=10)
+    else:
+        Client(shard, "gone", 5, properties=[(Prop.SESSION_EXPIRY, 20)]).link.lost("test")
+    turn, began, name = shard.parts.turn, shard.monotonic, "client.lost" if due_seconds == 15.0 else "session.expired"
+    shard.events.clear()
+    while not shard.told(name):
+        assert shard.monotonic < began + due_seconds + 3.0
+        shard.monotonic += min(0.1, turn.seconds_to_next_deadline())
+        turn.begin_turn()
+        packet = wire.publish("t", b"1", 1, 1)
+        publisher.link.receive(packet, 0, len(packet))
+        turn.end_turn()
+    assert shard.monotonic >= began + due_seconds
+    if due_seconds == 15.0:
+        assert silent.closed
+
+
+def test_a_second_step_of_a_turn_is_followed_by_the_stages_that_it_needs_alone(shard: Shard) -> None:
+    turn, ran = shard.parts.turn, list[str]()
+
+    def commit() -> None:
+        ran.append("commit")
+        if ran.count("commit") == 1:
+            turn._commands.put(GoOn())
+
+    turn.stages.connect(
+        StagesInOrder((commit, lambda: ran.append("each")), (commit,)), TimedStages((lambda: ran.append("timed"),))
+    )
+    turn.begin_turn()
+    turn.end_turn()
+    assert ran == ["timed", "commit", "each", "commit"]
 
 
 class Link:
@@ -225,7 +309,8 @@ def test_the_pump_waits_for_what_is_due_first_and_not_at_all_while_something_is_
     shard: Shard,
 ) -> None:
     turn, timers = shard.parts.turn, shard.parts.timers
-    turn.stages._deadlines = (lambda: shard.monotonic + 5.0, lambda: shard.monotonic + 3.0)
+    turn.stages._timed_deadlines = (lambda: shard.monotonic + 5.0,)
+    turn.stages._deadlines = (lambda: shard.monotonic + 3.0,)
     timers._later.clear()
     assert turn.seconds_to_next_deadline() == pytest.approx(3.0)
     timers.later(1.0, lambda: None)

@@ -12,7 +12,10 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.loop.queues import StepQueue
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.wire_state import Wire
-from rumq.session.connection.pending_acks import AckTracker
+from rumq.session.connection.pending_acks import AckTracker, PendingAcks
+from rumq.session.flow_control.delivery_window import DeliveryWindow
+from rumq.session.ports.transport import Outbox
+from rumq.session.state.session import Session
 from rumq.shards.write_path.group_commit import CommitOptions, GroupCommit
 from rumq.shards.write_path.worker_threads import DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
@@ -22,18 +25,29 @@ from tests.shards.world import ByHand
 STATE = StreamSpec("_state", (), 1, "process", 1 << 20, 86_400)
 
 
-class Link:
+class Sent(Outbox):
+    """What left, in order."""
+
+    def __init__(self) -> None:
+        self.room, self.refused = 1 << 20, False
+        self.pieces: list[bytes] = []
+
+    def write(self, data: Any, owner: object = None) -> None:
+        self.pieces.append(bytes(data))
+
+
+class Link(PendingAcks):
     """A connection as far as `GroupCommit` knows it; `sent` is what left."""
 
     def __init__(self) -> None:
-        self.wire = Wire(False, 1 << 20, 10, 0)
-        self.holds: Any = None
-        self.traces: Any = None
-        self.barriers = 0
-        self.raised = self.closed = False
-        self.sent: list[bytes] = []
-        self.transport = SimpleNamespace(write=lambda data: self.sent.append(bytes(data)))
+        self.outbox, session = Sent(), Session("c", None, personal=False)
+        super().__init__(SimpleNamespace(), session, Wire(False, 1 << 20, 10, 0), self.outbox)  # type: ignore[arg-type]
+        self.flow = DeliveryWindow(self.outbox, session, 10, StepQueue())
         self.releases = 0
+
+    @property
+    def sent(self) -> list[bytes]:
+        return self.outbox.pieces
 
     def wants(self, acks: bytes, *partitions: int) -> "Link":
         self.wire.answer(acks)
@@ -138,7 +152,7 @@ def test_nothing_is_sent_to_who_has_left() -> None:
     link = Link()
     bench.publish()
     bench.promise(link.wants(b"a", 0))
-    link.closed = True
+    link.flow = None
     bench.start()
     bench.worker.work()
     assert link.sent == []

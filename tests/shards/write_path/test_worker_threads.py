@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from commitlog.disk.files import RealFiles
+from commitlog.kernels.positioned_write import WAITED
 from commitlog.write.segment_writer import Flush
 from rumq.shards.write_path import worker_threads
 from rumq.shards.write_path.worker_threads import LogStateUnknown, Worker
@@ -147,24 +148,6 @@ def test_a_stop_waits_for_what_was_submitted_and_tells_it() -> None:
     assert world.worker.pending == 0
 
 
-def test_a_job_that_waits_for_no_disk_runs_on_the_loop_while_no_thread_has_work() -> None:
-    world = World(monotonic=lambda: 100.0)  # no job takes any time
-    ran: list[threading.Thread] = []
-
-    def job() -> None:
-        ran.append(threading.current_thread())
-
-    assert world.worker.maybe_run(job)
-    assert ran == [threading.current_thread()]
-    gate = threading.Event()
-    world.submit(lambda: gate.wait(SECONDS_MAX))
-    assert not world.worker.maybe_run(job), "another lane may be using the same files"
-    gate.set()
-    world.finish(1)
-    assert world.worker.maybe_run(job) and len(ran) == 2
-    world.worker.stop()
-
-
 @pytest.fixture
 def segment(tmp_path: Path) -> Iterator[int]:
     """An open file."""
@@ -232,10 +215,40 @@ def test_flushes_of_lanes_run_beside_each_other_and_beside_jobs(world: World, se
     assert os.pread(segment, 9, 0) == bytes(range(3))
 
 
-def test_a_flush_keeps_no_job_from_running_on_the_loop(world: World, segment: int) -> None:
+def unsynced(files: RealFiles, handle: int, data: bytes, position: int) -> Flush:
+    return Flush(files, handle, files.descriptor(handle), position, memoryview(data), syncs=False)
+
+
+@pytest.mark.parametrize("files", [RealFiles(), Derived()], ids=["kernel", "run"])
+def test_a_group_that_waits_for_no_disk_is_written_on_the_loop_while_no_thread_has_work(
+    world: World, segment: int, files: RealFiles
+) -> None:
+    assert world.worker.maybe_write(unsynced(files, segment, b"abc", 0))
+    assert os.pread(segment, 9, 0) == b"abc"
+    gate = threading.Event()
+    world.submit(lambda: gate.wait(SECONDS_MAX))
+    later = unsynced(files, segment, b"def", 3)
+    assert not world.worker.maybe_write(later), "another lane may be using the same files"
+    world.flush(later, lane=1)
+    gate.set()
+    world.finish(2)
+    assert os.pread(segment, 9, 0) == b"abcdef"
+    assert world.worker.maybe_write(unsynced(files, segment, b"ghi", 6)) and os.pread(segment, 9, 6) == b"ghi"
+
+
+@pytest.mark.parametrize("files", [RealFiles(), Derived()], ids=["kernel", "run"])
+def test_a_write_on_the_loop_that_fails_raises_the_error_of_the_call(world: World, files: RealFiles) -> None:
+    near, far = os.pipe()
+    with pytest.raises(OSError, match="Illegal seek"):
+        world.worker.maybe_write(unsynced(files, far, b"a pipe cannot be written at a position", 0))
+    os.close(near)
+    os.close(far)
+
+
+def test_a_flush_keeps_no_group_from_being_written_on_the_loop(world: World, segment: int) -> None:
     """It uses one open file and nothing else; a stream whose disk is slow must not make others wait for threads."""
     world.flush(flushed(RealFiles(), segment, b"x", 0))
-    assert world.worker.maybe_run(lambda: None)
+    assert world.worker.maybe_write(unsynced(RealFiles(), segment, b"y", 1))
     world.finish(1)
 
 
@@ -246,16 +259,19 @@ def test_a_stop_waits_for_a_flush_and_tells_it(segment: int) -> None:
     assert world.ended == [(None, None)] and os.pread(segment, 9, 0) == b"last"
 
 
-def test_after_a_slow_write_on_the_loop_threads_write_for_a_while() -> None:
-    now = 100.0
+def test_after_a_write_on_the_loop_that_waited_threads_write_for_a_while(segment: int) -> None:
+    now, found = 100.0, WAITED
     worker = Worker("w", monotonic=lambda: now)
 
-    def slow() -> None:
-        nonlocal now
-        now += 0.1
+    class Waiting(Flush):
+        """Its kernel says what the test wants."""
 
-    assert worker.maybe_run(slow)
-    assert not worker.maybe_run(slow)
-    now += 1.0
-    assert worker.maybe_run(lambda: None) and worker.maybe_run(lambda: None)
+        def write_now(self) -> bool:
+            return found != 0
+
+    flush = Waiting(RealFiles(), segment, segment, 0, memoryview(b"x"), syncs=False)
+    assert worker.maybe_write(flush)
+    assert not worker.maybe_write(flush)
+    now, found = now + 1.0, 0
+    assert worker.maybe_write(flush) and worker.maybe_write(flush)
     worker.stop()

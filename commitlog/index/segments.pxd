@@ -1,0 +1,17 @@
+cdef class SegmentFile:
+    cdef public long long allocated, base_lsn, first_ts, logical_end
+    cdef public Py_ssize_t tried_at
+    cdef public bint index_sound, indexed, sealed
+    cdef public object draft, end_lsn, path, salt
+    cdef public list places
+
+    cpdef take(self, object place)
+
+
+cdef class SegmentList:
+    cdef public list files, jumps
+    cdef public long long first_lsn
+    cdef public bint removing
+    cdef public object cache, dictionary
+
+    cpdef SegmentFile last(self)

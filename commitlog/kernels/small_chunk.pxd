@@ -1,0 +1,6 @@
+# What the layout of chunks calls at C speed.
+cpdef object encode(
+    object out, object rows, object frames, object topics, object publishers, unsigned int flags,
+    unsigned long long salt, unsigned long long base_lsn, unsigned long long base_ts, unsigned long long durable_lsn,
+    unsigned int epoch, unsigned int chain, unsigned int generation, Py_ssize_t align,
+)

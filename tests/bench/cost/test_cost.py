@@ -1,0 +1,47 @@
+"""What a message costs in instructions does not grow unseen; docs/figures/figures.md, "What a lone message costs"."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.__main__ import main
+from bench.connections import allow_files
+from bench.cost.callgrind import UnderCallgrind, why_not
+from bench.cost.command import COUNTED_START_S, QuietRumq, table
+from bench.cost.measured import instructions
+from bench.cost.patterns import PATTERNS
+from bench.peers.peer import running
+from rumq.version import COMPILED, kernels
+
+STEPS = 40
+# Instructions of user space for each message, a tenth above what was counted: who lowers them lowers these.
+MOST = {"alone-qos1": 125_000, "alone-qos0": 118_000, "burst-8": 17_500}
+
+
+def test_a_message_takes_no_more_instructions_than_it_did(tmp_path: Path) -> None:
+    if reason := why_not():
+        pytest.skip(reason)
+    if kernels() != COMPILED:
+        pytest.skip(f"kernels: {kernels()}")
+    allow_files()
+    watched = UnderCallgrind(QuietRumq(), tmp_path)
+    taken = {}
+    with running(watched, PATTERNS["alone-qos1"].load, COUNTED_START_S) as broker:
+        for key in MOST:
+            taken[key] = instructions(broker, watched, PATTERNS[key], STEPS).total / (STEPS * PATTERNS[key].messages)
+    assert {key: most for key, most in MOST.items() if taken[key] > most} == {}, taken
+    assert all(count > MOST[key] / 3 for key, count in taken.items()), taken  # it has counted
+
+
+def test_the_table_has_a_line_for_each_pattern_and_what_was_not_measured_is_left_open() -> None:
+    patterns = [PATTERNS["alone-qos1"], PATTERNS["burst-8"]]
+    counted = {"alone-qos1": (1234.5, {"rumq.net.pump": (10.0, 1000.0), "interpreter": (200.0, 234.5)})}
+    lines = table(patterns, counted, {"burst-8": 3.25}).splitlines()
+    assert lines[1].split()[-2:] == ["1,234", "-"] and lines[2].split()[-2:] == ["-", "3.2"]
+    assert lines[-2].split() == ["rumq.net.pump", "1,000"] and lines[-1].split() == ["interpreter", "234"]
+
+
+def test_a_pattern_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["cost", "--pattern", "alone"])
+    assert "alone-qos1" in capsys.readouterr().err
