@@ -77,7 +77,8 @@ class ThreadWay:
         done = self.loop.create_future()
 
         async def run() -> None:
-            await function()
+            with trio.CancelScope():  # for who is cancelled in asyncio
+                await function()
             self.loop.call_soon_threadsafe(done.set_result, None)
 
         self.spawn(run)

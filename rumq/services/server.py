@@ -76,6 +76,7 @@ class Server:
         return int(self._server.add_secure_port(address, credentials))
 
     async def start(self) -> None:
+        await self.say(is_serving=False)  # until the broker was asked
         await self._server.start()
 
     async def say(self, *, is_serving: bool) -> None:
