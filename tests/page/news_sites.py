@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +26,9 @@ class NewsSites:
 
     def __init__(self, data: Path, nodes: int = 1) -> None:
         ports = free_ports(2)
-        command = [sys.executable, "examples/news.py", "--data", str(data), "--nodes", str(nodes)]
+        # It ends with the tests, also when they are killed.
+        before = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
+        command = [*before, sys.executable, "examples/news.py", "--data", str(data), "--nodes", str(nodes)]
         command += ["--news-port", str(ports[0]), "--comments-port", str(ports[1])]
         self.pids: dict[str, int] = {}
         self.all_pids: set[int] = set()
