@@ -11,7 +11,7 @@ cdef class ChannelTimer:
 cdef class ChannelEntry:
     cdef public object id, message, token, stage
     cdef public double expires_at
-    cdef public Py_ssize_t failed
+    cdef public Py_ssize_t failed, size
     cdef public ChannelTimer timer
     cdef public ChannelHolder consumer
 
@@ -25,14 +25,14 @@ cdef class ChannelState:
     cdef public object counts, _settings, _known_tries, _ready, _effects
     cdef public dict holders, _entries, _lines
     cdef public list _timers
-    cdef public Py_ssize_t _sequence, _timed
+    cdef public Py_ssize_t _sequence, _timed, size
     cdef public set _recent, _older
     cdef public bint _is_ordered
 
     @cython.locals(known=ChannelEntry, entry=ChannelEntry)
     cpdef bint _arrived(self, message, token, double expires_at, bint may_have_failed) except -1
     @cython.locals(entry=ChannelEntry, entries=dict, taken=list, held=dict, room=Py_ssize_t)
-    cpdef list take(self, ChannelHolder holder, Py_ssize_t messages_max, double now)
+    cpdef list take(self, ChannelHolder holder, Py_ssize_t messages_max, double now, long long bytes_max=*)
     @cython.locals(entry=ChannelEntry, strangers=list, held=dict, done=Py_ssize_t)
     cpdef list acknowledge(self, ChannelHolder holder, ids, double now)
     @cython.locals(entry=ChannelEntry)

@@ -220,10 +220,10 @@ class ChannelState:
         room = min(messages_max, holder.credit - len(holder.held))
         held, ready = holder.held, self._ready
         while ready and len(taken) < room:
-            size = ready[0].size
-            if taken and size > bytes_max:
+            entry = ready[0]
+            if taken and entry.size > bytes_max:
                 break
-            entry = ready.popleft()
+            ready.popleft()
             if entry.expires_at <= now:
                 self.counts.expired += 1
                 self._finish(entry)
@@ -235,7 +235,7 @@ class ChannelState:
                 held[entry.id] = entry
                 entries[entry] = None
                 taken.append(message if not failed else message._replace(tries=failed + 1))
-                bytes_max -= size
+                bytes_max -= entry.size
         if entries:
             self._wait(entries, now + self._settings.visible_seconds)
         self.counts.delivered += len(taken)
