@@ -346,8 +346,11 @@ class Delivery:
             )
 
     def run_share(self, share: SharedGroup) -> None:
-        """Continue a shared group: first the ranges that members returned, then from its cursors."""
+        """Continue a shared group: first the ranges that members returned, then from its cursors.
+
+        A piece at a time: whether members take it is known in the next step, and what they do not comes back."""
         self.mark_moved(share)
+        given = 0
         while share.returned and share.available():
             index, lsn, next_lsn = share.returned.first()
             feed = self.feeds[index]
@@ -380,6 +383,10 @@ class Delivery:
                 self._assign(feed, share, chunk, first, stop, rows)
                 if not len(rows) and not share.is_here:
                     self.effects.append(ReportShareDone(share.key, [(index, lsn, stop_lsn)]))
+                given += len(chunk.frames) * (stop - first) // chunk.count if len(rows) else 0
+                if given >= CATCH_UP_BYTES and share.is_here:
+                    self.effects.append(CatchUpPaused(share.reader))
+                    return
         if not share.is_here:
             self._report_to_home(share)
             return

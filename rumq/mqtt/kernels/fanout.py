@@ -250,6 +250,7 @@ def build(
     alias_max: cython.Py_ssize_t,
     bytes_max: cython.Py_ssize_t,
     partition: cython.ulonglong = 0,
+    numbered_max: cython.Py_ssize_t = 1 << 40,
 ) -> tuple[Blob, int]:
     """Build what a group gets of rows first..count; returns it and the first row not looked at.
 
@@ -262,6 +263,7 @@ def build(
         None: no aliases
     bytes_max: stop once the output has as many bytes
     partition: whose rows they are, for aliases
+    numbered_max: stop behind so many messages of QoS 1 and 2 and one more
     """
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     src: cython.const[cython.uchar][::1] = frames
@@ -329,7 +331,7 @@ def build(
     out = buffer
     i = first
     while i < count:
-        if at >= bytes_max:
+        if at >= bytes_max or qos_count > numbered_max:
             break
         w = i * 8
         if places is not None:

@@ -38,6 +38,8 @@ class Stage(Enum):
 
 READY, HELD, LATER, BEHIND, DYING, DONE = Stage
 
+NO_BOUND = 2**62
+
 
 class ChannelTimer:
     """When the stage of some messages, given or put off together, is over. entries: those that still wait for it"""
@@ -210,7 +212,7 @@ class ChannelState:
             self._release(entry)
             self._make_ready(entry)
 
-    def take(self, holder: ChannelHolder, messages_max: int, now: float, bytes_max: int = 1 << 62) -> list[Delivered]:
+    def take(self, holder: ChannelHolder, messages_max: int, now: float, bytes_max: int = NO_BOUND) -> list[Delivered]:
         """The oldest messages that are ready, as far as its credit goes; it holds them from now on.
 
         bytes_max: of them, about; one message always fits"""
