@@ -3,18 +3,19 @@ import cython
 from commitlog.chunk cimport Chunk
 from router.effects cimport all_rows
 from router.matching.feed cimport Feed
+from router.readers.moved_groups cimport MovedGroups
 from router.readers.reader cimport Group, LiveReaders
 from router.matching.routes cimport RouteTable
 
 
 cdef class Delivery:
-    cdef public dict _deferred_feeds, _deferred_readers, _unconfirmed, maybe_behind, moved
+    cdef public dict _deferred_feeds, _deferred_readers, _unconfirmed
     cdef public list effects, feeds
+    cdef public MovedGroups groups
     cdef public object _backlog_max
 
     cpdef list begin_step(self)
     cpdef deliver_chunk(self, Feed feed, Chunk chunk, bint committed_only)
-    cpdef mark_moved(self, object share)
     cpdef bint has_deferred(self)
     @cython.locals(group=Group, routes=RouteTable, index=Py_ssize_t, live=LiveReaders, stop=Py_ssize_t, numbers=list)
     cpdef Py_ssize_t _deliver_live(self, Feed feed, Chunk chunk, Py_ssize_t first, bint committed_only) except -1

@@ -27,6 +27,7 @@ from router.kernels import routes as kernel
 from router.matching.feed import Feed
 from router.matching.routes import Places
 from router.matching.scatter import GROUPS_MIN, scatter
+from router.readers.moved_groups import MovedGroups
 from router.readers.reader import DENIED, Group, Reader
 from router.readers.reader_turns import ReaderTurns
 from router.readers.shared_group import Member, SharedGroup
@@ -44,12 +45,8 @@ class Delivery:
         self.feeds = feeds
         self._backlog_max = backlog_records_max
         self.effects: list[Effect] = []
-        # Members of shared groups with ranges assigned in this step or the one before.
-        self._unconfirmed: dict[Member, None] = {}
-        # Shared groups that may stand elsewhere than when somebody last took them: `take_moved`.
-        self.moved: dict[SharedGroup, None] = {}
-        # Those that may have something to hand out; who looks takes out those that have not, also such as ended.
-        self.maybe_behind: dict[SharedGroup, None] = {}
+        self._unconfirmed: dict[Member, None] = {}  # with ranges assigned in this step or the one before
+        self.groups = MovedGroups()
         # What waits for topics to be matched, in turn order.
         self._deferred_feeds: dict[Feed, None] = {}
         self._deferred_readers: dict[Reader, None] = {}
@@ -81,17 +78,6 @@ class Delivery:
     def has_unconfirmed(self) -> bool:
         """Whether the home of a shared group, another shard, is still to be told that a range is delivered."""
         return any(not member.share.is_here for member in self._unconfirmed)
-
-    def mark_moved(self, share: SharedGroup) -> None:
-        """Its members, cursors or ranges may have changed."""
-        self.moved[share] = None
-        self.maybe_behind[share] = None
-
-    def take_moved(self) -> list[SharedGroup]:
-        """Shared groups whose members, cursors or ranges may have changed since the last call; also such as ended."""
-        moved = list(self.moved)
-        self.moved.clear()
-        return moved
 
     def readers_served(self) -> set[Reader]:
         """Readers with a delivery in this step, which their sinks may not accept."""
@@ -264,7 +250,7 @@ class Delivery:
         for reader in readers:
             lose(reader, feed.index, reader.cursors[feed.index], next_lsn, "retention", self.effects)
             if isinstance(reader.share, SharedGroup):
-                self.mark_moved(reader.share)
+                self.groups.mark(reader.share)
         return self.drain_effects()
 
     def resume_ahead(self, feed: Feed) -> None:
@@ -324,7 +310,7 @@ class Delivery:
 
     def _assign(self, feed: Feed, share: SharedGroup, chunk: Chunk, first: int, stop: int, rows: Sequence[int]) -> None:
         """Split rows of a chunk among the members with capacity; without any the group falls behind."""
-        self.mark_moved(share)
+        self.groups.mark(share)
         parts = share.split(feed.index, chunk, rows, first, stop)
         if not parts and len(rows):
             share.reader.group.live[feed.index].discard(share.reader)
@@ -349,7 +335,7 @@ class Delivery:
         """Continue a shared group: first the ranges that members returned, then from its cursors.
 
         A piece at a time: whether members take it is known in the next step, and what they do not comes back."""
-        self.mark_moved(share)
+        self.groups.mark(share)
         given = 0
         while share.returned and share.available():
             index, lsn, next_lsn = share.returned.first()

@@ -66,7 +66,7 @@ class SharedGroupRules:
         else:
             member.reader.group = group
         member.reader.sink = subscriber.sink
-        self._delivery.mark_moved(share)
+        self._delivery.groups.mark(share)
         return member
 
     def _share_of(self, key: str, topic_filter: str) -> SharedGroup:
@@ -87,7 +87,7 @@ class SharedGroupRules:
         reader = Reader(0, group, [feed.mark(False) for feed in self._feeds], asked)
         share = self.shares[asked] = SharedGroup(asked, topic_filter, reader, is_here=is_here)
         reader.share = share
-        self._delivery.mark_moved(share)
+        self._delivery.groups.mark(share)
         return share
 
     def leave(self, subscriber: Subscriber, share: SharedGroup, unacknowledged: list[tuple[int, int, int]]) -> None:
@@ -106,7 +106,7 @@ class SharedGroupRules:
         self._report_weight(share)  # behind what comes back
 
     def _continue_or_end(self, share: SharedGroup) -> None:
-        self._delivery.mark_moved(share)
+        self._delivery.groups.mark(share)
         if share.members:
             self._delivery.run_share(share)
             return
@@ -128,7 +128,7 @@ class SharedGroupRules:
         if member is None:
             return
         share.give_back(member, index, lsn)
-        self._delivery.mark_moved(share)
+        self._delivery.groups.mark(share)
         if self.shares.get(share.key) is share:
             self._delivery.run_share(share)
         elif not share.is_here and share.returned:  # it ended meanwhile
@@ -139,7 +139,7 @@ class SharedGroupRules:
         """The owner died before it wrote records from `next_lsn` on: their lsns will be reused, so forget ranges."""
         for share in self.shares.values():
             share.truncate(partition, next_lsn)
-            self._delivery.mark_moved(share)
+            self._delivery.groups.mark(share)
 
     # As the home of a group: other shards are members
 
@@ -186,11 +186,11 @@ class SharedGroupRules:
             share = self.shares.get(key)
             if share is not None:
                 share.skip(ranges, shard)
-                self._delivery.mark_moved(share)
+                self._delivery.groups.mark(share)
         for share in list(self.shares.values()):
             member = share.members.get(shard)
             if member is not None:
-                self._delivery.mark_moved(share)
+                self._delivery.groups.mark(share)
                 member.reader.sink, member.parked = sink, False
                 share.returned.extend(member.outstanding)
                 member.outstanding = NO_RANGES
@@ -246,7 +246,7 @@ class SharedGroupRules:
         member = self.member_of(shard, key)
         if member is not None:
             member.finish(ranges)
-            self._delivery.mark_moved(member.share)
+            self._delivery.groups.mark(member.share)
 
     # As another shard: the home assigns ranges
 

@@ -42,11 +42,11 @@ class CheckpointBuilder:
 
         whole: with every shared group; else with those that have moved, as those that were restored have"""
         watermarks = self.watermarks()
-        moved = self._router.delivery.take_moved()
+        moved = self._router.delivery.groups.take()
         groups: Iterable[SharedGroup] = dict.fromkeys([*self._unsettled, *moved])
         for group in moved:
             if self._router.sharing.shares.get(group.key) is not group:  # it has ended
-                self._router.delivery.maybe_behind.pop(group, None)
+                self._router.delivery.groups.maybe_behind.pop(group, None)
         if whole:
             groups = self._router.sharing.shares.values()
         if not self.retained_changed():

@@ -25,7 +25,7 @@ QUEUES = "$queues/"
 class GroupsQuery:
     def __init__(self, router: ShardRouter, timers: Timers) -> None:
         self._shares, self._feeds, self._timers = router.sharing.shares, router.feeds, timers
-        self._maybe_behind = router.delivery.maybe_behind
+        self._maybe_behind = router.delivery.groups.maybe_behind
 
     def list(self, asked: q.Groups, done: Done) -> None:
         left = sorted(self._shares)
