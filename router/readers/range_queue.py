@@ -1,6 +1,6 @@
 """A queue of ranges of lsns that is nearly always empty, and takes next to nothing then.
 
-Knows no group and no log."""
+Knows no subscriber and no log."""
 # compiled: hot
 
 from __future__ import annotations

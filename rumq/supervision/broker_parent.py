@@ -1,7 +1,7 @@
 """The broker that has started a sidecar, as the sidecar sees it: it ends with the broker, however early that dies.
 
 The broker says its process id in the environment. What a sidecar asks the kernel itself, when its modules are imported,
-may be the id of whoever has adopted it by then. Knows no kind of sidecar."""
+may be the id of whoever has adopted it by then. Knows no task and no thread."""
 
 from __future__ import annotations
 
