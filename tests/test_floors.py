@@ -48,6 +48,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         set(),
     ),
+    "rumq/loop/kernels": ({"cython"}, WORLD - {"time"}),
     "rumq/loop": ({"trio", "rumq.net.pump", "rumq.session", *ROUTER_DATA}, {"socket", "subprocess", "ssl"}),
     "rumq/supervision": ({"rumq.loop.backoff"}, {"ssl", "asyncio", "urllib"}),
     "rumq/events": (
@@ -252,6 +253,7 @@ WINGS = {
         ".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records",
     ),
     "rumq/lake": ("parquet", ".", "kernels"),
+    "rumq/loop": (".", "kernels"),
     "rumq/mqtt": (".", "kernels"),
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),
     "rumq/process": ("broker", "node", "flight functions gateway grpc shard", "certificates wiring", "listeners"),

@@ -56,8 +56,7 @@ class Partition:
         self.topic_names = found.topic_names
         self.topic_ids = NumberOf(found.topic_names)
         self.publisher_names: PublisherNames = found.publishers
-        self.segments = segments
-        self.next_offsets = found.next_offsets
+        self.segments, self.next_offsets = segments, found.next_offsets
         self.next_lsn = self.written_lsn = self.durable_lsn = self.marked_lsn = found.next_lsn
         self.offline: LogFailure | None = None
         self.pending_bytes = self.wants_room = 0  # wants_room: so many groups ago zeros ahead became due
@@ -67,8 +66,7 @@ class Partition:
         self._in_flight: WriteGroup | None = None
         self._hot: list[Chunk] = []
         self._hot_lsns: list[int] = []
-        self._hot_bytes = 0
-        self._hot_bytes_max = hot_bytes_max
+        self._hot_bytes, self._hot_bytes_max = 0, hot_bytes_max
 
     # Numbers
 
@@ -232,19 +230,15 @@ class Partition:
         waiting = [chunk for chunk in group.chunks if chunk.base_lsn >= group.safe_lsn]
         self.pending_bytes -= group.bytes - bytes_of(waiting)
         self._pending[:0] = waiting
-        self.offline = LogFailure(
-            self.directory,
-            f"{group.offline}: {while_running(group.offline)}; nothing is acknowledged until a write succeeds",
-        )
+        why = f"{group.offline}: {while_running(group.offline)}; nothing is acknowledged until a write succeeds"
+        self.offline = LogFailure(self.directory, why)
         return self.offline
 
     def _trim(self) -> None:
         """Evict the oldest chunks in memory that are on disk, and committed: others are read nowhere else."""
         if self._hot_bytes <= self._hot_bytes_max:
             return
-        gone = 0
-        safe_lsn = self._readable_lsn()
-        size = self._hot_bytes
+        gone, safe_lsn, size = 0, self._readable_lsn(), self._hot_bytes
         for chunk in self._hot:
             if size <= self._hot_bytes_max or chunk.next_lsn > safe_lsn:
                 break

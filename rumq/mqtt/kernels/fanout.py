@@ -1,8 +1,7 @@
 """Kernel: turn rows and frames of the log into the bytes that subscribers get.
 
-MQTT 5.0, 3.3; docs/reference/log-format.md.
-`build` makes the bytes of one group of subscribers for one chunk, once; `number` makes one session's own copy
-of them with its packet ids, up to its credit. Which rows are wanted in which form, and the time, are arguments."""
+MQTT 5.0, 3.3; docs/reference/log-format.md. `build` makes the bytes of a group of subscribers for a chunk, once;
+`number` a session's own copy with its packet ids, up to its credit. Which rows are wanted, how, and when: arguments."""
 
 from typing import Any
 
@@ -484,8 +483,7 @@ def run_stop(blob: Blob, first: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> i
     starts: cython.const[cython.uint][::1] = blob.starts
     src: cython.const[cython.uchar][::1] = blob.data
     i: cython.Py_ssize_t = first
-    if stop > blob.count:
-        stop = blob.count
+    stop = min(stop, blob.count)
     if first >= stop:
         return first
     if blob.qos_count == blob.count:
@@ -517,12 +515,11 @@ def number(
     states: cython.p_uchar
     lsns: cython.pointer[cython.ulonglong]
     readers: cython.p_uint
-    # Frame i begins at `starts[base + i * step] - offset`: most blobs are frames as they are stored, and their rows say.
+    # Frame i begins at `starts[base + i * step] - offset`: the rows say where, if frames are as they are stored.
     base: cython.Py_ssize_t = 0
     step: cython.Py_ssize_t = 1
     offset: cython.Py_ssize_t = 0
     is_stored: cython.bint = blob.starts is None
-    total: cython.Py_ssize_t = len(blob.data)
     credit: cython.Py_ssize_t = window.credit()
     i: cython.Py_ssize_t = first
     k: cython.Py_ssize_t
@@ -534,19 +531,17 @@ def number(
     qos: cython.uint
     slot: cython.ulonglong
     lsn: cython.ulonglong
-    if stop > blob.count:
-        stop = blob.count
+    stop = min(stop, blob.count)
     if first >= stop:
         return b"", first
-    held: object = blob.stored_rows if is_stored else blob.starts
     if cython.compiled:
-        src, starts = octets(blob.data), words_at(held)
+        src, starts = octets(blob.data), words_at(blob.stored_rows if is_stored else blob.starts)
         rows = cython.NULL if is_stored else words_at(blob.rows)
     else:
-        src, starts, rows = blob.data, held if held is blob.starts else memoryview(held).cast("I"), blob.rows
+        src, rows = blob.data, blob.rows
+        starts = memoryview(blob.stored_rows).cast("I") if is_stored else blob.starts
     if is_stored:
-        base, step = blob.first_row * 8 + 1, 8
-        offset = starts[base]
+        base, step, offset = blob.first_row * 8 + 1, 8, starts[blob.first_row * 8 + 1]
     begin = end = starts[base + first * step] - offset
     while i < stop:
         if src[end] & 6:
@@ -554,16 +549,14 @@ def number(
                 break
             used += 1
         i += 1
-        end = starts[base + i * step] - offset if i < blob.count else total
+        end = starts[base + i * step] - offset if i < blob.count else len(blob.data)
         if end - begin >= bytes_max:
             break
     if i == first:
         return b"", first
     copied: bytearray
     if cython.compiled:
-        copied = PyByteArray_FromStringAndSize(
-            cython.cast(cython.p_char, cython.address(src[begin])), end - begin
-        )
+        copied = PyByteArray_FromStringAndSize(cython.cast(cython.p_char, cython.address(src[begin])), end - begin)
     else:
         copied = bytearray(src[begin:end])
     if used == 0:

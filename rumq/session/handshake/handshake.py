@@ -69,7 +69,11 @@ class Handshake:
             self.refuse(fault)
         if self.client.closed:
             return end
-        return pos if self.connected is None else self.connected.receive(data, pos, end)
+        if self.connected is None:
+            return pos
+        pos = self.connected.receive(data, pos, end)
+        self.transport.is_quiet = False  # whatever came behind CONNECT: a client is here
+        return pos
 
     def _receive_connect(self, data: bytearray, pos: int, end: int) -> int:
         client = self.client

@@ -26,6 +26,7 @@ cdef class Connected:
     cdef public object broker, buckets, reauthentication, session
 
     cdef bint _answer_ping(self, int length) except -1
+    @cython.locals(wire=Wire)
     cpdef _take_acknowledged(self)
     cpdef receive(self, object data, Py_ssize_t pos, Py_ssize_t end)
     @cython.locals(

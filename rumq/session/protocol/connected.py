@@ -172,7 +172,7 @@ class Connected:
                     return end
                 if self.paused:
                     break
-        if is_plain and pos == end and wire.published == published and wire.answers == answers:
+        if is_plain and began < pos == end and wire.published == published and wire.answers == answers:
             self._take_acknowledged()
         else:
             self._answer(pos - began)
@@ -182,7 +182,8 @@ class Connected:
         """End a read that brought nothing but PUBACKs and PUBCOMPs; mostly nobody has anything to do for them.
 
         The session's journal notes them, and a window that was full, or messages to be sent again, go on."""
-        if not (self.wire.noted or self.flow.window_full or self.deliveries.unsent):
+        wire = self.wire
+        if not (wire.noted or wire.acks or self.acks.holds or self.flow.window_full or self.deliveries.unsent):
             self.transport.is_quiet = True
         self._answer(0)
 

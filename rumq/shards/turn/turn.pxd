@@ -36,7 +36,7 @@ cdef class Steps:
     cdef public AckTracker _acks
     cdef public TimerQueue _timers
     cdef public EffectDispatch effects
-    cdef public object _events, _guard, _peers
+    cdef public object _events, _peers, guard
 
     @cython.locals(appender=BatchAppender, router=Router, commands=StepQueue, _=Py_ssize_t)
     cpdef step(self)
@@ -67,7 +67,7 @@ cdef class Turn:
     cdef public bint _was_quiet
     cdef public double _began, _wake_at
     cdef public Histogram durations
-    cdef public object _events, _guard, _peers
+    cdef public object _events, _peers
 
     cpdef begin_turn(self)
     cpdef end_turn(self)

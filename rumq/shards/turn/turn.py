@@ -97,7 +97,7 @@ class PeersInTurn(Protocol):
 
 
 class Steps:
-    """The router's steps. effects: what carries out what the router asks for"""
+    """The router's steps. effects: what carries out what the router asks for; guard: confines what timed calls raise"""
 
     def __init__(
         self, step_input: StepInput, appender: BatchAppender, router: ShardRouter, timers: TimerQueue,
@@ -105,7 +105,7 @@ class Steps:
     ) -> None:  # fmt: skip
         self._commands, self._ready = step_input.commands, step_input.ready
         self._appender, self._router, self._acks = appender, router, acks
-        self._timers, self._events, self._guard = timers, events, events.alone
+        self._timers, self._events, self.guard = timers, events, events.alone
         self.effects = EffectDispatch()
         self._peers: PeersInTurn | None = None
 
@@ -133,7 +133,7 @@ class Steps:
                         effects.carry_out(effect)
                 if router.groups.local_filters.changed:
                     peers.changes()
-            self._timers.run_after_step(self._guard)
+            self._timers.run_after_step(self.guard)
             appender.settle()
         if self._acks.end_step():
             appender.is_plain = False
@@ -234,7 +234,6 @@ class Turn:
         appender: BatchAppender, steps: Steps, stages: Stages,
     ) -> None:  # fmt: skip
         self.clock, self._timers, self._events, self._router = clock, timers, events, router
-        self._guard = events.alone
         self._commands: StepQueue = step_input.commands
         self._ready: ReadyLinks = step_input.ready
         self.appender, self.steps, self.stages = appender, steps, stages
@@ -258,7 +257,7 @@ class Turn:
         self._retained.begin_turn(self.clock.now_us)
         if self._router.begin_turn():
             self._commands.put(GoOn())
-        self._timers.run_next_turn(self._guard)
+        self._timers.run_next_turn(self.steps.guard)
         self._ready.begin_turn()
 
     def end_quiet_turn(self) -> None:

@@ -13,7 +13,7 @@ from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
 from rumq.session.protocol.connected import BULK_BYTES
 from rumq.session.protocol.control_packets import PACKETS_A_TURN
 from tests.conformance.wire import Kind
-from tests.session.broker import Broker, connected
+from tests.session.broker import Broker, Wire, connect, connected
 
 WILL = p.Will("gone", b"", 0, False)
 
@@ -81,6 +81,17 @@ def test_acknowledgements_that_come_alone_are_quiet_while_nobody_waits_for_them(
     assert not is_quiet_after(p.Puback(5)), "messages wait for the window"
     wire.link.flow.window_full = False
     assert is_quiet_after(p.Puback(6)) and window.in_flight == 2
+
+
+@pytest.mark.parametrize("behind", [b"", b"\xc0\0", b"\x40\x02\0\1"])
+@pytest.mark.parametrize("properties", [{}, {"session_expiry_interval": 60}])
+def test_a_client_that_comes_is_not_quiet_whatever_comes_in_the_same_read(
+    behind: bytes, properties: dict[str, object]
+) -> None:
+    """Its CONNACK may wait for the journal, and is promised at the end of the turn."""
+    wire = Wire(Broker())
+    wire.say(connect(properties=properties), behind)
+    assert not wire.is_quiet
 
 
 def test_an_acknowledgement_that_is_journaled_is_not_quiet() -> None:
