@@ -25,7 +25,7 @@ class Tail:
     """The end of a log, as the test has it. looks: how often somebody looked"""
 
     def __init__(self) -> None:
-        self.numbers: dict[tuple[str, str], list[int]] = {}
+        self.numbers: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self.looks = 0
 
     def look(self, since_us: int) -> Look:
@@ -55,16 +55,20 @@ def test_ids_are_told_while_a_shard_does_not_answer() -> None:
             await trio.sleep_forever()
 
         made, tail = watch(hang)
-        found: list[int | None] = []
+        found: list[tuple[int, int | None]] = []
+
+        def put(count: int, number: int | None) -> None:
+            found.append((count, number))
+
         async with trio.open_nursery() as nursery:
             nursery.start_soon(made.run)
             made.ask()
             await trio.sleep(PLACES_SECONDS)
-            made.ids.expect("queues-ids-1", "t", found.append, trio.current_time() + 2)
-            tail.numbers["queues-ids-1", "t"] = [7]
+            made.ids.expect("queues-ids-1", "t", 1, put, trio.current_time() + 2)
+            tail.numbers["queues-ids-1", "t"] = [(7, 8)]
             await trio.sleep(0.3)
             nursery.cancel_scope.cancel()
-        assert found == [7]
+        assert found == [(1, 7)]
 
     play(main)
 
