@@ -3,6 +3,7 @@ import cython
 from commitlog.chunk cimport Chunk
 from router.effects cimport all_rows
 from router.matching.feed cimport Feed
+from router.readers.moved_groups cimport MovedGroups
 from router.readers.reader cimport Group, LiveReaders
 from router.matching.routes cimport RouteTable
 
@@ -10,6 +11,7 @@ from router.matching.routes cimport RouteTable
 cdef class Delivery:
     cdef public dict _deferred_feeds, _deferred_readers, _unconfirmed
     cdef public list effects, feeds
+    cdef public MovedGroups groups
     cdef public object _backlog_max
 
     cpdef list begin_step(self)

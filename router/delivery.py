@@ -27,6 +27,7 @@ from router.kernels import routes as kernel
 from router.matching.feed import Feed
 from router.matching.routes import Places
 from router.matching.scatter import GROUPS_MIN, scatter
+from router.readers.moved_groups import MovedGroups
 from router.readers.reader import DENIED, Group, Reader
 from router.readers.reader_turns import ReaderTurns
 from router.readers.shared_group import Member, SharedGroup
@@ -44,8 +45,8 @@ class Delivery:
         self.feeds = feeds
         self._backlog_max = backlog_records_max
         self.effects: list[Effect] = []
-        # Members of shared groups with ranges assigned in this step or the one before.
-        self._unconfirmed: dict[Member, None] = {}
+        self._unconfirmed: dict[Member, None] = {}  # with ranges assigned in this step or the one before
+        self.groups = MovedGroups()
         # What waits for topics to be matched, in turn order.
         self._deferred_feeds: dict[Feed, None] = {}
         self._deferred_readers: dict[Reader, None] = {}
@@ -71,7 +72,7 @@ class Delivery:
             if member.next_step():
                 self._unconfirmed[member] = None
             else:
-                member.share.departed.pop(member.reader, None)
+                member.share.forget_departed(member)
 
     @property
     def has_unconfirmed(self) -> bool:
@@ -248,6 +249,8 @@ class Delivery:
         self.effects = []
         for reader in readers:
             lose(reader, feed.index, reader.cursors[feed.index], next_lsn, "retention", self.effects)
+            if isinstance(reader.share, SharedGroup):
+                self.groups.mark(reader.share)
         return self.drain_effects()
 
     def resume_ahead(self, feed: Feed) -> None:
@@ -307,6 +310,7 @@ class Delivery:
 
     def _assign(self, feed: Feed, share: SharedGroup, chunk: Chunk, first: int, stop: int, rows: Sequence[int]) -> None:
         """Split rows of a chunk among the members with capacity; without any the group falls behind."""
+        self.groups.mark(share)
         parts = share.split(feed.index, chunk, rows, first, stop)
         if not parts and len(rows):
             share.reader.group.live[feed.index].discard(share.reader)
@@ -328,9 +332,13 @@ class Delivery:
             )
 
     def run_share(self, share: SharedGroup) -> None:
-        """Continue a shared group: first the ranges that members returned, then from its cursors."""
+        """Continue a shared group: first the ranges that members returned, then from its cursors.
+
+        A piece at a time: whether members take it is known in the next step, and what they do not comes back."""
+        self.groups.mark(share)
+        given = 0
         while share.returned and share.available():
-            index, lsn, next_lsn = share.returned[0]
+            index, lsn, next_lsn = share.returned.first()
             feed = self.feeds[index]
             chunk = feed.maybe_chunk(lsn) if share.is_here else feed.read_chunk(lsn)
             if chunk is None:
@@ -361,6 +369,10 @@ class Delivery:
                 self._assign(feed, share, chunk, first, stop, rows)
                 if not len(rows) and not share.is_here:
                     self.effects.append(ReportShareDone(share.key, [(index, lsn, stop_lsn)]))
+                given += len(chunk.frames) * (stop - first) // chunk.count if len(rows) else 0
+                if given >= CATCH_UP_BYTES and share.is_here:
+                    self.effects.append(CatchUpPaused(share.reader))
+                    return
         if not share.is_here:
             self._report_to_home(share)
             return

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 from router.matching.feed import Feed
 from router.matching.groups import GroupTable
-from router.readers.reader import Group, GroupKey, Reader
+from router.readers.reader import Group, GroupKey, Reader, subscription_set
 from router.readers.subscriber import Subscriber
 from router.readers.subscription import Subscription
 
@@ -92,7 +92,7 @@ class GroupMembership:
         shape = (subscriber.shape, subscriber.key if own else None)
         if many:
             return self.private(GroupKey(frozenset(), committed_only, shape), subscriptions)
-        return self.interned(GroupKey(frozenset(subscriptions), committed_only, shape))
+        return self.interned(GroupKey(subscription_set(subscriptions), committed_only, shape))
 
     def regroup(self, subscriber: Subscriber, reader: Reader, subscriptions: Collection[Subscription]) -> None:
         """Move a reader to the group of another set of subscriptions; its cursors stay."""

@@ -59,5 +59,5 @@ class Recovery:
         share = self._subscribing.sharing.shares[asked]
         member = self._subscribing.sharing.member(share, subscriber, subscription, number)
         member.reader.redelivered_below = redelivered_below
-        subscriber.add_share(asked, share)
+        subscriber.add_share(share.key, share)
         subscriber.last_number = max(subscriber.last_number, number)

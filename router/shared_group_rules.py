@@ -6,16 +6,17 @@ members by the same rules; what none of them accepts goes back to the home. Mess
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from router.delivery import Delivery
 from router.effects import ConfirmShareLeft, ReportShareWeight, ReturnShare, ShareBegun
 from router.group_membership import GroupMembership
 from router.matching.feed import Feed
-from router.readers.reader import DeliverySink, Group, GroupKey, Reader
-from router.readers.shared_group import Member, Range, SharedGroup, without
+from router.readers.range_queue import Range
+from router.readers.reader import DeliverySink, Group, GroupKey, LiveReaders, Reader
+from router.readers.shared_group import NO_RANGES, Member, SharedGroup, without
 from router.readers.subscriber import Subscriber
-from router.readers.subscription import Subscription
+from router.readers.subscription import DeliveryOptions, Subscription, merge
 
 
 class SharedGroupRules:
@@ -31,6 +32,11 @@ class SharedGroupRules:
         self._feeds, self._grouping, self._delivery = feeds, grouping, delivery
         self._close, self._is_home = close, is_home
         self.shares: dict[str, SharedGroup] = {}
+        # A member is never live and has no place of its own: it gets only what is assigned to it.
+        self._never_live = [LiveReaders() for _ in feeds]
+        self._no_cursors = [0] * len(feeds)
+        self._forms: dict[DeliveryOptions, list[DeliveryOptions]] = {}  # of members, by their only one
+        self._shape: Hashable = None  # of the last member: thousands of one session come one after the other
 
     # Members of this shard
 
@@ -47,16 +53,20 @@ class SharedGroupRules:
     def member(self, share: SharedGroup, subscriber: Subscriber, subscription: Subscription, number: int) -> Member:
         """Add a session to a share, or change how it wants its messages."""
         shape = (subscriber.shape, subscriber.key)
-        wants = GroupKey(frozenset([subscription]), False, shape, is_shard=subscriber.is_shard)
+        if shape != self._shape:
+            self._shape = shape
+        wants = GroupKey((subscription,), False, self._shape, is_shard=subscriber.is_shard)
         # Not interned: a member gets only what is assigned to it.
-        group = Group(wants, len(self._feeds))
-        group.form_number([subscription.topic_filter], subscription.topic_filter)
+        group = Group(wants, len(self._feeds), live=self._never_live)
+        form = merge([subscription])
+        group.forms = self._forms.setdefault(form, [form])  # for good: no topic is matched for it
         member = share.members.get(subscriber)
         if member is None:
-            member = share.add(subscriber, Reader(number, group, [0] * len(self._feeds), share.key))
+            member = share.add(subscriber, Reader(number, group, self._no_cursors, share.key))
         else:
             member.reader.group = group
         member.reader.sink = subscriber.sink
+        self._delivery.groups.mark(share)
         return member
 
     def _share_of(self, key: str, topic_filter: str) -> SharedGroup:
@@ -73,10 +83,11 @@ class SharedGroupRules:
         everything = Subscription(topic_filter, qos=2)
         is_here = self._is_home(asked)
         # With its home in another shard it reads assigned ranges only: nothing is routed to it.
-        group = self._grouping.interned(GroupKey(frozenset([everything]), False, asked, is_shard=not is_here))
+        group = self._grouping.interned(GroupKey((everything,), False, asked, is_shard=not is_here))
         reader = Reader(0, group, [feed.mark(False) for feed in self._feeds], asked)
         share = self.shares[asked] = SharedGroup(asked, topic_filter, reader, is_here=is_here)
         reader.share = share
+        self._delivery.groups.mark(share)
         return share
 
     def leave(self, subscriber: Subscriber, share: SharedGroup, unacknowledged: list[tuple[int, int, int]]) -> None:
@@ -88,13 +99,14 @@ class SharedGroupRules:
         member.reader.sink = None
         # Assigned in this step: without a sink nothing of it is delivered.
         share.returned.extend(member.given)
-        member.given = []
+        member.given = NO_RANGES
         if member.before:
-            share.departed[member.reader] = member
+            share.depart(member)
         self._continue_or_end(share)
         self._report_weight(share)  # behind what comes back
 
     def _continue_or_end(self, share: SharedGroup) -> None:
+        self._delivery.groups.mark(share)
         if share.members:
             self._delivery.run_share(share)
             return
@@ -116,6 +128,7 @@ class SharedGroupRules:
         if member is None:
             return
         share.give_back(member, index, lsn)
+        self._delivery.groups.mark(share)
         if self.shares.get(share.key) is share:
             self._delivery.run_share(share)
         elif not share.is_here and share.returned:  # it ended meanwhile
@@ -126,6 +139,7 @@ class SharedGroupRules:
         """The owner died before it wrote records from `next_lsn` on: their lsns will be reused, so forget ranges."""
         for share in self.shares.values():
             share.truncate(partition, next_lsn)
+            self._delivery.groups.mark(share)
 
     # As the home of a group: other shards are members
 
@@ -172,12 +186,14 @@ class SharedGroupRules:
             share = self.shares.get(key)
             if share is not None:
                 share.skip(ranges, shard)
+                self._delivery.groups.mark(share)
         for share in list(self.shares.values()):
             member = share.members.get(shard)
             if member is not None:
+                self._delivery.groups.mark(share)
                 member.reader.sink, member.parked = sink, False
                 share.returned.extend(member.outstanding)
-                member.outstanding.clear()
+                member.outstanding = NO_RANGES
                 if share.key not in weights:
                     self._remove(share, shard)
         for key, (topic_filter, weight) in weights.items():
@@ -230,6 +246,7 @@ class SharedGroupRules:
         member = self.member_of(shard, key)
         if member is not None:
             member.finish(ranges)
+            self._delivery.groups.mark(member.share)
 
     # As another shard: the home assigns ranges
 

@@ -163,7 +163,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         WORLD - {"time"},
     ),
     "rumq/client": (
-        {"opentelemetry", "trio", "wsproto", "rumq.mqtt", "rumq.errors", "rumq.unix_address"},
+        {"httpx", "msgspec", "opentelemetry", "trio", "wsproto", "rumq.mqtt", "rumq.errors", "rumq.unix_address"},
         {"asyncio", "subprocess", "threading"},
     ),
     "rumq/queues/rules": (
@@ -194,7 +194,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
             "commitlog", "cryptography", "google", "grpc", "grpc_health", "grpc_reflection", "msgspec", "rumq.admin",
             "rumq.auth", "rumq.errors", "rumq.flight.serving.call_authorization", "rumq.gateway.access",
             "rumq.gateway.broker", "rumq.gateway.records.partition_views", "rumq.mqtt", "rumq.net.certificate",
-            "rumq.session.state.histogram", "rumq.unix_address", "trio", "cython",
+            "rumq.queues", "rumq.session.state.histogram", "rumq.unix_address", "trio", "outcome", "cython",
         },
         {"subprocess", "multiprocessing"},
     ),
@@ -247,7 +247,7 @@ WINGS = {
     "rumq/cluster": (
         "node", "admin agent", "edge orders", "connections replication/standby", "replication", "control links",
     ),
-    "rumq/client": (".", "outbox patterns", "session", "login transport"),
+    "rumq/client": (".", "queues", "outbox patterns", "session", "login transport"),
     "rumq/flight": ("serving", "."),
     "rumq/gateway": (
         ".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records",
@@ -258,7 +258,7 @@ WINGS = {
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),
     "rumq/process": ("broker", "node", "flight functions gateway grpc shard", "certificates wiring", "listeners"),
     "rumq/services": (
-        ".", "calls", "publishing", "reading", "access", "contract", "generated kernels",
+        ".", "queues", "calls", "publishing", "reading", "access", "contract", "generated kernels",
     ),
     "rumq/session": (
         "moves", "handshake", "protocol", "connection", "journal", "state", "flow_control", "ports",

@@ -125,8 +125,9 @@ def running(*settings: str, shards: int = 1, tree_of: Path | None = None) -> Ite
     """settings: as --set takes them; tree_of: a clone whose code runs instead of ours"""
     with tempfile.TemporaryDirectory(prefix="rumq-bench-") as name:
         folder = Path(name)
+        roles = ["read", "publish", "administer", *(["consume"] if "queues.enabled=true" in settings else [])]
         made = subprocess.run(
-            [*rumqd(), "token", "add", "bench", "--role", "read", "--role", "publish", "--role", "administer",
+            [*rumqd(), "token", "add", "bench", *(word for each in roles for word in ("--role", each)),
              "--data", str(folder / "data")],
             capture_output=True, text=True, check=True,
         )  # fmt: skip

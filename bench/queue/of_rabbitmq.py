@@ -20,8 +20,9 @@ import trio
 
 from bench.connections import BenchFault
 from bench.peers.peer import HOST, free_port
+from bench.process import tree
 from bench.queue import amqp
-from bench.queue.result import BATCH, CONSUMERS, PRODUCERS, Lost, QueueRun, number_of, payload
+from bench.queue.result import BATCH, CONSUMERS, EMPTY, PRODUCERS, Ledger, Meter, QueueRun, batches_of, payload
 
 SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 QUEUE = "bench"
@@ -37,8 +38,8 @@ def why_not() -> str:
 
 
 @contextmanager
-def broker(folder: Path) -> Iterator[int]:
-    """A node of its own, with everything it keeps in `folder`; its port."""
+def broker(folder: Path) -> Iterator[tuple[int, int]]:
+    """A node of its own, with everything it keeps in `folder`; its port and pid."""
     port, spread, names = free_port(), free_port(), free_port()
     plugins = folder / "plugins"
     plugins.write_text("[].")
@@ -52,7 +53,7 @@ def broker(folder: Path) -> Iterator[int]:
     process = subprocess.Popen([SERVER], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_port(port, process)
-        yield port
+        yield port, process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -118,34 +119,27 @@ class Connection:
         await self.expect(of, number)
 
 
-def measure(folder: Path, messages: int, depth: int) -> QueueRun:
+def measure(folder: Path, messages: int, depth: int) -> list[QueueRun]:
     """raises: Lost, BenchFault"""
-    with broker(folder) as port:
-        return trio.run(run, port, messages, depth)
+    with broker(folder) as (port, pid):
+        return [trio.run(run, port, pid, messages, depth)]
 
 
-async def run(port: int, messages: int, depth: int) -> QueueRun:
+async def run(port: int, pid: int, messages: int, depth: int) -> QueueRun:
     first = await Connection.open(port)
     await first.ask(amqp.declare_quorum(QUEUE), 50, 11)
     if depth:
         await first.ask(amqp.CONFIRM_SELECT, 85, 11)
         await push(first, [payload(messages + each) for each in range(depth)])
-    seen = bytearray(messages + depth)
-    left = messages + depth
+    ledger = Ledger(messages + depth)
     done = trio.Event()
 
     async def produce(number: int) -> None:
         connection = await Connection.open(port)
         await connection.ask(amqp.CONFIRM_SELECT, 85, 11)
-        mine = [
-            payload(each)
-            for start in range(number * BATCH, messages, PRODUCERS * BATCH)
-            for each in range(start, min(start + BATCH, messages))
-        ]
-        await push(connection, mine)
+        await push(connection, [payload(each) for numbers in batches_of(number, messages) for each in numbers])
 
     async def consume() -> None:
-        nonlocal left
         connection = await Connection.open(port)
         await connection.ask(amqp.qos(BATCH), 60, 11)
         await connection.send(amqp.consume(QUEUE))
@@ -156,16 +150,14 @@ async def run(port: int, messages: int, depth: int) -> QueueRun:
                     at = 5 + each.body[4]
                     (tag,) = struct.unpack_from(">Q", each.body, at)
                 elif each.kind == amqp.BODY:
-                    number = number_of(each.body)
-                    left -= not seen[number]
-                    seen[number] = 1
+                    ledger.consumed(each.body)
             if tag:
                 await connection.send(amqp.ack(tag, multiple=True))
                 tag = 0
-            if not left:
+            if not ledger.left:
                 done.set()
 
-    began = time.monotonic()
+    meter = Meter({"rabbitmq": tree(pid)})
     async with trio.open_nursery() as nursery:
         for number in range(PRODUCERS):
             nursery.start_soon(produce, number)
@@ -173,10 +165,10 @@ async def run(port: int, messages: int, depth: int) -> QueueRun:
             nursery.start_soon(consume)
         with trio.move_on_after(60 + (messages + depth) / 500):
             await done.wait()
+        found = meter.run_of(messages + depth, f"{depth:,} deep, and all of them" if depth else EMPTY)
         nursery.cancel_scope.cancel()
-    if left:
-        raise Lost(f"{left} of {messages + depth} were not consumed")
-    return QueueRun(messages + depth, time.monotonic() - began, depth)
+    ledger.check()
+    return found
 
 
 async def push(connection: Connection, payloads: list[bytes]) -> None:

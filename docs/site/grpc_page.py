@@ -28,7 +28,7 @@ with it. Proto files are in the package, `rumq/services/proto`; reflection and t
 
 - **Logins** are those of `[auth]`, tokens and rules those of the gateway (`gateway.tokens_file`,
   `gateway.rules_file`, else `auth.rules_file`), on topics with their mount points. A token has its roles (`publish`;
-  `read` to subscribe, fetch and describe; `administer` to broadcast); a user (password, JSON Web Token, client
+  `read` to subscribe, fetch and describe; `administer` to broadcast; those of queues are with them); a user (password, JSON Web Token, client
   certificate, or nobody where `grpc.anonymous` admits it) publishes, subscribes, fetches and lists topics. Messages
   are published over MQTT as that user, so quotas are MQTT's; the broker knows the user's name, not the groups of a
   token or the names of a certificate: a rule that *allows* by these holds for reading alone, one that *denies* holds
@@ -46,7 +46,8 @@ with it. Proto files are in the package, `rumq/services/proto`; reflection and t
 - **Bounds**: `grpc.calls_max` open calls, half of them of a network (an IPv4 address or an IPv6 /64), half of a user,
   100 of a connection; `grpc.request_bytes_max`, `grpc.request_messages_max`, 64 entries of `Subscribe`;
   `grpc.waiting_bytes_max` of messages that wait for the broker, 8 MiB and 50,000 messages of a stream, beyond which
-  it is not read. A Subscribe holds one answer of 256 KiB, or one larger record. A record may be larger than the 4 MiB
+  it is not read. A Subscribe or consumer holds one answer of 256 KiB, or one larger record. Consumers of queues hold
+  256 MiB together beside that, each channel a quarter of it at most, and one message at least. A record may be larger than the 4 MiB
   that gRPC's clients take by default: set the largest message to receive there.
 - **Figures** are at the gateway's `/metrics`: calls by method and status, durations, open calls, messages
   ([metrics.md](metrics.md#the-grpc-server-while-there-is-one-told-by-the-gateway-of-its-node)).
@@ -96,7 +97,7 @@ def of_file(file: Any) -> Iterator[str]:
             gives = ("stream " if method.server_streaming else "") + linked(method.output_type)
             yield f"\n### {method.name}\n\n{asks} → {gives}\n\n"
             yield f"{paragraphs(comments[FILE_SERVICE, number, INNER, index])}\n"
-    yield "\n## Messages\n"
+    yield f"\n## Messages of {file.service[0].name}\n"
     for number, message in enumerate(file.message_type):
         yield f"\n### {message.name}\n\n{paragraphs(comments[FILE_MESSAGE, number])}\n"
         entries = {each.name: each for each in message.nested_type}

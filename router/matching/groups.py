@@ -211,6 +211,10 @@ class GroupTable:
     def _take_target(self, topic_filter: str, group: Group) -> Target:
         """The target of a filter of a group, with one filter more."""
         subscriptions = group.subscriptions_of(topic_filter)
+        if not group.private and len(group) == 1:  # no other filter leads to it
+            only = Target(group, None, subscriptions)
+            only.filters = 1
+            return only
         key = group, *[each.options for each in subscriptions]
         target = self._targets.get(key)
         if target is None:
@@ -220,7 +224,7 @@ class GroupTable:
 
     def _drop_target(self, target: Target) -> None:
         target.filters -= 1
-        if not target.filters:
+        if not target.filters and target.key is not None:
             del self._targets[target.key]
 
     def _lead(

@@ -3,6 +3,7 @@ cdef class Group
 
 cdef class LiveReaders:
     cdef dict _readers
+    cdef object _only
     cdef list _listed
 
     cpdef list listed(self)
@@ -18,6 +19,7 @@ cdef class Reader:
 cdef class Group:
     cdef public bint private, committed_only, is_shard
     cdef public dict _by_filter, _numbers
+    cdef public tuple _only
     cdef public list forms, live
     cdef public Py_ssize_t count
     cdef public object cache, shape, wants

@@ -8,7 +8,7 @@ behind costs one integer a partition."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -46,52 +46,82 @@ class SharedMembership(Protocol):
         """Of its members."""
 
 
+Subscriptions = frozenset[Subscription] | tuple[Subscription]
+
+
+def subscription_set(subscriptions: Collection[Subscription]) -> Subscriptions:
+    """A set of subscriptions, equal to that of the same ones. A single one is a tuple, of a quarter of the bytes."""
+    if len(subscriptions) == 1:
+        (only,) = subscriptions
+        return (only,)
+    return frozenset(subscriptions)
+
+
 @dataclass(frozen=True, slots=True)
 class GroupKey:
     """Readers with equal keys are one group.
 
+    subscriptions: `subscription_set` makes it
     committed_only: each message is sent with its place in the log, hence only once it is committed
     shape: whatever else makes the bytes differ (version, packet limit, client): opaque here
     is_shard: the subscriptions of another shard's readers
     """
 
-    subscriptions: frozenset[Subscription]
+    subscriptions: Subscriptions
     committed_only: bool = False
     shape: Hashable = None
     is_shard: bool = False
 
 
 class LiveReaders:
-    """The readers of a group at the end of one partition, in the order in which they came there."""
+    """The readers of a group at the end of one partition, in the order in which they came there.
 
-    __slots__ = ("_listed", "_readers")
+    Most groups have one reader, and many of them never a message: for one there is no dict, and no list before it is
+    asked for."""
+
+    __slots__ = ("_listed", "_only", "_readers")
 
     def __init__(self) -> None:
-        self._readers: dict[Reader, None] = {}
-        self._listed: list[Reader] | None = []
+        self._only: Reader | None = None
+        self._readers: dict[Reader, None] | None = None  # instead of `_only`, once there were two
+        self._listed: list[Reader] | None = None
 
     def __contains__(self, reader: Reader) -> bool:
-        return reader in self._readers
+        return reader is self._only if self._readers is None else reader in self._readers
 
     def __len__(self) -> int:
+        if self._readers is None:
+            return 0 if self._only is None else 1
         return len(self._readers)
 
     def add(self, reader: Reader) -> None:
-        self._readers[reader] = None
         self._listed = None
+        if self._readers is not None:
+            self._readers[reader] = None
+        elif self._only is None or self._only is reader:
+            self._only = reader
+        else:
+            self._readers = {self._only: None, reader: None}
+            self._only = None
 
     def discard(self, reader: Reader) -> bool:
         """Whether it was among them."""
-        if reader not in self._readers:
+        if reader not in self:
             return False
-        del self._readers[reader]
         self._listed = None
+        if self._readers is None:
+            self._only = None
+        else:
+            del self._readers[reader]
         return True
 
     def listed(self) -> list[Reader]:
         """All of them as they are now: a list that nobody changes. Cost: constant while they stay the same"""
         if self._listed is None:
-            self._listed = list(self._readers)
+            if self._readers is not None:
+                self._listed = list(self._readers)
+            else:
+                self._listed = NOBODY if self._only is None else [self._only]
         return self._listed
 
 
@@ -107,7 +137,12 @@ class Target:
         self.filters = 0
 
 
+NOBODY: list[Reader] = []
+FORMS_LISTED_MAX = 4  # with more of them a group has a table of their numbers
 DENIED = -1  # instead of a form's number: the topic is matched, and may not be received
+
+
+NO_FILTERS: dict[str, tuple[Subscription, ...]] = {}
 
 
 class Group:
@@ -116,36 +151,49 @@ class Group:
     private: of one reader with many subscriptions, which change in place (`Groups.add`, `Groups.discard`)"""
 
     __slots__ = (
-        "_by_filter", "_numbers", "cache", "committed_only", "count", "forms", "is_shard", "live", "private",
+        "_by_filter", "_numbers", "_only", "cache", "committed_only", "count", "forms", "is_shard", "live", "private",
         "shape", "wants",
     )  # fmt: skip
 
-    def __init__(self, wants: GroupKey, partitions: int, *, private: bool = False) -> None:
+    def __init__(
+        self, wants: GroupKey, partitions: int, *, private: bool = False, live: list[LiveReaders] | None = None
+    ) -> None:
+        """live: of a group whose readers are never live, as all of them have it"""
         self.wants = wants
         self.committed_only, self.is_shard, self.shape = wants.committed_only, wants.is_shard, wants.shape
         self.private = private
-        self.live = [LiveReaders() for _ in range(partitions)]
+        self.live = [LiveReaders() for _ in range(partitions)] if live is None else live
         self.count = 0
         self.forms: list[DeliveryOptions] = []
         self.cache: object = None  # free for whoever builds the bytes
-        self._numbers: dict[DeliveryOptions, int] = {}
-        self._by_filter: dict[str, tuple[Subscription, ...]] = {}
+        self._numbers: dict[DeliveryOptions, int] | None = None  # of `forms`, once there are many
+        # A group of one subscription, as most are, has no dict of it.
+        self._only: tuple[Subscription, ...] | None = None
+        self._by_filter: dict[str, tuple[Subscription, ...]] = NO_FILTERS
+        if not private and len(wants.subscriptions) == 1:
+            self._only = tuple(wants.subscriptions)
+            return
+        self._by_filter = {}
         for subscription in wants.subscriptions:
             same = self._by_filter.get(subscription.topic_filter, ())
             self._by_filter[subscription.topic_filter] = (*same, subscription)
 
     def __len__(self) -> int:
-        return len(self._by_filter)
+        return len(self._by_filter) if self._only is None else 1
 
     @property
     def filters(self) -> list[str]:
-        return list(self._by_filter)
+        return list(self._by_filter) if self._only is None else [self._only[0].topic_filter]
 
     @property
     def subscriptions(self) -> list[Subscription]:
+        if self._only is not None:
+            return list(self._only)
         return [subscription for same in self._by_filter.values() for subscription in same]
 
     def subscriptions_of(self, topic_filter: str) -> tuple[Subscription, ...]:
+        if self._only is not None:
+            return self._only if self._only[0].topic_filter == topic_filter else ()
         return self._by_filter.get(topic_filter, ())
 
     def set_subscription(self, subscription: Subscription) -> bool:
@@ -162,12 +210,12 @@ class Group:
         del self._by_filter[topic_filter]
 
     def some_filters(self, count: int) -> list[str]:
-        """The first `count` filters, or as many as there are."""
+        """The first `count` filters of a private group, or as many as there are."""
         return list(islice(self._by_filter, count))
 
     def form_number(self, filters: list[str], topic: str) -> int:
         """Number of the form (an index of `forms`, which only grows) for a topic that `filters` match, or DENIED."""
-        matching = [s for each in filters for s in self._by_filter.get(each, ()) if s.covers(topic)]
+        matching = [s for each in filters for s in self.subscriptions_of(each) if s.covers(topic)]
         return self._number(matching)
 
     def form_for(self, counts: dict[Target, int], topic: str) -> int:
@@ -190,15 +238,23 @@ class Group:
         if len(matching) > 1:
             matching.sort(key=lambda s: s.identifier)
         form = merge(matching)
-        number = self._numbers.get(form)
-        if number is None:
-            number = self._numbers[form] = len(self.forms)
+        if self._numbers is None:
+            for number, known in enumerate(self.forms):
+                if known is form or known == form:
+                    return number
             self.forms.append(form)
-        return number
+            if len(self.forms) > FORMS_LISTED_MAX:
+                self._numbers = {known: number for number, known in enumerate(self.forms)}
+            return len(self.forms) - 1
+        known_number = self._numbers.get(form)
+        if known_number is None:
+            known_number = self._numbers[form] = len(self.forms)
+            self.forms.append(form)
+        return known_number
 
     def forget_forms(self) -> None:
         """Renumber forms; every topic has to be matched again."""
-        self.forms, self._numbers, self.cache = [], {}, None
+        self.forms, self._numbers, self.cache = [], None, None
 
 
 class Reader:

@@ -1,19 +1,24 @@
 """A shared subscription: one cursor vector for a group of sessions, each message to one of them. MQTT 5.0, 4.8.2.
 
 A member that does not accept a message returns it, and it goes to another."""
+# compiled: hot
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from commitlog import Chunk
+from router.readers.range_queue import Range, RangeQueue
 from router.readers.reader import Reader
 
-Range = tuple[int, int, int]  # (partition, first lsn, next lsn)
 RECENT_MAX = 4096
 LSN_MAX = 1 << 62
+
+
+NO_RANGES: list[Range] = []
+"""Of all members that have none. It is never added to: `Member.give`."""
 
 
 def without(ranges: Iterable[Range], taken: list[Range]) -> list[Range]:
@@ -31,6 +36,10 @@ def without(ranges: Iterable[Range], taken: list[Range]) -> list[Range]:
                 kept.append((partition, stop, b))
         left = kept
     return left
+
+
+NONE_RECENT = RangeQueue(0)
+"""Of all groups whose home is here."""
 
 
 class Participant(Protocol):
@@ -52,11 +61,20 @@ class Member:
         self.share = share
         self.reader = reader
         self.parked = False
-        self.given: list[Range] = []
-        self.before: list[Range] = []
+        self.given = NO_RANGES
+        self.before = NO_RANGES
         # Of another shard: how many members it has, and the ranges assigned to it that are not delivered yet.
         self.weight = 1
-        self.outstanding: list[Range] = []
+        self.outstanding = NO_RANGES
+
+    def give(self, assigned: Range) -> None:
+        """These are assigned to it in this step; to another shard, until it says that they are delivered."""
+        if self.subscriber.is_shard:
+            self.outstanding = self.outstanding or []
+            self.outstanding.append(assigned)
+        else:
+            self.given = self.given or []
+            self.given.append(assigned)
 
     def finish(self, ranges: list[Range]) -> None:
         """These are not outstanding any more."""
@@ -64,8 +82,12 @@ class Member:
 
     def next_step(self) -> bool:
         """A step begins; returns whether ranges of the last one are still unconfirmed."""
-        self.before, self.given = self.given, []
+        self.before, self.given = self.given, NO_RANGES
         return bool(self.before)
+
+
+NOBODY: Mapping[Reader, Member] = MappingProxyType({})
+"""Of all groups that no member has just left."""
 
 
 class SharedGroup:
@@ -83,13 +105,15 @@ class SharedGroup:
         self.is_here = is_here
         self.is_held = False
         self.is_parked = False  # its home was told that no member has capacity
-        self.recent: deque[Range] = deque(maxlen=RECENT_MAX)  # ranges lately delivered to members
+        # Ranges lately delivered to members, which the home may ask for.
+        self.recent = NONE_RECENT if is_here else RangeQueue(RECENT_MAX)
         self.key = key
         self.topic_filter = topic_filter
         self.reader = reader
         self.members: dict[Participant, Member] = {}
-        self.departed: dict[Reader, Member] = {}  # former members whose last ranges may still be returned
-        self.returned: deque[Range] = deque()
+        # Former members whose last ranges may still be returned: `depart`.
+        self.departed: Mapping[Reader, Member] = NOBODY
+        self.returned = RangeQueue()
         self.turn = 0
 
     def add(self, participant: Participant, reader: Reader) -> Member:
@@ -97,6 +121,15 @@ class SharedGroup:
         member = self.members[participant] = Member(participant, reader, self)
         reader.share = self
         return member
+
+    def depart(self, member: Member) -> None:
+        """It has left, and what it was assigned in the last step may still be returned."""
+        self.departed = {**self.departed, member.reader: member}
+
+    def forget_departed(self, member: Member) -> None:
+        """Nothing of it can be returned any more."""
+        if member.reader in self.departed:
+            self.departed = {reader: each for reader, each in self.departed.items() if each is not member} or NOBODY
 
     def readers(self) -> list[Reader]:
         return [member.reader for member in self.members.values()]
@@ -136,11 +169,10 @@ class SharedGroup:
             end = part_stop if index + 1 < parts else stop
             member = available[index]
             whole = (partition, chunk.base_lsn + begin, chunk.base_lsn + end)
+            member.give(whole)
             if member.subscriber.is_shard:
-                member.outstanding.append(whole)
                 given.append((member, begin, end))
             else:
-                member.given.append(whole)
                 given.append((member, part_first, part_stop))
             begin = end
         return given
@@ -150,7 +182,7 @@ class SharedGroup:
         member = self.members.get(shard)
         if member is not None:
             member.finish(ranges)
-        self.returned = deque(without(self.returned, ranges))
+        self.returned.replace(without(self.returned, ranges))
         for index, at in enumerate(self.reader.cursors):
             if self.reader.is_live(index):
                 continue
@@ -164,8 +196,8 @@ class SharedGroup:
     def truncate(self, partition: int, next_lsn: int) -> None:
         """Forget ranges of a partition from `next_lsn` on: those lsns will be reused."""
         gone = [(partition, next_lsn, LSN_MAX)]
-        self.returned = deque(without(self.returned, gone))
-        self.recent = deque(without(self.recent, gone), maxlen=RECENT_MAX)
+        self.returned.replace(without(self.returned, gone))
+        self.recent.replace(without(self.recent, gone))
         for member in (*self.members.values(), *self.departed.values()):
             member.outstanding = without(member.outstanding, gone)
             member.given = without(member.given, gone)

@@ -61,15 +61,26 @@ class DeliveryOptions:
     tells_place: bool = False
 
 
+_usual: dict[tuple[int, bool, bool, bool, bool], DeliveryOptions] = {}
+"""Forms of subscriptions without an identifier, each once: there are 48."""
+
+
 def merge(matching: list[Subscription]) -> DeliveryOptions:
     """The form that one copy for all `matching` subscriptions takes."""
     if len(matching) == 1:
         one = matching[0]
+        if not one.identifier:
+            options = one.qos, one.retain_as_published, one.no_local, one.tells_publisher, one.tells_place
+            form = _usual.get(options)
+            if form is None:
+                qos, as_published, no_local, publisher, place = options
+                form = _usual[options] = DeliveryOptions(qos, as_published, no_local, (), publisher, place)
+            return form
         return DeliveryOptions(
             one.qos,
             one.retain_as_published,
             one.no_local,
-            (one.identifier,) if one.identifier else (),
+            (one.identifier,),
             one.tells_publisher,
             one.tells_place,
         )

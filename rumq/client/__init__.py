@@ -17,8 +17,10 @@ from rumq.client.login.enhanced_login import EnhancedLogin, LoginFailed
 from rumq.client.login.scram import ScramLogin
 from rumq.client.outbox.outbox import ClientOutbox, OutboxOptions
 from rumq.client.outbox.outbox_errors import OutboxError, OutboxFailed, OutboxFull, OutboxInUse
-from rumq.client.patterns.channel import Channel, ChannelMessage
 from rumq.client.patterns.requests import NoResponse
+from rumq.client.queues.queue import Queue
+from rumq.client.queues.queue_errors import QueueRefused
+from rumq.client.queues.queue_messages import Channel, ChannelMessage, QueuePush
 from rumq.client.session.back_off import Reconnect
 from rumq.client.session.messages import Message, Outgoing
 from rumq.client.trace_context import context_of, opentelemetry_context
@@ -45,6 +47,9 @@ __all__ = [
     "OutboxOptions",
     "Outgoing",
     "Properties",
+    "Queue",
+    "QueuePush",
+    "QueueRefused",
     "Reconnect",
     "Refused",
     "ScramLogin",

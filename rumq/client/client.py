@@ -3,17 +3,22 @@
 Reconnecting is `rumq.client.session.connection`.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any
 
 import trio
 
 from rumq.client.outbox.outbox import ClientOutbox
-from rumq.client.patterns.channel import CREDIT, Channel, consume
 from rumq.client.patterns.client_port import OpenAnother
 from rumq.client.patterns.replay import ReplayRecords
 from rumq.client.patterns.requests import Requests
 from rumq.client.patterns.responder import Handler, respond
+from rumq.client.queues.gateway_channel import consume_through_gateway
+from rumq.client.queues.gateway_requests import GatewayRequests
+from rumq.client.queues.mqtt_channel import CREDIT, consume_over_mqtt
+from rumq.client.queues.queue import Queue, need_gateway
+from rumq.client.queues.queue_messages import Channel
 from rumq.client.session.answers import BatchAcks
 from rumq.client.session.connection import BrokerConnection
 from rumq.client.session.inbound import Lane
@@ -35,14 +40,12 @@ class Client:
 
     def __init__(
         self,
-        connection: BrokerConnection,
-        options: ConnectOptions,
-        another: OpenAnother,
-        outbox: ClientOutbox | None = None,
-    ) -> None:
+        connection: BrokerConnection, options: ConnectOptions, another: OpenAnother,
+        outbox: ClientOutbox | None = None, gateway: GatewayRequests | None = None,
+    ) -> None:  # fmt: skip
         """another: opens a connection of the same user to the same broker, with options that differ"""
         self._connection, self._options, self._another = connection, options, another
-        self._outbox = outbox
+        self._outbox, self._gateway = outbox, gateway
         self._taken: list[Message] = []  # returned, and acknowledged by the next call
         self._requests = Requests(self)
 
@@ -296,13 +299,24 @@ class Client:
         found = ReplayRecords(self._another, topic_filter, start, follow=follow)
         return found.records(reconnect_policy(self._options))
 
-    def channel(self, name: str, topic: str = "#", *, credit: int = CREDIT) -> AbstractAsyncContextManager[Channel]:
+    def queue(self, label: str) -> Queue:
+        """A queue of a rumq broker, to make and to push to. raises: ValueError for a client that knows no gateway"""
+        return Queue(need_gateway(self._gateway, "queues are pushed to"), label)
+
+    def channel(
+        self, name: str, topic: str = "#", *, credit: int = CREDIT, create: bool | Mapping[str, Any] = False
+    ) -> AbstractAsyncContextManager[Channel]:
         """Consume a channel of a queue of a rumq broker: `async with client.channel("news/comments") as channel`.
 
-        name:    LABEL/CHANNEL; topic: of the queue, all by default; credit: messages held unacknowledged
-        raises:  Refused, ConnectionLost. Has a connection of its own; its end gives back what is not acknowledged
+        name:    LABEL/CHANNEL; credit: messages held unanswered; topic: what a new one sees, or MQTT is to give
+        create:  make it, and its queue, where there is none: True, or settings that it then has: {"tries_max": 3}
+        raises:  Refused, QueueRefused, ConnectionLost. Its end gives back what is not acknowledged
         """
-        return consume(self._another, name, topic, credit)
+        if self._gateway is not None:
+            return consume_through_gateway(self._gateway, name, topic, credit, create)
+        if create is not False:
+            need_gateway(None, "channels are made")
+        return consume_over_mqtt(self._another, name, topic, credit)
 
     async def reauthenticate(self) -> None:
         """Log in again on this connection, with the `login` that it began with (MQTT 5.0, 4.12.1).

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
+from dataclasses import replace
+from itertools import islice
 
 import trio
 
+from rumq.auth.permit import Permit
 from rumq.queues.engine.consumer import Consumer
 from rumq.queues.engine.dead_letters import DeadLetters, revived
 from rumq.queues.engine.delays import Delays
@@ -17,9 +21,10 @@ from rumq.queues.engine.dropper import Dropper
 from rumq.queues.engine.engines import Engines
 from rumq.queues.engine.log_watch import DepthWatch
 from rumq.queues.engine.pusher import Pusher
+from rumq.queues.engine.survey import QueuePlaces, survey
 from rumq.queues.engine.sweep import AT_A_TIME, sweep
 from rumq.queues.link.anchors import Anchors
-from rumq.queues.link.connections import Connections, refusal_of
+from rumq.queues.link.connections import Connections, nothing, refusal_of
 from rumq.queues.link.definer import Definer
 from rumq.queues.link.follower import DefinitionFollower
 from rumq.queues.link.ports import QueuePorts
@@ -35,7 +40,15 @@ from rumq.queues.rules.messages import (
     QueueFigures,
     QueueInfo,
 )
-from rumq.queues.rules.names import channel_filter, check_channel_id, check_label, check_topic, dead_label, share_filter
+from rumq.queues.rules.names import (
+    channel_filter,
+    check_channel_id,
+    check_label,
+    check_topic,
+    dead_label,
+    folded,
+    share_filter,
+)
 from rumq.queues.rules.permissions import QueuePermit
 from rumq.queues.rules.registry import QueueRegistry
 
@@ -94,6 +107,7 @@ class Queues:
         """raises: QueueExists with other settings; with the same, it is told as it is"""
         label = check_label(label)
         self._permit(user).check_define(label)
+        await self._follower.wait_current()
         return self._queue_info(await self._definer.create_queue(user, label, settings or QueueSettings()))
 
     async def delete_queue(self, user: str, label: str) -> None:
@@ -102,12 +116,16 @@ class Queues:
         self._permit(user).check_define(queue.label)
         await self._definer.delete_queue(queue)
 
-    async def queues(self, user: str) -> list[QueueInfo]:
-        """Those that the user may push to, consume from or define, by label."""
+    async def queues(self, user: str, part: str = "", after: str = "", count_max: int | None = None) -> list[QueueInfo]:
+        """Those that the user may push to, consume from or define, by label. part: of it; after: labels behind this"""
         permit = self._permit(user)
+        await self._follower.wait_current()
         await self._watch.wait_fresh(TOLD_SECONDS)
         known = self._follower.registry.queues
-        return [self._queue_info(known[label]) for label in sorted(known) if permit.is_told(label)]
+        part = folded(part)
+        labels = sorted(label for label in known if label > after and part in label)
+        told = islice((label for label in labels if permit.is_told(label)), count_max)
+        return [self._queue_info(known[label]) for label in told]
 
     async def queue(self, user: str, label: str) -> QueueInfo:
         queue = await self._told(user, label)
@@ -141,8 +159,11 @@ class Queues:
         self._permit(user).check_define(channel.label)
         await self._definer.delete_channels([channel])
 
-    async def channels(self, user: str, label: str | None = None) -> list[ChannelInfo]:
-        """label: None: of every queue"""
+    async def channels(
+        self, user: str, label: str | None = None, after: str = "", count_max: int | None = None
+    ) -> list[ChannelInfo]:
+        """By id. label: None: of every queue; after: ids behind it"""
+        await self._follower.wait_current()
         await self._watch.wait_fresh(TOLD_SECONDS)
         registry = self._follower.registry
         if label is not None:
@@ -151,7 +172,8 @@ class Queues:
             permit = self._permit(user)
             told = {each for each in registry.ids_of if permit.is_told(each)}
             found = [each for each in registry.channels.values() if each.label in told]
-        return [self._channel_info(each) for each in sorted(found, key=lambda each: each.channel_id)]
+        found = sorted((each for each in found if each.channel_id > after), key=lambda each: each.channel_id)
+        return [self._channel_info(each) for each in found[:count_max]]
 
     async def channel(self, user: str, channel_id: str) -> ChannelInfo:
         channel = await self._told_channel(user, channel_id)
@@ -160,18 +182,30 @@ class Queues:
 
     # Push and consume
 
-    async def push(self, user: str, label: str, messages: Sequence[Push], *, with_ids: bool = True) -> list[PushResult]:
+    async def push(
+        self, user: str, label: str, messages: Sequence[Push], *, with_ids: bool = True,
+        on_put: Callable[[], None] = nothing,
+    ) -> list[PushResult]:  # fmt: skip
         """Push in order; returns, for each, once it is as safe as its stream promises, or why it was refused.
 
-        with_ids: False: nobody looks for the ids, which is cheaper. raises: what holds for all of them"""
+        with_ids: False: nobody looks for the ids, which is cheaper. raises: what holds for all of them
+        on_put: called once they have their place before pushes that begin later, unless it raises before"""
         queue = await self._told(user, label)
         if len(messages) > PUSH_MAX:
             raise BadQueueRequest(f"{len(messages)} messages: expected at most {PUSH_MAX} at a time")
-        return await self._pusher.push(user, queue, self._permit(user), messages, with_ids=with_ids)
+        return await self._pusher.push(user, queue, self._permit(user), messages, with_ids=with_ids, on_put=on_put)
 
     @asynccontextmanager
     async def consume(self, user: str, channel_id: str, credit: int = 100) -> AsyncIterator[Consumer]:
         """A consumer that holds at most `credit` messages. What it has not answered at the end is given to others."""
+        consumer = await self.consumer(user, channel_id, credit)
+        try:
+            yield consumer
+        finally:
+            consumer.close()
+
+    async def consumer(self, user: str, channel_id: str, credit: int = 100) -> Consumer:
+        """As `consume`, for who closes it."""
         if not 1 <= credit <= CREDIT_MAX:
             raise BadQueueRequest(f"credit {credit}: expected 1 to {CREDIT_MAX} messages")
         channel = await self._told_channel(user, channel_id)
@@ -180,13 +214,29 @@ class Queues:
         def check() -> None:
             self._permit(user).check_consume(channel.label, channel.topic)
 
-        consumer = self._engines.consumer(channel, credit, check)
-        try:
-            yield consumer
-        finally:
-            consumer.close()
+        return self._engines.consumer(channel, credit, check)
 
     # What users may, and are told
+
+    def for_caller(self, permit_of: Callable[[str], Permit | None]) -> Queues:
+        """The same queues, for a door that knows more of its caller than a name. permit_of: as of `QueuePorts`"""
+        view = copy(self)
+        view._ports = replace(self._ports, permit_of=permit_of)
+        return view
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the broker answers, as far as is known without asking."""
+        return self._follower.is_current
+
+    def count(self, user: str) -> int:
+        """Queues that the user is told of, as they are known. Never waits."""
+        permit = self._permit(user)
+        return sum(permit.is_told(label) for label in self._follower.registry.queues)
+
+    def check_consume(self, user: str, channel: ChannelDefinition) -> None:
+        """raises: QueueNotAllowed"""
+        self._permit(user).check_consume(channel.label, channel.topic)
 
     def _permit(self, user: str) -> QueuePermit:
         return QueuePermit(user, self._ports.permit_of(user))
@@ -234,6 +284,18 @@ class Queues:
         return ChannelInfo(channel, figures, share_filter(channel.channel_id, channel.label, channel.topic))
 
     # Look and repair
+
+    async def rebuild(self, user: str, label: str) -> QueuePlaces:
+        """Read the definitions again, hold what is not held, and ask every shard where the queue's messages may lie.
+
+        raises: QueuesUnavailable"""
+        permit = self._permit(user)
+        was_stale = permit.may_define(check_label(label)) and await self._follower.read_again()
+        queue = await self._told(user, label)
+        permit.check_define(queue.label)
+        await self._definer.repair()
+        partitions, missing = await survey(self._ports, queue.label)
+        return QueuePlaces(await self.queue(user, label), partitions, missing, was_stale)
 
     async def peek(
         self, user: str, label: str, topic: str | None = None, *, after_us: int = 0, messages_max: int = 20

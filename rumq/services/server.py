@@ -76,13 +76,20 @@ class Server:
         return int(self._server.add_secure_port(address, credentials))
 
     async def start(self) -> None:
+        await self.say(is_serving=False)  # until the broker was asked
         await self._server.start()
 
     async def say(self, *, is_serving: bool) -> None:
         """To the health service, and so to balancers."""
-        status = SERVING if is_serving and not self.stopping.is_set() else NOT_SERVING
-        for name in (ALL, *(service.name for service in self._services)):
-            await self._health.set(name, status)
+        is_serving = is_serving and not self.stopping.is_set()
+        await self._health.set(ALL, SERVING if is_serving else NOT_SERVING)
+        for service in self._services:
+            await self._health.set(service.name, SERVING if is_serving and service.serves() else NOT_SERVING)
+
+    @property
+    def serving(self) -> tuple[bool, ...]:
+        """Which services do, apart from the broker: `say` again when it changes."""
+        return tuple(service.serves() for service in self._services)
 
     async def stop(self, drain_seconds: float, wake: Callable[[], None]) -> None:
         """Say that it stops, let calls end for so long, and end those that go on. wake: those that wait for records"""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from rumq.loop.backoff import Backoff
+from rumq.supervision.broker_parent import environment_of_sidecar
 
 BACKOFF_SECONDS = (1.0, 5.0, 30.0)
 STEADY_SECONDS = 60.0
@@ -30,7 +31,7 @@ class Process(Protocol):
 
 def open_quiet(command: Sequence[str]) -> Process:
     """raises: OSError"""
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment_of_sidecar())
 
 
 class Sidecar(NamedTuple):

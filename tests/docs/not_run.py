@@ -41,6 +41,7 @@ NOT_RUN: list[tuple[str, str, str | Elsewhere]] = [
         "rumqd mirror",
         "two sites of two machines; docs/guides/mirror-brokers.md is run",
     ),
+    ("docs/guides/queues.md", "python examples/news.py", Elsewhere("tests/page/test_news_sites.py")),
     ("docs/guides/operating.md", "install -m 644", SYSTEMD),
     ("docs/tutorial/operators-tour.md", "python3 -m venv", VENV),
     ("docs/guides/packages.md", "packaging/debian/build", DEBIAN),

@@ -215,7 +215,6 @@ REACHED: dict[str, tuple[str, str]] = {
     "rumq/queues/engine/dropper.py": ("tests/queues/test_queues.py", "drops_its_oldest"),
     "rumq/queues/engine/engines.py": ("tests/queues/test_hostile.py", "rules_that_change_end_a_consumer"),
     "rumq/queues/engine/failures.py": ("tests/queues/test_hostile.py", "a_poison_message"),
-    "rumq/queues/engine/log_watch.py": ("tests/queues/test_queues.py", "depth_records"),
     "rumq/queues/engine/pusher.py": ("tests/queues/test_queues.py", "refuses_and_says_so"),
     "rumq/queues/engine/pushes.py": ("tests/queues/test_hostile.py", "cannot_be_pushed"),
     "rumq/queues/engine/sweep.py": ("tests/queues/test_queues.py", "purge_drops"),

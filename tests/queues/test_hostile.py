@@ -23,6 +23,8 @@ from rumq.queues import (
     Queues,
     QueueSettings,
 )
+from rumq.queues.engine import engines
+from rumq.queues.link.member_link import RECEIVE_BYTES_MAX
 from tests.queues.world import World, until
 
 RULES = """
@@ -237,6 +239,49 @@ def test_a_consumer_that_stops_reading_keeps_no_more_than_its_credit(world: Worl
             assert not {each.payload for each in held} & set(found)
 
     world.run(body)
+
+
+def test_an_engine_whose_consumers_are_slow_leaves_the_rest_in_the_log(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Credit counts messages, which may be large: an engine has a bound of bytes, and one message beyond it."""
+    monkeypatch.setattr(engines, "BYTES_MAX", 4 << 20)
+
+    async def body(door: Queues) -> None:
+        await door.create_queue("", "heavy", QueueSettings(records_max=0))
+        channel = (await door.create_channel("", "heavy")).definition.channel_id
+        await door.push("", "heavy", [Push(payload=bytes(400_000))] * 30)
+        async with door.consume("", channel, 100) as consumer:
+            engine = door._engines.maybe_engine(channel)
+            assert engine is not None
+            await until(lambda: engine.state.size > 1 << 20)
+            largest = 0
+            for _ in range(30):
+                (given,) = await consumer.next_batch(100, 10.0, 500_000)
+                largest = max(largest, engine.state.size)
+                await consumer.acknowledge([given.id])
+            assert largest <= (1 << 20) + RECEIVE_BYTES_MAX + 400_200, largest
+            assert engine.state.size == 0
+
+    world.run(body)
+
+
+def test_definitions_that_a_door_has_missed_are_found_when_it_reads_again(world: World) -> None:
+    async def body(door: Queues, other: Queues) -> None:
+        await door.create_queue("", "missed")
+        await other.queue("", "missed")
+        found = await other.rebuild("", "MISSED")
+        assert not found.was_stale and found.queue.definition.label == "missed"
+        assert [(each.stream, each.offline) for each in found.partitions] == [("queues", None)] and not found.missing
+        del other._follower.registry.queues["missed"]  # as if it had missed it
+        with pytest.raises(NoSuchQueue):
+            await other.queue("", "missed")
+        found = await other.rebuild("", "missed")
+        assert found.was_stale and other.is_current
+        assert found.queue.definition == (await door.queue("", "missed")).definition
+        assert not (await other.rebuild("", "missed")).was_stale
+
+    world.run(body, "door", "other")
 
 
 def test_acknowledgements_of_what_one_does_not_hold_change_nothing(world: World) -> None:

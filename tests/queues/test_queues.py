@@ -243,3 +243,24 @@ def test_bytes_of_expired_messages_leave_the_disk(small: World) -> None:
         await until(lambda: size() < 250_000, 50)  # of 1,000,000 that were pushed
 
     small.run(body)
+
+
+def test_a_door_that_begins_waits_until_it_knows_what_there_is(world: World) -> None:
+    """It says of no queue that there is none before it has read the definitions."""
+
+    async def body(door: Queues) -> None:
+        await door.create_queue("", "known")
+        await door.create_channel("", "known", channel_id="known-to-all")
+        for call in (
+            lambda late: late.push("", "known", [Push(payload=b"x")]),
+            lambda late: late.channel("", "known-to-all"),
+            lambda late: late.create_queue("", "known"),
+        ):
+            late = Queues(world.ports("late"))
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(late.run)
+                assert await call(late)
+                assert "known" in [each.definition.label for each in await late.queues("")]
+                nursery.cancel_scope.cancel()
+
+    world.run(body)

@@ -4,6 +4,7 @@ What was acknowledged is consumed, at least once; an id has one payload, a paylo
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 
 import trio
@@ -12,7 +13,9 @@ from rumq.queues import MessageId, Push, Pushed, QueueError, Queues
 
 
 class Traffic:
-    """acknowledged: payload -> id, None where it was not told; consumed: how often; ids: payloads of each"""
+    """acknowledged: payload -> id, None where it was not told; consumed: how often; ids: payloads of each
+
+    pushed_at, consumed_at: by name, when whole batches were acknowledged and when messages came, monotonic seconds"""
 
     def __init__(self, label: str, channel: str) -> None:
         self.label, self.channel = label, channel
@@ -20,6 +23,8 @@ class Traffic:
         self.consumed: Counter[bytes] = Counter()
         self.ids: defaultdict[MessageId, set[bytes]] = defaultdict(set)
         self.ids_of: defaultdict[bytes, set[MessageId]] = defaultdict(set)
+        self.pushed_at: defaultdict[str, list[float]] = defaultdict(list)
+        self.consumed_at: defaultdict[str, list[float]] = defaultdict(list)
         self.faults = 0
         self.is_over = False
 
@@ -33,21 +38,26 @@ class Traffic:
             ]
             number += batch
             try:
-                for each, result in zip(given, await door.push("", self.label, given), strict=True):
+                results = await door.push("", self.label, given)
+                for each, result in zip(given, results, strict=True):
                     if isinstance(result, Pushed):
                         self.acknowledged[each.payload] = result.id
+                if all(isinstance(result, Pushed) for result in results):
+                    self.pushed_at[name].append(time.monotonic())
             except QueueError:
                 self.faults += 1
                 await trio.sleep(0.05)
             await trio.sleep(0.01)
 
-    async def consume(self, door: Queues, credit: int = 50) -> None:
+    async def consume(self, door: Queues, credit: int = 50, name: str = "") -> None:
         """Until cancelled."""
         while True:
             try:
                 async with door.consume("", self.channel, credit) as consumer:
                     while True:
                         found = await consumer.next_batch(credit, 5.0)
+                        if found:
+                            self.consumed_at[name].append(time.monotonic())
                         for each in found:
                             self.consumed[each.payload] += 1
                             self.ids[each.id].add(each.payload)

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from tests.broker_process import Rumqd
-from tests.services.generated_client import pb, stubs
+from tests.services.generated_client import pb, queue_stubs, stubs
 from tests.services.node_client import install
 
 SECONDS = 30.0
@@ -17,11 +17,12 @@ EARLIEST, LATEST = pb.POSITION_EARLIEST, pb.POSITION_LATEST
 
 
 class GrpcBroker:
-    """process: the broker; stub: of the generated client"""
+    """process: the broker; stub: of the generated client; queues: the stub of the other service"""
 
     def __init__(self, process: Rumqd) -> None:
         self.process = process
         self.stub: Any = None
+        self.queues: Any = None
         self.target = ""
         self._channel: Any = None
 
@@ -36,6 +37,7 @@ class GrpcBroker:
         self.close()
         self._channel = self.channel()
         self.stub = stubs.BrokerServiceStub(self._channel)
+        self.queues = queue_stubs.QueuesStub(self._channel)
 
     def wait_bound(self, number: int) -> list[dict[str, Any]]:
         count = number

@@ -11,20 +11,20 @@ from grpc_tools import protoc
 
 PROTO = Path(__file__).parents[2] / "rumq/services/proto"
 PACKAGE = "rumq.v1"
-NAME = "broker_service"
+FOLDER = Path(tempfile.mkdtemp(prefix="rumq-grpc-client-"))
 
 
-def made() -> tuple[Any, Any]:
-    """The modules of the messages, and of the stub."""
-    folder = Path(tempfile.mkdtemp(prefix="rumq-grpc-client-"))
+def made(name: str) -> tuple[Any, Any]:
+    """The modules of the messages, and of the stub. name: of the proto file"""
+    folder = FOLDER
     status = protoc.main(
-        ["protoc", f"-I{PROTO}", f"--python_out={folder}", f"--grpc_python_out={folder}", f"rumq/v1/{NAME}.proto"]
+        ["protoc", f"-I{PROTO}", f"--python_out={folder}", f"--grpc_python_out={folder}", f"rumq/v1/{name}.proto"]
     )
     assert status == 0
     package = sys.modules.setdefault(PACKAGE, ModuleType(PACKAGE))
-    messages = loaded(f"{NAME}_pb2", folder)
-    setattr(package, f"{NAME}_pb2", messages)
-    return messages, loaded(f"{NAME}_pb2_grpc", folder)
+    messages = loaded(f"{name}_pb2", folder)
+    setattr(package, f"{name}_pb2", messages)
+    return messages, loaded(f"{name}_pb2_grpc", folder)
 
 
 def loaded(name: str, folder: Path) -> ModuleType:
@@ -36,4 +36,5 @@ def loaded(name: str, folder: Path) -> ModuleType:
     return module
 
 
-pb, stubs = made()
+pb, stubs = made("broker_service")
+queues_pb, queue_stubs = made("queues")

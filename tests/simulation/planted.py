@@ -119,8 +119,8 @@ PLANTED = [
     # Shared subscriptions
     Planted(
         "what a shard was handed of a share dies with it", "router/shared_group_rules.py",
-        "                share.returned.extend(member.outstanding)\n                member.outstanding.clear()\n",
-        "                member.outstanding.clear()\n",
+        "                share.returned.extend(member.outstanding)\n                member.outstanding = NO_RANGES\n",
+        "                member.outstanding = NO_RANGES\n",
         f"{FOUND}::test_what_a_shard_was_handed_of_a_share_is_handed_out_again_when_it_has_died",
     ),
     Planted(
@@ -163,7 +163,7 @@ PLANTED = [
     Planted(
         "what a shard was assigned as its last member went comes back after it has left",
         "router/shared_group_rules.py",
-        "        share.returned.extend(member.given)\n        member.given = []\n        if member.before:\n",
+        "        share.returned.extend(member.given)\n        member.given = NO_RANGES\n        if member.before:\n",
         "        if member.given or member.before:\n",
         ENDS,
     ),

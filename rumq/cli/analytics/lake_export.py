@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import signal
@@ -17,13 +16,13 @@ from rumq.errors import DataDirectoryError, RumqError
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
 from rumq.events.output import RING, setup_events
+from rumq.supervision.broker_parent import end_with_broker, is_orphan
 
 if TYPE_CHECKING:
     from rumq.lake.parquet.export import Exporter
 
 NICE = 10
 POLL_SECONDS = 1.0
-PR_SET_PDEATHSIG = 1
 MERGE_SECONDS = 7200  # an hour's segments are sealed and exported by then
 RETRY_SECONDS = (1.0, 5.0, 30.0, 60.0)
 
@@ -55,12 +54,13 @@ def export(args: argparse.Namespace) -> int:
         )
         return 0
     signal.signal(signal.SIGTERM, stop)
+    broker = None
     if args.for_broker:
         # A leader that was deposed is gone at once; what this one was writing is written again by the next.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        broker = end_with_broker()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the broker too, which stops us
     try:
-        export_continuously(args)
+        export_continuously(args, broker)
     except Stopped:
         pass
     return 0
@@ -77,15 +77,14 @@ def exporter(args: argparse.Namespace) -> Exporter:
     return Exporter(RealFiles(), args.data, folder_at(args.to), streams=args.stream, marks=args.for_broker, event=tell)
 
 
-def export_continuously(args: argparse.Namespace) -> None:
+def export_continuously(args: argparse.Namespace, broker: int | None) -> None:
     """Export segments as they are sealed; a failure is reported (lake.failed) and retried."""
-    parent = os.getppid()
     exporting: Exporter | None = None
     seen: list[tuple[str, int]] | None = None
     failed = 0
     merged = 0
     sender = EventSender(RING, args.data, "lake")
-    while not args.for_broker or os.getppid() == parent:
+    while broker is None or not is_orphan(broker):
         if args.for_broker:
             sender.flush()
         found, hour = segments_there(args.data), hour_to_merge()

@@ -67,7 +67,7 @@ class HeldConsumer:
         self.ready = trio.Event()
         self.consumer: Taker | None = None
         self.fault: QueueError = QueuesUnavailable("the consumer has ended: ask again")
-        self.visible_seconds = 0.0
+        self.label, self.visible_seconds = "", 0.0  # once it is ready
         self._rest: list[Delivered] = []  # given to it, and not in an answer yet
         self._requests = 0
         self._holds_until = 0.0  # by then what it holds is given to others
@@ -214,6 +214,7 @@ class ChannelConsumers:
         try:
             with held.scope:
                 info = await self._channels.channel(user, held.channel_id)
+                held.label = info.definition.label
                 held.visible_seconds = info.definition.visible_seconds
                 async with self._channels.consume(user, held.channel_id, credit) as consumer:
                     held.consumer = consumer

@@ -66,6 +66,7 @@ class TakeMessages(OneChannel, kw_only=True):
     credit: Annotated[
         int, number("what the consumer may hold without an answer, from its first request on", "messages", 1, 1_000)
     ] = CREDIT_USUAL
+    queue: Annotated[str | None, field("label of the queue that the channel must be of; null: any")] = None
 
 
 class RedriveMessages(OneQueue, kw_only=True):

@@ -21,7 +21,9 @@ from rumq.gateway.queues.message_stream import MessageStream
 from rumq.gateway.queues.queue_endpoints import queues_of
 from rumq.gateway.queues.queue_rows import message_rows
 from rumq.gateway.records.log_watch import LogWatch
-from rumq.queues import Delivered, MessageId, QueueError, parse_message_id
+from rumq.queues import Delivered, MessageId, NoSuchQueue, QueueError, parse_message_id
+from rumq.queues.rules.errors import shown
+from rumq.queues.rules.names import folded
 from rumq.settings.table.gateway import Gateway
 
 
@@ -36,6 +38,8 @@ class ConsumerEndpoints:
         holder = holder_for(request, token)
         place = partial(self._followed.place, holder.network, token.name)
         held = self._access.consumers.consumer(holder, asked.id, asked.consumer, asked.credit)
+        if asked.queue is not None:
+            await self._check_queue(held, asked.queue)
         if kind == EVENTS:
             with held.asked():
                 await held.wait_consumer()  # faults are still answers
@@ -50,6 +54,17 @@ class ConsumerEndpoints:
                     found = await while_heard(request, partial(self._taken, held, asked.max, wait))
         rows = message_rows(found, is_binary=kind == MSGPACK)
         return as_kind(m.TakenMessages(consumer=held.name, messages=rows), kind)
+
+    async def _check_queue(self, held: HeldConsumer, label: str) -> None:
+        """Channel ids are unique over all queues: an id alone may be another program's. raises: NoSuchQueue"""
+        with held.asked():
+            await held.wait_consumer()
+        if held.label != folded(label):
+            self._access.consumers.end(held)
+            raise NoSuchQueue(
+                f"channel {shown(held.channel_id)} is of another queue than {shown(label)}: ids of channels are unique "
+                "over all queues, so name its own, or create one of another id"
+            )
 
     async def _taken(self, held: HeldConsumer, messages_max: int, wait: float) -> list[Delivered]:
         """raises: QueueError, after which the consumer has ended"""

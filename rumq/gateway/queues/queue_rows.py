@@ -17,6 +17,11 @@ from rumq.queues.rules.names import NO_TOPIC
 
 JSON = msgspec.json.Decoder(m.PushMessage | list[m.PushMessage])
 MSGPACK = msgspec.msgpack.Decoder(m.BinaryPushMessage | list[m.BinaryPushMessage])
+EXPECTED = (
+    'The body is one message, such as {"payload": "hello"}, or a list of up to '
+    f"{m.MESSAGES_MAX:,} of them, [{{...}}, {{...}}], without an object around it; fields of a message: "
+    + ", ".join(m.PushMessage.__struct_fields__)
+)
 PORTS = {"https": 443}
 Settings = TypeVar("Settings", QueueSettings, ChannelSettings)
 
@@ -85,7 +90,10 @@ def topic_shown(topic: str | None) -> str | None:
 
 def pushes(body: bytes, *, is_msgpack: bool) -> list[Push]:
     """The messages of a body: one, or a list of up to 1,000. raises: ValueError"""
-    found = MSGPACK.decode(body) if is_msgpack else JSON.decode(body)
+    try:
+        found = MSGPACK.decode(body) if is_msgpack else JSON.decode(body)
+    except msgspec.DecodeError as fault:
+        raise ValueError(f"{fault}. {EXPECTED}") from None
     messages: list[m.PushMessage] = found if isinstance(found, list) else [found]
     if not 1 <= len(messages) <= m.MESSAGES_MAX:
         raise ValueError(f"a batch has 1 to {m.MESSAGES_MAX} messages, not {len(messages)}")

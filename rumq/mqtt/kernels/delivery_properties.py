@@ -4,6 +4,18 @@ docs/reference/replay.md and docs/reference/publishers.md"""
 
 from typing import Protocol
 
+import cython
+
+if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
+
+DAY_US = cython.declare(cython.longlong, 86_400_000_000)
+TIME_BYTES = cython.declare(cython.Py_ssize_t, 27)
+# What stands before the values, lengths included but for those of the numbers and of the partition.
+OFFSET, LSN = b"\x26\x00\x0brumq-offset", b"\x26\x00\x08rumq-lsn"
+PARTITION, TIME = b"\x26\x00\x0erumq-partition", b"\x26\x00\x09rumq-time\x00\x1b"
+WORDS_BYTES = cython.declare(cython.Py_ssize_t, len(OFFSET) + len(LSN) + len(PARTITION) + len(TIME) + 6)
+
 
 class NamesByNumber(Protocol):
     """Client ids by publisher number: of a partition, or of one chunk."""
@@ -16,34 +28,102 @@ def pair(name: bytes, value: bytes) -> bytes:
     return b"\x26" + len(name).to_bytes(2, "big") + name + len(value).to_bytes(2, "big") + value
 
 
-def rfc3339(ts_us: int) -> bytes:
-    """Microseconds since 1970 as an RFC 3339 time in UTC, without a look at any time zone."""
-    days = ts_us // 86_400_000_000
-    rest = ts_us - days * 86_400_000_000
+@cython.cfunc
+@cython.inline
+def digits_of(value: cython.ulonglong) -> cython.Py_ssize_t:
+    """How many decimal digits it has."""
+    count: cython.Py_ssize_t = 1
+    while value >= 10:
+        value = value // 10
+        count += 1
+    return count
+
+
+@cython.cfunc
+@cython.inline
+def put_digits(
+    out: cython.p_uchar, at: cython.Py_ssize_t, value: cython.ulonglong, width: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """With zeros in front; returns where they end."""
+    i: cython.Py_ssize_t = at + width
+    while i > at:
+        i -= 1
+        out[i] = 48 + value % 10
+        value = value // 10
+    return at + width
+
+
+@cython.cfunc
+@cython.inline
+def put_bytes(out: cython.p_uchar, at: cython.Py_ssize_t, data: bytes) -> cython.Py_ssize_t:
+    i: cython.Py_ssize_t
+    for i in range(len(data)):
+        out[at + i] = data[i]
+    return at + len(data)
+
+
+@cython.cfunc
+def put_time(out: cython.p_uchar, at: cython.Py_ssize_t, ts_us: cython.longlong) -> cython.Py_ssize_t:
+    """Microseconds since 1970 as an RFC 3339 time in UTC, `TIME_BYTES` long, without a look at any time zone."""
+    days: cython.longlong = ts_us // DAY_US
+    rest: cython.longlong = ts_us - days * DAY_US
     # Howard Hinnant's civil-from-days: years begin in March, so a leap day comes last.
-    z = days + 719468
-    era = z // 146097
-    doe = z - era * 146097
-    yoe = (doe - doe // 1460 + doe // 36524 - doe // 146096) // 365
-    doy = doe - (365 * yoe + yoe // 4 - yoe // 100)
-    mp = (5 * doy + 2) // 153
-    day = doy - (153 * mp + 2) // 5 + 1
-    month = mp + 3 if mp < 10 else mp - 9
-    year = yoe + era * 400 + (1 if month <= 2 else 0)
-    second, micro = divmod(rest, 1_000_000)
-    return b"%04d-%02d-%02dT%02d:%02d:%02d.%06dZ" % (
-        year, month, day, second // 3600, second // 60 % 60, second % 60, micro,
-    )  # fmt: skip
+    z: cython.longlong = days + 719468
+    era: cython.longlong = z // 146097
+    doe: cython.longlong = z - era * 146097
+    yoe: cython.longlong = (doe - doe // 1460 + doe // 36524 - doe // 146096) // 365
+    doy: cython.longlong = doe - (365 * yoe + yoe // 4 - yoe // 100)
+    mp: cython.longlong = (5 * doy + 2) // 153
+    month: cython.longlong = mp + 3 if mp < 10 else mp - 9
+    second: cython.longlong = rest // 1_000_000
+    at = put_digits(out, at, yoe + era * 400 + (1 if month <= 2 else 0), 4)
+    out[at] = 45
+    at = put_digits(out, at + 1, month, 2)
+    out[at] = 45
+    at = put_digits(out, at + 1, doy - (153 * mp + 2) // 5 + 1, 2)
+    out[at] = 84
+    at = put_digits(out, at + 1, second // 3600, 2)
+    out[at] = 58
+    at = put_digits(out, at + 1, second // 60 % 60, 2)
+    out[at] = 58
+    at = put_digits(out, at + 1, second % 60, 2)
+    out[at] = 46
+    at = put_digits(out, at + 1, rest % 1_000_000, 6)
+    out[at] = 90
+    return at + 1
 
 
-def location(located: bytes, topic_offset: int, lsn: int, ts_us: int) -> bytes:
+def rfc3339(ts_us: int) -> bytes:
+    """Microseconds since 1970, not before it, as an RFC 3339 time in UTC."""
+    made = bytearray(TIME_BYTES)
+    if cython.compiled:
+        put_time(cython.cast(cython.p_uchar, PyByteArray_AS_STRING(made)), 0, ts_us)
+    else:
+        put_time(made, 0, ts_us)
+    return bytes(made)
+
+
+def location(located: bytes, topic_offset: cython.ulonglong, lsn: cython.ulonglong, ts_us: cython.longlong) -> bytes:
     """The user properties that tell a subscriber where a message stands in the log."""
-    return (
-        pair(b"rumq-offset", b"%d" % topic_offset)
-        + pair(b"rumq-lsn", b"%d" % lsn)
-        + pair(b"rumq-partition", located)
-        + pair(b"rumq-time", rfc3339(ts_us))
-    )
+    offset_size: cython.Py_ssize_t = digits_of(topic_offset)
+    lsn_size: cython.Py_ssize_t = digits_of(lsn)
+    size: cython.Py_ssize_t = WORDS_BYTES + offset_size + lsn_size + len(located) + TIME_BYTES
+    made = bytearray(size)
+    if cython.compiled:
+        out: cython.p_uchar = cython.cast(cython.p_uchar, PyByteArray_AS_STRING(made))
+    else:
+        out = made
+    at: cython.Py_ssize_t = put_bytes(out, 0, OFFSET)
+    out[at], out[at + 1] = 0, offset_size
+    at = put_digits(out, at + 2, topic_offset, offset_size)
+    at = put_bytes(out, at, LSN)
+    out[at], out[at + 1] = 0, lsn_size
+    at = put_digits(out, at + 2, lsn, lsn_size)
+    at = put_bytes(out, at, PARTITION)
+    out[at], out[at + 1] = len(located) >> 8, len(located) & 255
+    at = put_bytes(out, at + 2, located)
+    put_time(out, put_bytes(out, at, TIME), ts_us)
+    return bytes(made)
 
 
 def published_by(publishers: NamesByNumber, number: int) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 
 import cython
 
-from rumq.mqtt.kernels.delivery_properties import location, published_by
+from rumq.mqtt.kernels.delivery_properties import published_by
 from rumq.mqtt.kernels.window import Window
 
 if cython.compiled:
@@ -15,7 +15,10 @@ if cython.compiled:
     from cython.cimports.libc.string import memcpy
     from cython.cimports.rumq.mqtt.kernels.buffers import octets
     from cython.cimports.rumq.mqtt.kernels.buffers import words as words_at
+    from cython.cimports.rumq.mqtt.kernels.delivery_properties import location
     from cython.cimports.rumq.mqtt.kernels.window import Window
+else:
+    from rumq.mqtt.kernels.delivery_properties import location
 
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
@@ -246,6 +249,7 @@ def build(
     alias_max: cython.Py_ssize_t,
     bytes_max: cython.Py_ssize_t,
     partition: cython.ulonglong = 0,
+    numbered_max: cython.Py_ssize_t = 1 << 40,
 ) -> tuple[Blob, int]:
     """Build what a group gets of rows first..count; returns it and the first row not looked at.
 
@@ -258,6 +262,7 @@ def build(
         None: no aliases
     bytes_max: stop once the output has as many bytes
     partition: whose rows they are, for aliases
+    numbered_max: stop behind so many messages of QoS 1 and 2 and one more
     """
     words: cython.const[cython.uint][::1] = memoryview(rows).cast("I")
     src: cython.const[cython.uchar][::1] = frames
@@ -325,7 +330,7 @@ def build(
     out = buffer
     i = first
     while i < count:
-        if at >= bytes_max:
+        if at >= bytes_max or qos_count > numbered_max:
             break
         w = i * 8
         if places is not None:

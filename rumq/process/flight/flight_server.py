@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import signal
@@ -23,6 +22,7 @@ from rumq.process.listeners.listening_sockets import warn_if_exposed
 from rumq.process.wiring.sidecars import check_flight
 from rumq.settings.table import Flight, Settings
 from rumq.settings.types.setting_types import FLIGHT_PORT
+from rumq.supervision.broker_parent import end_with_broker, is_orphan
 
 if TYPE_CHECKING:
     from rumq.flight.serving.call_authorization import CallAuthorization
@@ -33,7 +33,6 @@ STOP_SECONDS = 2.0
 DRAIN_SECONDS_MAX = 600.0  # of calls that were running when certificates were renewed
 BIND_SECONDS = 2.0  # a killed predecessor may still hold the port
 WAITED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-PR_SET_PDEATHSIG = 1
 
 Load = Callable[[], Settings]
 
@@ -42,9 +41,7 @@ def serve(load: Load, *, for_broker: bool) -> int:
     """load: the settings, read again at each reload; for_broker: it ends with the broker that started it
 
     raises: RumqError where it cannot listen, ConfigError, DataDirectoryError"""
-    parent = os.getppid()
-    if for_broker:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = end_with_broker() if for_broker else None
     settings = load()
     setup_events(settings.events.format, settings.events.level)
     check_flight(settings)
@@ -58,7 +55,7 @@ def serve(load: Load, *, for_broker: bool) -> int:
     servers = FlightServers(settings.flight, open_server(settings, authorization))
     gc.freeze()
     try:
-        wait(load, settings, authorization, servers, parent if for_broker else None)
+        wait(load, settings, authorization, servers, parent)
     finally:
         if not servers.close(STOP_SECONDS):
             os._exit(0)  # a client that does not read blocks its thread, which would delay the exit
@@ -79,7 +76,7 @@ def wait(
     watch = CertificateWatch(
         "flight", lambda: [flight.tls_certificate, flight.tls_key, flight.tls_authority], renew, tell
     )
-    while parent is None or os.getppid() == parent:
+    while parent is None or not is_orphan(parent):
         if parent is not None:
             sender.flush()
         watch.look_sometimes(time.monotonic())

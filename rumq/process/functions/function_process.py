@@ -4,7 +4,6 @@ It reads the log's files and publishes over the broker's own Unix socket; the sh
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import signal
@@ -31,8 +30,8 @@ from rumq.process.wiring.function_settings import check_functions, rules_of
 from rumq.settings.table import Settings
 from rumq.sink.sink_connection import SinkPartition, publish_all
 from rumq.sink.sink_options import SinkOptions
+from rumq.supervision.broker_parent import end_with_broker, is_orphan
 
-PR_SET_PDEATHSIG = 1
 WAITED = {signal.SIGTERM, signal.SIGINT}
 TURN_SECONDS = 1.0
 NICE = 5  # the broker has priority, and the workers have less than this
@@ -40,9 +39,7 @@ NICE = 5  # the broker has priority, and the workers have less than this
 
 def serve(load: Callable[[], Settings], *, for_broker: bool) -> int:
     """for_broker: it ends with the broker that started it. raises: ConfigError, DataDirectoryError, RumqError"""
-    parent = os.getppid()
-    if for_broker:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    broker = end_with_broker() if for_broker else None
     settings = load()
     setup_events(settings.events.format, settings.events.level)
     check_functions(settings)
@@ -57,7 +54,7 @@ def serve(load: Callable[[], Settings], *, for_broker: bool) -> int:
     for name, each in threads.items():
         threading.Thread(target=each.run, args=(stopping,), name=f"rumq-function-{name}", daemon=True).start()
     sender = EventSender(RING, data, "functions")
-    while not for_broker or os.getppid() == parent:
+    while broker is None or not is_orphan(broker):
         sender.flush()
         write_figures(Path(data, FOLDER), {name: each.counts for name, each in threads.items()})
         found = signal.sigtimedwait(WAITED, TURN_SECONDS)

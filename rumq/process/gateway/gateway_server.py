@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import os
 import signal
 import socket
@@ -58,6 +56,7 @@ from rumq.process.listeners.certificate_watch import CertificateWatch
 from rumq.process.listeners.gateway_listener import gateway_socket, with_gateway
 from rumq.process.listeners.listener_policies import ListenerPolicies
 from rumq.process.listeners.setting_changes import differences, need_restart
+from rumq.process.wiring.door_memory import freeze
 from rumq.process.wiring.gateway_settings import (
     certificates_of,
     check_gateway,
@@ -72,13 +71,13 @@ from rumq.settings.loopback import is_loopback
 from rumq.settings.table import Settings
 from rumq.settings.table.gateway import Gateway
 from rumq.settings.types.setting_types import GATEWAY_PORT
+from rumq.supervision.broker_parent import end_with_broker, is_orphan
 
 NICE = 10  # the broker has priority
 BIND_SECONDS = 2.0  # a killed predecessor may still hold the port
 PARENT_SECONDS = 1.0
 STOP_SECONDS = 2.0
 OTHER_FILES = 128  # to ask shards, to read logs
-PR_SET_PDEATHSIG = 1
 
 Load = Callable[[], Loaded]
 
@@ -87,9 +86,7 @@ def serve(load: Load, *, for_broker: bool) -> int:
     """load: the settings, read again at each reload; for_broker: it ends with the broker that started it
 
     raises: RumqError where it cannot listen, ConfigError, DataDirectoryError"""
-    parent = os.getppid()
-    if for_broker:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = end_with_broker() if for_broker else None
     load = partial(with_port, load)
     loaded = load()
     settings = loaded.settings
@@ -102,8 +99,8 @@ def serve(load: Load, *, for_broker: bool) -> int:
     context = context_of(settings)
     effective = EffectiveSettings(loaded)
     context.effective_settings = effective.rows
-    gc.freeze()
-    trio.run(run, load, effective, context, parent if for_broker else None)
+    freeze()
+    trio.run(run, load, effective, context, parent)
     return 0
 
 
@@ -169,7 +166,7 @@ def connections_room(gateway: Gateway) -> int:
 
 
 async def end_with(parent: int, scope: trio.CancelScope) -> None:
-    while os.getppid() == parent:
+    while not is_orphan(parent):
         await trio.sleep(PARENT_SECONDS)
     scope.cancel()
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import gc
 import logging
 import os
 import signal
@@ -26,9 +24,11 @@ from rumq.process.listeners.certificate_watch import CertificateWatch
 from rumq.process.listeners.gateway_listener import with_gateway
 from rumq.process.listeners.listener_policies import grpc_as_listener
 from rumq.process.listeners.listening_sockets import warn_if_exposed
+from rumq.process.wiring.door_memory import freeze
 from rumq.process.wiring.sidecars import check_grpc
 from rumq.settings.table import Grpc, Settings
 from rumq.settings.types.setting_types import GRPC_PORT
+from rumq.supervision.broker_parent import end_with_broker, is_orphan
 
 if TYPE_CHECKING:
     import grpc
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 NICE = 10  # the broker has priority
 BIND_SECONDS = 2.0  # a killed predecessor may still hold the port
 PARENT_SECONDS = 1.0
-PR_SET_PDEATHSIG = 1
 EVERY_ADDRESS = ("*", "")
 
 Load = Callable[[], Settings]
@@ -48,9 +47,7 @@ def serve(load: Load, *, for_broker: bool) -> int:
     """load: the settings, read again at each reload; for_broker: it ends with the broker that started it
 
     raises: RumqError where it cannot listen, ConfigError, DataDirectoryError"""
-    parent = os.getppid()
-    if for_broker:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    parent = end_with_broker() if for_broker else None
     load = partial(with_port, load)
     settings = load()
     setup_events(settings.events.format, settings.events.level)
@@ -61,7 +58,7 @@ def serve(load: Load, *, for_broker: bool) -> int:
     raise_limit()
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # faults of callers are answers, and ours are events
     logging.getLogger("grpc").setLevel(logging.CRITICAL + 1)
-    asyncio.run(run(load, settings, parent if for_broker else None))
+    asyncio.run(run(load, settings, parent))
     return 0
 
 
@@ -81,7 +78,7 @@ async def run(load: Load, settings: Settings, parent: int | None) -> None:
     parts = parts_of(settings)
     certificates = GrpcCertificates(settings.grpc)
     await bind(settings, parts, certificates)
-    gc.freeze()
+    freeze()
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stopping.set)
@@ -96,6 +93,7 @@ async def run(load: Load, settings: Settings, parent: int | None) -> None:
         asyncio.create_task(parts.tail.run()),
         asyncio.create_task(parts.watch_health()),
         asyncio.create_task(parts.watch_copies()),
+        asyncio.create_task(parts.door.run()),
         asyncio.create_task(answer_figures(settings.data.dir, parts.counted)),
         asyncio.create_task(attend(settings, certificates, parent, stopping)),
     ]
@@ -117,7 +115,7 @@ async def attend(
 ) -> None:
     """Look at the parent, and at the files of certificates; send events to the gateway."""
     sender = EventSender(RING, settings.data.dir, "grpc")
-    while parent is None or os.getppid() == parent:
+    while parent is None or not is_orphan(parent):
         if parent is not None:
             sender.flush()
         certificates.watch.look_sometimes(time.monotonic())

@@ -22,11 +22,13 @@ from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.broker.cluster_client import ClusterClient
 from rumq.gateway.broker.shard_client import ShardClient, ShardQueries
 from rumq.gateway.records.partition_views import PartitionViews
+from rumq.process.grpc.grpc_queues import queue_door, queues_of
 from rumq.process.listeners.gateway_listener import gateway_socket
 from rumq.process.listeners.listener_policies import ListenerPolicies
 from rumq.process.wiring.gateway_settings import tokens_of
 from rumq.services.access.callers import Callers
 from rumq.services.access.shares import CONNECTION_CALLS_MAX, ShareBound, Shares
+from rumq.services.access.waiting_bytes import WaitingBytes
 from rumq.services.call_figures import CallFigures
 from rumq.services.calls.broker_service import broker_service
 from rumq.services.calls.describe_calls import DescribeCalls
@@ -35,6 +37,7 @@ from rumq.services.calls.read_calls import ReadCalls
 from rumq.services.figures_socket import figures_of
 from rumq.services.health_watch import watch_health
 from rumq.services.publishing.publishers import UserPublishers
+from rumq.services.queues.queue_door import QueueDoor
 from rumq.services.reading.copy_watch import NOT_STORED, CopyWatch, Led, name_of, watch_copies
 from rumq.services.reading.log_tail import FollowedLog
 from rumq.services.server import Server
@@ -55,6 +58,7 @@ class GrpcParts:
     read: ReadCalls
     shares: tuple[Shares, Shares]
     is_cluster: bool
+    door: QueueDoor
 
     def reload(self, settings: Settings) -> None:
         """raises: ConfigError"""
@@ -67,7 +71,7 @@ class GrpcParts:
         self.tail.wake()
 
     async def watch_health(self) -> None:
-        await watch_health(self._answers, lambda is_up: self.server.say(is_serving=is_up))
+        await watch_health(self._serving, lambda found: self.server.say(is_serving=found[0]))
 
     def counted(self) -> ServiceFigures:
         """For the gateway's metrics."""
@@ -102,6 +106,10 @@ class GrpcParts:
         except OSError:
             return {}
         return {name: view.end_lsn for name, view in self.tail.views.items()}
+
+    async def _serving(self) -> tuple[bool, ...]:
+        """Whether the broker does, and each service."""
+        return await self._answers(), *self.server.serving
 
     async def _answers(self) -> bool:
         """Whether the broker of this node does."""
@@ -138,14 +146,17 @@ def parts_of(settings: Settings) -> GrpcParts:
     shards: ShardQueries = ClusterClient(data) if node else ShardClient(data, settings.shards.count)
     waiting = ShareBound("grpc.waiting_bytes_max", "bytes", "TOO_MANY_BYTES", grpc.waiting_bytes_max)
     waiting_shares = Shares(waiting)
-    publish = PublishCalls(publishers, waiting_shares, grpc.request_messages_max)
+    waiting_bytes = WaitingBytes(waiting_shares)
+    publish = PublishCalls(publishers, waiting_bytes, grpc.request_messages_max)
     copies = CopyWatch()
     read = ReadCalls(tail, copies.check, now_us, tells_publishers=settings.mqtt.publisher_available)
     describe = DescribeCalls(shards)
+    door = queue_door(settings, shards, lambda: callers.rules)
     calls = Shares(ShareBound("grpc.calls_max", "calls", "TOO_MANY_CALLS", grpc.calls_max), CONNECTION_CALLS_MAX)
     figures = CallFigures(time.monotonic)
+    services = [broker_service(publish, read, describe), queues_of(settings, door, waiting_bytes, now_us)]
     server = Server(
-        [broker_service(publish, read, describe)], callers, calls, figures, tell,
+        services, callers, calls, figures, tell,
         calls_max=grpc.calls_max, request_bytes_max=grpc.request_bytes_max,
     )  # fmt: skip
     return GrpcParts(
@@ -161,6 +172,7 @@ def parts_of(settings: Settings) -> GrpcParts:
         read,
         (calls, waiting_shares),
         bool(node),
+        door,
     )
 
 

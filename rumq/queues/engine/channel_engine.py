@@ -6,6 +6,8 @@ elsewhere. When the last consumer leaves it ends the session, and what is not do
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import trio
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD
@@ -24,6 +26,7 @@ from rumq.queues.rules.packets import NoPlace, delivered, expiry_of
 
 SESSION_SECONDS = 10  # that messages wait for a process that was killed, before others get them
 BACK_OFF_SECONDS, BACK_OFF_SECONDS_MAX = 0.05, 1.0
+BACK_OFF_GROWTH = 1.5  # twice as much would add half of a change of leaders, which takes some 0.3 s, to each gap
 WINDOW_MAX = 32_000  # messages: the broker's in-flight window is no wider
 SLACK = 8  # beyond the credit: of messages that wait for a retry
 LEAVE_SECONDS_MAX = 2.0
@@ -33,10 +36,11 @@ class ChannelEngine:
     """definition: of its channel; ended: why it is over, for its consumers"""
 
     def __init__(
-        self, ports: QueuePorts, definition: ChannelDefinition, follower: DefinitionFollower, bury: Bury
-    ) -> None:
-        """bury: as of `Failures`"""
-        self._ports = ports
+        self, ports: QueuePorts, definition: ChannelDefinition, follower: DefinitionFollower, bury: Bury,
+        bytes_max: Callable[[], int],
+    ) -> None:  # fmt: skip
+        """bury: as of `Failures`; bytes_max: of messages that it may hold now, beyond which the broker keeps them"""
+        self._ports, self._follower, self._bytes_max = ports, follower, bytes_max
         self.definition = definition
         channel_id, process = definition.channel_id, ports.name
         self.state = ChannelState(definition, lambda each: follower.tries.of(channel_id, each))
@@ -44,12 +48,12 @@ class ChannelEngine:
         # Of an ordered channel one engine at a time is a member, whatever its process: the last one that came.
         client_id = f"$ordered/{channel_id}" if definition.is_ordered else f"$engine/{process}/{channel_id}"
         self._login = MemberLogin(client_id, BROKERS_PASSWORD, SESSION_SECONDS)
-        self._share = share_filter(channel_id, definition.label, definition.topic)
         self._connection = trio.CancelScope()
         self._window = 0
         self._strays: list[int] = []  # packet ids of what cannot be a message of the channel
         self.changed = trio.lowlevel.ParkingLot()  # messages for consumers, or the end
         self._work = trio.Event()  # effects to carry out, or another time to wait for
+        self._room = trio.lowlevel.ParkingLot()  # for messages from the broker
         self.gone = trio.Event()
         self.ended: QueueError | None = None
         self._scope = trio.CancelScope()
@@ -73,10 +77,11 @@ class ChannelEngine:
     def work(self) -> None:
         """Carry out what the state asks for."""
         self._work.set()
+        self._room.unpark_all()
 
     def wake(self) -> None:
         """The state has changed: carry out what it asks for, and let consumers look."""
-        self._work.set()
+        self.work()
         self.changed.unpark_all()
 
     def end(self, why: QueueError) -> None:
@@ -112,7 +117,7 @@ class ChannelEngine:
                     if trio.current_time() - began > BACK_OFF_SECONDS_MAX:
                         delay = BACK_OFF_SECONDS
                     await trio.sleep(delay)
-                    delay = min(2 * delay, BACK_OFF_SECONDS_MAX)
+                    delay = min(BACK_OFF_GROWTH * delay, BACK_OFF_SECONDS_MAX)
         finally:
             self.ended = self.ended or QueuesUnavailable("the channel's engine has ended: consume again")
             self.changed.unpark_all()
@@ -128,7 +133,9 @@ class ChannelEngine:
                 link = await MemberLink.open(self._ports.open_broker, self._login, self._window, takes_messages=True)
                 if not link.is_resumed:
                     self.state.forget()
-                await link.subscribe([self._share], tells_place=True)
+                channel = self.definition
+                share = share_filter(channel.channel_id, channel.label, channel.topic)
+                await link.subscribe([share], tells_place=True)
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(link.keep_alive)
                     nursery.start_soon(self._carry_out, link, nursery)
@@ -163,10 +170,13 @@ class ChannelEngine:
 
     async def _read(self, link: MemberLink) -> None:
         while True:
+            # Its consumers are slow, or messages large: the rest waits in the log, for whoever takes it.
+            while self.state.size > self._bytes_max():
+                await self._room.park()
             messages, others = await link.receive()
             now = trio.current_time()
-            for message, packet_id, expiry_seconds in messages:
-                self.state.arrived(message, packet_id, now, expiry_seconds)
+            may_have_failed = self._follower.tries.are_known(self.definition.channel_id)
+            self.state.arrived_all(messages, now, may_have_failed=may_have_failed)
             for each in others:
                 self._arrived(each, now)
             self.wake()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import trio
 
 from rumq.queues.engine.channel_engine import ChannelEngine
+from rumq.queues.rules.definitions import ChannelDefinition
 from rumq.queues.rules.errors import BadQueueRequest
 from rumq.queues.rules.messages import Delivered
 from rumq.queues.rules.names import MessageId
@@ -14,6 +15,7 @@ from rumq.queues.rules.names import MessageId
 CHECK_SECONDS = 1.0  # rules that change hold after so long
 EXTEND_SECONDS_MAX = 86_400.0
 DELAY_SECONDS_MAX = 86_400.0
+ANY_BYTES = 1 << 62
 
 
 class Consumer:
@@ -25,8 +27,12 @@ class Consumer:
         self._checked_at = trio.current_time()
         self._holder = engine.join(credit)
 
-    async def next_batch(self, messages_max: int, wait_seconds: float) -> list[Delivered]:
-        """Wait for messages; none when the time is over.
+    @property
+    def channel(self) -> ChannelDefinition:
+        return self._engine.definition
+
+    async def next_batch(self, messages_max: int, wait_seconds: float, bytes_max: int = ANY_BYTES) -> list[Delivered]:
+        """Wait for messages; none when the time is over. bytes_max: of them, about; one message always fits
 
         raises: NoSuchQueue once the channel is deleted, QueueNotAllowed, QueuesUnavailable: consume again"""
         if messages_max < 1:
@@ -34,14 +40,14 @@ class Consumer:
         await trio.lowlevel.checkpoint()
         with trio.move_on_after(max(0.0, wait_seconds)):
             while True:
-                if found := self._take(messages_max):
+                if found := self._take(messages_max, bytes_max):
                     return found
                 await self._engine.changed.park()
-        return self._take(messages_max)
+        return self._take(messages_max, bytes_max)
 
-    def _take(self, messages_max: int) -> list[Delivered]:
+    def _take(self, messages_max: int, bytes_max: int) -> list[Delivered]:
         self._look()
-        found = self._engine.state.take(self._holder, messages_max, trio.current_time())
+        found = self._engine.state.take(self._holder, messages_max, trio.current_time(), bytes_max)
         if found or self._engine.state.has_effects:
             self._engine.work()
         return found

@@ -16,6 +16,7 @@ from rumq.queues.rules.errors import NoSuchQueue, QueueFull, shown
 
 ENGINES_MAX = 10_000
 CONSUMERS_MAX = 1000  # of one channel
+BYTES_MAX, SHARES_MIN = 256 << 20, 4  # of messages that engines hold: all of them; one has a quarter at most
 
 
 class Engines:
@@ -31,6 +32,10 @@ class Engines:
             task_status.started()
             await trio.sleep_forever()
 
+    def bytes_of_each(self) -> int:
+        """What each may hold now. One message, and what came with it, always fits."""
+        return BYTES_MAX // max(SHARES_MIN, len(self._running))
+
     def maybe_engine(self, channel_id: str) -> ChannelEngine | None:
         return self._running.get(channel_id)
 
@@ -42,7 +47,7 @@ class Engines:
                 raise QueueFull(f"{ENGINES_MAX} channels are consumed here: consume at another node")
             assert self._nursery is not None, "`run` is not running"
             previous = engine
-            engine = ChannelEngine(self._ports, channel, self._follower, self._bury)
+            engine = ChannelEngine(self._ports, channel, self._follower, self._bury, self.bytes_of_each)
             self._running[channel.channel_id] = engine
             self._nursery.start_soon(self._run, engine, previous)
         elif len(engine.state.holders) >= CONSUMERS_MAX:

@@ -1,6 +1,7 @@
 """Watches the log of queues while somebody asks: ids of what was pushed here, depths of channels.
 
-Nothing runs while nobody pushes or asks. Looks are on a thread; where groups stand is asked of the shards."""
+Nothing runs while nobody pushes or asks. Looks are on a thread; where groups stand is asked of the shards, beside the
+looks: while a leader is dead its answer takes long, and ids of what others have taken must not wait for it."""
 
 from __future__ import annotations
 
@@ -39,17 +40,25 @@ class DepthWatch:
         self._looked = trio.lowlevel.ParkingLot()
         self._reported = ""
         self._own = Counter[str]()  # messages pushed here that were seen since the groups were asked
+        self._is_asking, self._retry_at = False, float("-inf")
 
     async def run(self) -> None:
         """Until cancelled."""
-        while True:
-            if not self.ids.waiting and trio.current_time() - self._asked_at > IDLE_SECONDS:
-                self._wake = trio.Event()
-                await self._wake.wait()
-                self.depths.unseen.clear()  # of connections that were lost it may be wrong
-                self._own.clear()
-            await self._look()
-            await trio.sleep(LOOK_SECONDS if self.ids.waiting else CALM_SECONDS)
+        async with trio.open_nursery() as nursery:
+            while True:
+                is_over = trio.current_time() - self._asked_at > IDLE_SECONDS
+                if is_over and not self.ids.waiting and not self._is_asking:
+                    self._wake = trio.Event()
+                    await self._wake.wait()
+                    self.depths.unseen.clear()  # of connections that were lost it may be wrong
+                    self._own.clear()
+                began = trio.current_time()
+                is_due = began - self._places_at >= PLACES_SECONDS or self._places_at < self._wanted_at
+                may_ask = not self._is_asking and began >= self._retry_at
+                if await self._look() and is_due and may_ask:
+                    self._is_asking = True
+                    nursery.start_soon(self._ask_places, began)
+                await trio.sleep(LOOK_SECONDS if self.ids.waiting else CALM_SECONDS)
 
     def ask(self) -> None:
         """Somebody pushes, or asks for depths: look for a while."""
@@ -65,30 +74,41 @@ class DepthWatch:
                 self.ask()
                 await self._looked.park()
 
-    async def _look(self) -> None:
-        began = trio.current_time()
+    async def _look(self) -> bool:
+        """Whether the log could be read."""
         since_us = self._ports.now_us() - self._ttl_us()
+        look = None
         try:
             look = await trio.to_thread.run_sync(self._tail.look, since_us)
+        except (OSError, ValueError) as fault:
+            self._report(str(fault))
+        else:
             self.depths.see(look.seen, look.ends)
             self.ids.see(look.numbers)
             self._own.update(look.own)
-            if began - self._places_at >= PLACES_SECONDS or self._places_at < self._wanted_at:
-                await self._ask_places()
-                # Groups were asked after these were seen: what they have of them is known.
-                self.depths.unseen.subtract(self._own)
-                self._own.clear()
-                self._places_at = self.fresh_at = began
-            self._report("")
-        except (OSError, RumqError, ValueError) as fault:
-            self._report(str(fault))
         self.ids.give_up(trio.current_time())
         self._looked.unpark_all()
+        return look is not None
 
-    async def _ask_places(self) -> None:
-        answer = await self._ports.ask(OPERATIONS["channel_places"], Nothing())
-        assert isinstance(answer, ChannelPlaces)
-        self.depths.put_places({each.channel: Place(each.lsns, each.returned) for each in answer.places})
+    async def _ask_places(self, began: float) -> None:
+        """began: of the look before it"""
+        own, self._own = self._own, Counter[str]()
+        try:
+            answer = await self._ports.ask(OPERATIONS["channel_places"], Nothing())
+            assert isinstance(answer, ChannelPlaces)
+            self.depths.put_places({each.channel: Place(each.lsns, each.returned) for each in answer.places})
+        except (OSError, RumqError, ValueError) as fault:
+            self._own.update(own)
+            self._retry_at = trio.current_time() + CALM_SECONDS
+            self._report(str(fault))
+        else:
+            # Groups were asked after these were seen: what they have of them is known.
+            self.depths.unseen.subtract(own)
+            self._places_at = self.fresh_at = began
+            self._report("")
+        finally:
+            self._is_asking = False
+        self._looked.unpark_all()
 
     def _report(self, why: str) -> None:
         if why and why != self._reported:

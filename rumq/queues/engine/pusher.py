@@ -12,15 +12,18 @@ import trio
 
 from rumq.client import Outgoing
 from rumq.queues.engine.log_watch import ID_SECONDS, DepthWatch
+from rumq.queues.engine.push_places import UNPLACED, PushPlaces
 from rumq.queues.engine.pushes import check, checked_topic, outgoing
-from rumq.queues.link.connections import Connections, refusal_of
+from rumq.queues.kernels.push_frames import PushFrames
+from rumq.queues.link.connections import Connections, nothing, refusal_of
 from rumq.queues.link.ports import QueuePorts
-from rumq.queues.link.push_link import FrameBuilder, PushBatch, PushFrame
+from rumq.queues.link.push_batches import PushBatch
+from rumq.queues.link.push_link import FrameBuilder, encoded_topic
 from rumq.queues.rules.definitions import QueueDefinition
 from rumq.queues.rules.depths import Depth, summed
 from rumq.queues.rules.errors import QueueError, QueueFull, shown
-from rumq.queues.rules.messages import Push, Pushed, PushResult
-from rumq.queues.rules.names import MessageId
+from rumq.queues.rules.messages import Push, PushResult
+from rumq.queues.rules.names import message_topic
 from rumq.queues.rules.permissions import QueuePermit
 from rumq.queues.rules.registry import QueueRegistry
 
@@ -44,71 +47,81 @@ class Pusher:
         connections.on_end = watch.ids.forget
 
     async def push(
-        self, user: str, queue: QueueDefinition, permit: QueuePermit, messages: Sequence[Push], *, with_ids: bool
-    ) -> list[PushResult]:
-        """raises: QueuesUnavailable"""
+        self, user: str, queue: QueueDefinition, permit: QueuePermit, messages: Sequence[Push], *, with_ids: bool,
+        on_put: Callable[[], None] = nothing,
+    ) -> list[PushResult]:  # fmt: skip
+        """raises: QueuesUnavailable. on_put: as of `Queues.push`"""
         link = await self._connections.link(user, is_located=with_ids)
         self._watch.ask()
         room = await self._room(queue, len(messages))
-        results: list[PushResult] = []
+        results: list[PushResult] = [UNPLACED] * len(messages)
         now, later = _Part(), _Part()
         checked: dict[str | None, str] = {}
+        encoded: dict[str | None, bytes] = {}
         now_us = self._ports.now_us()
-        for number, push in enumerate(messages):
+        waiting = messages if isinstance(messages, list) else list(messages)
+        number = 0
+        while number < len(waiting):
+            most = min(len(waiting), number + room - len(now) - len(later))
+            stop = now.frames.take(waiting, number, most, encoded, queue.ttl_seconds, link.packet_bytes_max)
+            now.numbers += range(number, stop)
+            if stop == len(waiting):
+                break
+            number, push = stop, waiting[stop]
+            # One that the kernel left: the first of its topic, or one that waits, or one that may be wrong.
             try:
                 topic = checked.get(push.topic)
                 if topic is None:
                     topic = checked_topic(push)
                     permit.check_push(queue.label, topic)
                     checked[push.topic] = topic
+                    encoded[push.topic] = encoded_topic(message_topic(queue.label, topic))
                 check(push, self._ports.bounds.lasting_seconds_max - LEEWAY_SECONDS)
                 if push.delay_seconds:
                     self._check_delayed(len(later) + 1)
                 message = outgoing(queue, topic, push, now_us, link.packet_bytes_max)
                 if len(now) + len(later) >= room:
                     raise self._full(queue, len(now) + len(later))
-                (later if push.delay_seconds else now).add(number, topic, message)
-                results.append(Pushed(None))
+                (later if push.delay_seconds else now).add(number, message)
             except QueueError as fault:
                 self.refused[queue.label] += isinstance(fault, QueueFull)
-                results.append(fault)
-        await self._publish(user, queue, now, results, with_ids)
-        await self._publish(user, queue, later, results, False)
+                results[number] = fault
+            number += 1
+        if not now.numbers:
+            on_put()
+        places = None
+        if with_ids and now.numbers:
+            topics = [checked[waiting[each].topic] for each in now.numbers]
+            places = PushPlaces(queue.label, topics, now.numbers, results)
+        await self._publish(user, queue, now, results, places, on_put)
+        await self._publish(user, queue, later, results, None)
         return results
 
     async def _publish(
-        self, user: str, queue: QueueDefinition, part: _Part, results: list[PushResult], with_ids: bool
-    ) -> None:
+        self, user: str, queue: QueueDefinition, part: _Part, results: list[PushResult], places: PushPlaces | None,
+        on_put: Callable[[], None] = nothing,
+    ) -> None:  # fmt: skip
+        """places: where their ids go; None: nobody looks for them"""
         if not part.numbers:
             return
-        left = len(part)
-        found_all = trio.Event()
-        link = await self._connections.link(user, is_located=with_ids)
+        is_located = places is not None
+        link = await self._connections.link(user, is_located=is_located)
 
-        def acknowledged(batch: PushBatch, at: int) -> None:
-            def found(number: int | None) -> None:
-                nonlocal left
-                left -= 1
-                if number is not None:
-                    results[part.numbers[at]] = Pushed(MessageId(part.topics[at], number + 1))
-                if not left:
-                    found_all.set()
+        def acknowledged(batch: PushBatch, first: int, stop: int) -> None:
+            assert places is not None
+            places.expect(self._watch.ids, link.client_id, first, stop, trio.current_time() + ID_SECONDS)
 
-            deadline = trio.current_time() + ID_SECONDS
-            self._watch.ids.expect(link.client_id, batch.frames[at].topic, found, deadline)
-
-        batch = PushBatch(part.frames, acknowledged if with_ids else None)
+        batch = PushBatch(part.frames, None if places is None else acknowledged, queue.label)
         # From now on they may be in the log. Where the connection breaks the count is too high for a while.
         self._watch.depths.unseen[queue.label] += len(part)
-        await self._connections.put(user, batch, is_located=with_ids)
+        await self._connections.put(user, batch, is_located=is_located, on_put=on_put)
         self.pushed[queue.label] += len(part) - len(batch.refused)
         self._watch.depths.unseen[queue.label] -= len(batch.refused)
         for at, (reason, why) in batch.refused.items():
             results[part.numbers[at]] = refusal_of(reason, why)
-        left -= len(batch.refused)
-        if with_ids and left:
+        if places is not None and not places.are_known(len(batch.refused)):
             self._watch.ask()
-            await found_all.wait()
+            await places.done.wait()
 
     # Bounds
 
@@ -154,7 +167,8 @@ class Pusher:
             depth = max(found, key=lambda each: (each.records, each.size))
         else:
             depth = depths.of_queue(label, since_us)
-        return summed([depth, Depth(max(0, depths.unseen[label]))])
+        unseen = max(0, depths.unseen[label])  # since the last look, so the oldest of them came just now
+        return summed([depth, Depth(unseen, 0, self._ports.now_us() if unseen else 0)])
 
     def since_us(self, queue: QueueDefinition) -> int:
         """What came before is nobody's."""
@@ -162,18 +176,16 @@ class Pusher:
 
 
 class _Part:
-    """Messages that go out together. numbers: of the caller's; topics: of the queue's"""
+    """Messages that go out together. numbers: of the caller's"""
 
     def __init__(self) -> None:
         self.numbers: list[int] = []
-        self.topics: list[str] = []
-        self.frames: list[PushFrame] = []
-        self._builder = FrameBuilder()
+        self.frames = PushFrames()
+        self._builder = FrameBuilder(self.frames)
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def add(self, number: int, topic: str, message: Outgoing) -> None:
+    def add(self, number: int, message: Outgoing) -> None:
         self.numbers.append(number)
-        self.topics.append(topic)
-        self.frames.append(self._builder.frame(message))
+        self._builder.add(message)

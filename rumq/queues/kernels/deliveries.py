@@ -14,12 +14,15 @@ EXPIRY = cython.declare(cython.int, 0x02)
 CONTENT_TYPE = cython.declare(cython.int, 0x03)
 USER = cython.declare(cython.int, 0x26)
 TOPICS_MAX = 100_000  # whose names are remembered
+# As a NamedTuple makes itself, without the call of a Python function for each.
+new = tuple.__new__
+NO_HEADERS: tuple = ()
 
 
 @cython.cfunc
 @cython.inline
-def text(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> str:
-    return str(bytes(buf[at : at + size]), "utf-8")
+def text(data: bytes, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> str:
+    return str(data[at : at + size], "utf-8")
 
 
 @cython.cfunc
@@ -62,7 +65,7 @@ def micros(buf: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, size: cy
     return (days * 86_400 + seconds) * 1_000_000 + number(buf, at + 20, 6)
 
 
-def cut(data: object, pos: cython.Py_ssize_t, topics: dict, out: list) -> int:
+def cut(data: bytes, pos: cython.Py_ssize_t, topics: dict, out: list) -> int:
     """Take whole packets of `data` from `pos` on; returns the position of the first one not taken.
 
     topics: topic of a queue by that of MQTT, which grows; out: (message, packet id, seconds until it expires) is added
@@ -100,12 +103,12 @@ def cut(data: object, pos: cython.Py_ssize_t, topics: dict, out: list) -> int:
             if shift > 21:
                 return pos
         stop = at + size
-        if stop > end:
+        if stop > end or size < 2:
             return pos
         length = (buf[at] << 8) | buf[at + 1]
         if at + 4 + length >= stop:
             return pos
-        topic_key = bytes(buf[at + 2 : at + 2 + length])
+        topic_key = data[at + 2 : at + 2 + length]
         at += 2 + length
         packet_id = (buf[at] << 8) | buf[at + 1]
         at += 2
@@ -127,7 +130,7 @@ def cut(data: object, pos: cython.Py_ssize_t, topics: dict, out: list) -> int:
         key: object = None
         origin: object = ""
         content_type: object = ""
-        headers: list = []
+        headers: list = None
         expiry: object = NEVER
         while at < props_end:
             kind = buf[at]
@@ -152,7 +155,7 @@ def cut(data: object, pos: cython.Py_ssize_t, topics: dict, out: list) -> int:
             if at + name_len > props_end:
                 return pos
             if kind == CONTENT_TYPE:
-                content_type = text(buf, at, name_len)
+                content_type = text(data, at, name_len)
                 at += name_len
                 continue
             value_at = at + name_len
@@ -163,17 +166,19 @@ def cut(data: object, pos: cython.Py_ssize_t, topics: dict, out: list) -> int:
             if value_at + length > props_end:
                 return pos
             if name_len < 5 or not is_own(buf, at):
-                headers.append((text(buf, at, name_len), text(buf, value_at, length)))
+                if headers is None:
+                    headers = []
+                headers.append((text(data, at, name_len), text(data, value_at, length)))
             else:
-                name = bytes(buf[at : at + name_len])
+                name: bytes = data[at : at + name_len]
                 if name == b"rumq-offset":
                     offset = number(buf, value_at, length)
                 elif name == b"rumq-time":
                     time_us = micros(buf, value_at, length)
                 elif name == b"rumq-key":
-                    key = text(buf, value_at, length)
+                    key = text(data, value_at, length)
                 elif name == b"rumq-origin":
-                    origin = text(buf, value_at, length)
+                    origin = text(data, value_at, length)
                 elif name == b"rumq-tries":
                     dead_tries = number(buf, value_at, length)
             at = value_at + length
@@ -184,10 +189,15 @@ def cut(data: object, pos: cython.Py_ssize_t, topics: dict, out: list) -> int:
             if len(topics) >= TOPICS_MAX:
                 topics.clear()
             topic = topics[topic_key] = split_topic(topic_key.decode())[1]
-        message = Delivered(
-            MessageId(topic, offset + 1), bytes(buf[props_end:stop]), 1, time_us, key, tuple(headers), content_type,
-            origin, dead_tries,
-        )  # fmt: skip
-        out.append((message, packet_id, expiry))
+        identity = new(MessageId, (topic, offset + 1))
+        payload = data[props_end:stop]
+        told = tuple(headers) if headers is not None else NO_HEADERS
+        out.append(
+            (
+                new(Delivered, (identity, payload, 1, time_us, key, told, content_type, origin, dead_tries)),
+                packet_id,
+                expiry,
+            )
+        )
         pos = stop
     return pos

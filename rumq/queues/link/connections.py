@@ -13,13 +13,19 @@ import trio
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD, OWN_PASSWORD
 from rumq.client import Outgoing
 from rumq.mqtt.reasons import Reason
+from rumq.queues.kernels.push_frames import PushFrames
 from rumq.queues.link.ports import QueuePorts
-from rumq.queues.link.push_link import FrameBuilder, PushBatch, PushLink
+from rumq.queues.link.push_batches import PushBatch
+from rumq.queues.link.push_link import FrameBuilder, PushLink
 from rumq.queues.rules.errors import BadQueueRequest, QueueError, QueueFull, QueueNotAllowed, QueuesUnavailable
 
 Refusals = dict[int, tuple[Reason, str]]
 Key = tuple[str | None, bool]  # user, None for nobody; whether its messages are looked for
 CONNECTIONS_MAX = 64
+
+
+def nothing() -> None:
+    """For who waits for nothing."""
 
 
 class QueueConnection:
@@ -65,18 +71,26 @@ class Connections:
         """Publish in order, and wait for the acknowledgements. raises: QueuesUnavailable
 
         returns: those that were refused, by number"""
-        builder = FrameBuilder()
-        batch = PushBatch([builder.frame(each) for each in messages])
+        frames = PushFrames()
+        builder = FrameBuilder(frames)
+        for each in messages:
+            builder.add(each)
+        batch = PushBatch(frames)
         await self.put(user, batch)
         return batch.refused
 
-    async def put(self, user: str | None, batch: PushBatch, *, is_located: bool = False) -> None:
-        """Publish a batch, and wait for the acknowledgements. raises: QueuesUnavailable"""
+    async def put(
+        self, user: str | None, batch: PushBatch, *, is_located: bool = False, on_put: Callable[[], None] = nothing
+    ) -> None:
+        """Publish a batch, and wait for the acknowledgements. raises: QueuesUnavailable
+
+        on_put: called once it has its place before later ones"""
         connection = self._connection((user, is_located))
         connection.users += 1
         try:
             await self.link(user, is_located=is_located)
             connection.link.put(batch)
+            on_put()
             await batch.done.wait()
         finally:
             connection.users -= 1

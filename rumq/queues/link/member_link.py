@@ -5,7 +5,7 @@ message. MQTT 5.0, 3.3 to 3.4, 4.9. Refuses to know channels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import trio
@@ -31,6 +31,7 @@ from rumq.mqtt.packets import (
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from rumq.queues.kernels.deliveries import cut
+from rumq.queues.kernels.push_frames import pubacks
 from rumq.queues.link.ports import OpenStream
 from rumq.queues.rules.messages import Delivered
 
@@ -177,9 +178,9 @@ class MemberLink:
             self._packets.append(decode(data[at], data[at + found[0] : stop], VERSION))
             at = stop
 
-    async def acknowledge(self, packet_ids: Iterable[int]) -> None:
+    async def acknowledge(self, packet_ids: list[int]) -> None:
         """PUBACK of these. raises: ConnectionLost"""
-        await self._send(b"".join([b"\x40\x02" + packet_id.to_bytes(2, "big") for packet_id in packet_ids]))
+        await self._send(pubacks(packet_ids))
 
     async def _send(self, data: bytes) -> None:
         if not data:

@@ -1,13 +1,11 @@
 """One MQTT 5 connection that only publishes, batches of QoS 1: PUBLISH out, PUBACK in, in order.
 
-As many are unacknowledged as the broker's receive maximum allows; the others wait here, in the order in which they were
-put. What is not answered when the connection ends may have been published or not. MQTT 5.0, 3.3, 3.4, 4.9."""
+As many are unacknowledged as the broker's receive maximum allows; the others wait here, queues by turns. What is not
+answered when the connection ends may have been published or not. MQTT 5.0, 3.3, 3.4, 4.9."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import trio
 
@@ -19,64 +17,18 @@ from rumq.mqtt.frames import PACKET_BYTES_MAX, FrameReader
 from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.packets import Connack, Connect, Disconnect, Packet, Pingreq, Puback
 from rumq.mqtt.properties import Properties, encode_properties
-from rumq.mqtt.reasons import Reason
-from rumq.mqtt.wire import write_variable_integer
+from rumq.queues.kernels.push_frames import PushFrames, short_pubacks
 from rumq.queues.link.ports import OpenStream
+from rumq.queues.link.push_batches import PushBatch, SentPiece, WaitingBatches
 
 VERSION = 5
 QOS_1, RETAIN = 0x32, 0x01
-PUBACK_FIRST_BYTE, SHORT_BYTES = 0x40, 4
+SHORT_BYTES = 4  # of a PUBACK without a reason
 IDS = 65_535
 RECEIVE_BYTES_MAX = 1 << 18
 WRITE_BYTES = 1 << 16
+IN_FLIGHT_MAX = 8192  # messages: what is sent later waits for as many, whatever queue it is of
 CONNECT_SECONDS_MAX = 5.0
-
-
-class PushFrame(NamedTuple):
-    """A PUBLISH before and behind its packet identifier. topic: as in `Outgoing`"""
-
-    topic: str
-    head: bytes
-    tail: bytes
-
-
-class PushBatch:
-    """Messages put together. refused: by number; fault: of those that were not answered
-
-    acknowledged: called with each number, in the order of sending"""
-
-    __slots__ = ("acknowledged", "done", "fault", "frames", "left", "refused")
-
-    def __init__(
-        self, frames: Sequence[PushFrame], acknowledged: Callable[[PushBatch, int], None] | None = None
-    ) -> None:
-        self.frames, self.acknowledged = frames, acknowledged
-        self.left = len(frames)
-        self.refused: dict[int, tuple[Reason, str]] = {}
-        self.fault: ClientError | None = None
-        self.done = trio.Event()
-        if not frames:
-            self.done.set()
-
-    def answered(self, number: int, reason: Reason, why: str) -> None:
-        if not reason.is_error:
-            self.accepted(number)
-            return
-        self.refused[number] = reason, why
-        self.left -= 1
-        if not self.left:
-            self.done.set()
-
-    def accepted(self, number: int) -> None:
-        self.left -= 1
-        if self.acknowledged is not None:
-            self.acknowledged(self, number)
-        if not self.left:
-            self.done.set()
-
-    def failed(self, fault: ClientError) -> None:
-        self.fault = fault
-        self.done.set()
 
 
 class PushLink:
@@ -86,11 +38,12 @@ class PushLink:
         self.client_id = client_id
         self._connect = Connect(client_id, VERSION, True, 0, username, password)
         self.packet_bytes_max = PACKET_BYTES_MAX
-        self._receive_maximum = IDS
+        self._receive_maximum = IN_FLIGHT_MAX
         self._keep_alive = 0
-        self._waiting: deque[tuple[PushBatch, int]] = deque()  # batch, its next number
-        self._sent: deque[tuple[int, PushBatch, int]] = deque()  # packet id, batch, number in it
-        self._packet_id = 0
+        self._waiting = WaitingBatches()
+        self._sent: deque[SentPiece] = deque()
+        self._in_flight = 0
+        self._next_id = self._next_answer = 1  # packet ids
         self._wake = trio.Event()
         self.ready = trio.Event()
         self.failure: ClientError | None = None
@@ -99,7 +52,7 @@ class PushLink:
         if self.failure is not None:
             batch.failed(self.failure)
         elif batch.left:
-            self._waiting.append((batch, 0))
+            self._waiting.put(batch)
             self._wake.set()
 
     @property
@@ -140,7 +93,7 @@ class PushLink:
         if answer.reason.is_error:
             raise Refused("the connection", answer.reason, properties.get("reason_string") or answer.reason.text)
         self.packet_bytes_max = properties.get("maximum_packet_size", PACKET_BYTES_MAX)
-        self._receive_maximum = properties.get("receive_maximum", IDS)
+        self._receive_maximum = min(IN_FLIGHT_MAX, properties.get("receive_maximum", IDS))
         self._keep_alive = properties.get("server_keep_alive", 0)
         return packets[1:]
 
@@ -148,20 +101,8 @@ class PushLink:
         while True:
             self._wake = trio.Event()
             out = bytearray()
-            while self._waiting and len(self._sent) < self._receive_maximum:
-                batch, number = self._waiting[0]
-                frame = batch.frames[number]
-                self._packet_id = self._packet_id % IDS + 1
-                out += frame.head
-                out += self._packet_id.to_bytes(2, "big")
-                out += frame.tail
-                self._sent.append((self._packet_id, batch, number))
-                if number + 1 == len(batch.frames):
-                    self._waiting.popleft()
-                else:
-                    self._waiting[0] = batch, number + 1
-                if len(out) >= WRITE_BYTES:
-                    break
+            while self._waiting and self._in_flight < self._receive_maximum and len(out) < WRITE_BYTES:
+                out += self._number_some()
             if out:
                 await stream.send_all(out)
                 continue
@@ -169,6 +110,16 @@ class PushLink:
                 await self._wake.wait()
             if idle.cancelled_caught:
                 await stream.send_all(encode(Pingreq(), VERSION))
+
+    def _number_some(self) -> bytearray:
+        """What is sent next, with packet ids."""
+        piece = self._waiting.next_piece(self._receive_maximum - self._in_flight)
+        batch, first, stop = piece
+        found = batch.frames.numbered(first, stop, self._next_id)
+        self._next_id = id_after(self._next_id, stop - first)
+        self._in_flight += stop - first
+        self._sent.append(piece)
+        return found
 
     async def _read(self, stream: trio.abc.Stream, frames: FrameReader) -> None:
         while True:
@@ -180,32 +131,43 @@ class PushLink:
             self._wake.set()
 
     def _take_short(self, data: bytes) -> int:
-        """PUBACKs without a reason, which nearly all are; returns how many bytes they have. raises: ClientError"""
-        at, end, sent = 0, len(data) - SHORT_BYTES, self._sent
-        while at <= end and data[at] == PUBACK_FIRST_BYTE and data[at + 1] == 2:
-            packet_id = data[at + 2] << 8 | data[at + 3]
-            if not sent or sent[0][0] != packet_id:
-                raise ConnectionLost(f"PUBACK {packet_id} is not the next one")
-            _, batch, number = sent.popleft()
-            batch.accepted(number)
-            at += SHORT_BYTES
-        return at
+        """PUBACKs without a reason, which nearly all are; returns how many bytes they have."""
+        count = short_pubacks(data, 0, self._next_answer, self._in_flight)
+        left = count
+        while left:
+            batch, first, stop = self._sent[0]
+            reached = min(stop, first + left)
+            self._step(reached)
+            batch.accepted(first, reached)
+            left -= reached - first
+        return count * SHORT_BYTES
+
+    def _step(self, reached: int) -> None:
+        """Of the oldest that are not answered, those below `reached` are."""
+        batch, first, stop = self._sent[0]
+        if reached == stop:
+            self._sent.popleft()
+        else:
+            self._sent[0] = SentPiece(batch, reached, stop)
+        self._next_answer = id_after(self._next_answer, reached - first)
+        self._in_flight -= reached - first
 
     def _take(self, packets: list[Packet]) -> None:
         """raises: ClientError"""
         for packet in packets:
             if isinstance(packet, Puback):
-                if not self._sent or self._sent[0][0] != packet.packet_id:
+                if not self._sent or self._next_answer != packet.packet_id:
                     raise ConnectionLost(f"PUBACK {packet.packet_id} is not the next one")
-                _, batch, number = self._sent.popleft()
-                batch.answered(number, packet.reason, packet.properties.get("reason_string", ""))
+                batch, first, _ = self._sent[0]
+                self._step(first + 1)
+                batch.answered(first, packet.reason, packet.properties.get("reason_string", ""))
             elif isinstance(packet, Disconnect):
                 said = packet.properties.get("reason_string") or packet.reason.text
                 raise Refused("to go on", packet.reason, said)
 
     def _fail(self) -> None:
         self.failure = self.failure or ConnectionLost("the connection was closed")
-        left = dict.fromkeys([batch for _, batch, _ in self._sent] + [batch for batch, _ in self._waiting])
+        left = dict.fromkeys([each.batch for each in self._sent] + list(self._waiting))
         self._sent.clear()
         self._waiting.clear()
         for batch in left:
@@ -230,23 +192,32 @@ def cut(data: bytes, frames: FrameReader) -> list[Packet]:
 
 
 class FrameBuilder:
-    """PUBLISH packets of QoS 1; messages of one batch often have equal properties, which are encoded once."""
+    """Adds messages to frames one by one; those of one batch often have equal properties, which are encoded once."""
 
-    def __init__(self) -> None:
+    def __init__(self, frames: PushFrames) -> None:
+        self._frames = frames
         self._topics: dict[str, bytes] = {}
         self._properties: tuple[Properties | None, bytes] = (None, b"")
 
-    def frame(self, message: Outgoing) -> PushFrame:
+    def add(self, message: Outgoing) -> None:
         topic = self._topics.get(message.topic)
         if topic is None:
-            name = message.topic.encode()
-            topic = self._topics[message.topic] = len(name).to_bytes(2, "big") + name
+            topic = self._topics[message.topic] = encoded_topic(message.topic)
         if self._properties[0] != message.properties:
             self._properties = message.properties, encode_properties(message.properties, PacketType.PUBLISH)
-        tail = self._properties[1] + message.payload
         first = QOS_1 | RETAIN if message.retain else QOS_1
-        head = bytes((first,)) + write_variable_integer(len(topic) + 2 + len(tail)) + topic
-        return PushFrame(message.topic, head, tail)
+        self._frames.add(first, topic, self._properties[1], bytes(message.payload))
+
+
+def encoded_topic(topic: str) -> bytes:
+    """With its length."""
+    name = topic.encode()
+    return len(name).to_bytes(2, "big") + name
+
+
+def id_after(packet_id: int, count: int) -> int:
+    """The packet id so many later."""
+    return (packet_id - 1 + count) % IDS + 1
 
 
 def first_of(group: BaseExceptionGroup[BaseException]) -> ClientError:

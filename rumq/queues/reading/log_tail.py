@@ -13,25 +13,25 @@ from typing import NamedTuple
 from commitlog import Gap
 from commitlog.chunk import Chunk
 from commitlog.read.partition_view import PartitionView
-from commitlog.row_layout import FRAME_WORD, PUBLISHER_WORD, ROW_WORDS
+from rumq.queues.kernels.record_runs import runs_of
 from rumq.queues.reading.stored import topic_at
 from rumq.queues.rules.depths import DepthSample
 from rumq.queues.rules.names import ROOT, split_topic
+from rumq.queues.rules.push_ids import Key, Run
 
 BACK_RECORDS_MAX = 1_000_000  # of a partition that are read at the first look
 NAMES_MAX = 200_000  # topics of which the name is remembered
-OFFSET_WORD, TIME_WORD = 2, 4
 
 
 class Look(NamedTuple):
     """seen: what came since the last look; own: messages of our publishers, by label
 
-    numbers: of those that are looked for, from 0, by publisher and topic, in their order; ends: of partitions"""
+    numbers: runs of those that are looked for, from 0, by publisher and topic, in their order; ends: of partitions"""
 
     seen: list[DepthSample]
     ends: dict[str, int]
     own: Counter[str]
-    numbers: defaultdict[tuple[str, str], list[int]]
+    numbers: defaultdict[Key, list[Run]]
 
 
 class LogTail:
@@ -61,32 +61,25 @@ class LogTail:
         return look
 
     def _take(self, partition: str, chunk: Chunk, own: dict[int, str], look: Look) -> None:
-        """cost: a few passes over the rows, at C speed; more for rows of our own publishers"""
-        words = memoryview(chunk.rows).cast("B").cast("I")
-        ids = words[::ROW_WORDS].tolist()
-        low, high = words[OFFSET_WORD::ROW_WORDS].tolist(), words[OFFSET_WORD + 1 :: ROW_WORDS].tolist()
-        starts = words[FRAME_WORD::ROW_WORDS].tolist()
-        offsets = low if not any(high) else [a | b << 32 for a, b in zip(low, high, strict=True)]
-        last = dict(zip(ids, offsets, strict=True))
-        first = dict(zip(reversed(ids), reversed(offsets), strict=True))
-        start = dict(zip(reversed(ids), reversed(starts), strict=True))
-        counts = Counter(ids)
-        names = {topic_id: self._name(partition, topic_id, chunk, at) for topic_id, at in start.items()}
-        for topic_id, offset in first.items():
-            name = names[topic_id]
-            size = len(chunk.frames) * counts[topic_id] // len(ids)
+        """cost: one pass over the rows, at C speed; more for each run of one topic and publisher"""
+        seen: dict[int, tuple[str, int, int, int]] = {}  # topic id -> name, first number, behind the last, records
+        for topic_id, publisher, first, stop, start in runs_of(chunk.rows):
+            known = seen.get(topic_id)
+            if known is None:
+                name = self._name(partition, topic_id, chunk, start)
+                seen[topic_id] = name, first, stop, stop - first
+            else:
+                name = known[0]
+                seen[topic_id] = name, known[1], stop, known[3] + stop - first
+            client_id = own.get(publisher)
+            if client_id is not None:
+                look.own[split_topic(name)[0]] += stop - first
+                if client_id.startswith(self._located):
+                    look.numbers[client_id, name].append((first, stop))
+        for name, first, stop, records in seen.values():
+            size = len(chunk.frames) * records // chunk.count
             if name.startswith(ROOT):
-                look.seen.append(
-                    DepthSample(name, partition, chunk.base_lsn, chunk.base_ts, offset, last[topic_id] + 1, size)
-                )
-        if own:
-            publishers = words[PUBLISHER_WORD::ROW_WORDS].tolist()
-            for topic_id, offset, publisher in zip(ids, offsets, publishers, strict=True):
-                client_id = own.get(publisher)
-                if client_id is not None:
-                    look.own[split_topic(names[topic_id])[0]] += 1
-                    if client_id.startswith(self._located):
-                        look.numbers[client_id, names[topic_id]].append(offset)
+                look.seen.append(DepthSample(name, partition, chunk.base_lsn, chunk.base_ts, first, stop, size))
 
     def _name(self, partition: str, topic_id: int, chunk: Chunk, start: int) -> str:
         key = partition, topic_id

@@ -24,7 +24,7 @@ def topic_at(frames: bytes | memoryview, start: int) -> bytes:
 
 
 def messages_of(chunk: Chunk, wants: Callable[[bytes], bool], now_us: int) -> Iterator[Delivered]:
-    """The unexpired messages of a chunk whose topics are wanted. cost: a look at each topic of the chunk"""
+    """The unexpired messages of a chunk whose topics are wanted, with 0 tries. cost: a look at each of its topics"""
     frames = memoryview(chunk.frames)
     rows = list(ROW.iter_unpack(chunk.rows))
     wanted: dict[int, bool] = {}
@@ -39,7 +39,7 @@ def messages_of(chunk: Chunk, wants: Callable[[bytes], bool], now_us: int) -> It
         arrived_us = chunk.base_ts + after
         if now_us < arrived_us + 1_000_000 * packet.properties.get("message_expiry_interval", 1 << 40):
             topic = split_topic(packet.topic)[1]
-            yield message_of(packet, MessageId(topic, offset + 1), arrived_us)
+            yield message_of(packet, MessageId(topic, offset + 1), arrived_us)._replace(tries=0)
 
 
 def publish_of(frame: bytes, flags: int) -> Publish:

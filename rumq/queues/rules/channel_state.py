@@ -7,12 +7,12 @@ gone. Memory: the window of the engine's session bounds the messages, `RECENT_MA
 Source: docs/reference/queues.md, "Delivery".
 
 Refuses to know MQTT: `token` is what the engine acknowledges a message by."""
-# compiled: warm
+# compiled: hot
 
 from __future__ import annotations
 
 import heapq
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -21,8 +21,10 @@ from rumq.queues.rules.definitions import ChannelSettings
 from rumq.queues.rules.messages import Delivered
 from rumq.queues.rules.names import MessageId
 
-RECENT_MAX = 4096  # ids remembered as done: they may come again where an acknowledgement was lost
+RECENT_MAX = 4096  # ids remembered as done, at least: they may come again where an acknowledgement was lost
 HEAP_SLACK = 64
+SHRINK_FROM = 64  # messages of a timer: one that was so large gives its memory back as they leave it
+Arrived = tuple[Delivered, int, float]  # message, token, seconds for which it is of use
 
 
 class Stage(Enum):
@@ -34,17 +36,33 @@ class Stage(Enum):
     DONE = "done"
 
 
+READY, HELD, LATER, BEHIND, DYING, DONE = Stage
+
+NO_BOUND = 2**62
+
+
+class ChannelTimer:
+    """When the stage of some messages, given or put off together, is over. entries: those that still wait for it"""
+
+    __slots__ = ("at", "entries", "size")
+
+    def __init__(self, at: float, entries: dict[ChannelEntry, None]) -> None:
+        self.at, self.entries = at, entries
+        self.size = len(entries)
+
+
 class ChannelEntry:
-    """A message that arrived. message: with `tries` as of its arrival; failed: tries so far; at: when its stage is over
+    """A message that arrived. message: with `tries` as of its arrival; failed: tries so far; timer: ends its stage
 
-    consumer: who holds it; expires_at: when nobody wants it any more"""
+    id, size: of the message; consumer: who holds it; expires_at: when nobody wants it any more"""
 
-    __slots__ = ("at", "consumer", "expires_at", "failed", "message", "stage", "token")
+    __slots__ = ("consumer", "expires_at", "failed", "id", "message", "size", "stage", "timer", "token")
 
     def __init__(self, message: Delivered, token: int, failed: int, expires_at: float) -> None:
         self.message, self.token, self.failed, self.expires_at = message, token, failed, expires_at
-        self.stage = Stage.READY
-        self.at = 0.0
+        self.id, self.size = message.id, message.size
+        self.stage = READY
+        self.timer: ChannelTimer | None = None
         self.consumer: ChannelHolder | None = None
 
 
@@ -85,13 +103,15 @@ class ChannelState:
     def __init__(self, settings: ChannelSettings, known_tries: Callable[[MessageId], int] = lambda _: 0) -> None:
         """known_tries: how often a message failed before it came here"""
         self._settings, self._known_tries = settings, known_tries
+        self._is_ordered = settings.is_ordered
         self._entries: dict[MessageId, ChannelEntry] = {}
         self._ready: deque[ChannelEntry] = deque()
         self._lines: dict[str, deque[ChannelEntry]] = {}  # key -> messages behind the one that is not done
-        self._timers: list[tuple[float, int, ChannelEntry]] = []  # stale ones are left out where they are found
+        self._timers: list[tuple[float, int, ChannelTimer]] = []  # stale ones are left out where they are found
         self._sequence = 0
-        self._timed = 0  # entries held or later
-        self._recent: OrderedDict[MessageId, None] = OrderedDict()
+        self._timed = 0  # timers that are not stale
+        self.size = 0  # bytes of the messages that are not done
+        self._recent, self._older = set[MessageId](), set[MessageId]()
         self._effects = Effects()
         self.holders: dict[ChannelHolder, None] = {}
         self.counts = ChannelCounts()
@@ -111,7 +131,7 @@ class ChannelState:
     @property
     def next_at(self) -> float | None:
         """When `advance` has something to do; None: never, if nothing else happens."""
-        while self._timers and self._is_stale(self._timers[0]):
+        while self._timers and not self._timers[0][2].entries:
             heapq.heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
@@ -126,31 +146,41 @@ class ChannelState:
 
     # Messages
 
+    def arrived_all(self, messages: Iterable[Arrived], now: float, *, may_have_failed: bool = True) -> None:
+        """As `arrived`, of each. may_have_failed: False: `known_tries` knows of none"""
+        for message, token, expiry_seconds in messages:
+            self._arrived(message, token, now + expiry_seconds, may_have_failed)
+
     def arrived(self, message: Delivered, token: int, now: float, expiry_seconds: float = float("inf")) -> bool:
         """A message came, maybe again. expiry_seconds: it is of use for so long. returns: whether it is new"""
-        known = self._entries.get(message.id)
+        return self._arrived(message, token, now + expiry_seconds, True)
+
+    def _arrived(self, message: Delivered, token: int, expires_at: float, may_have_failed: bool) -> bool:
+        identity = message.id
+        known = self._entries.get(identity)
         if known is not None:
             known.token = token
             return False
-        if message.id in self._recent:
+        if identity in self._recent or identity in self._older:
             self._effects.tokens.append(token)
             return False
-        entry = ChannelEntry(message, token, self._known_tries(message.id), now + expiry_seconds)
-        self._entries[message.id] = entry
-        key = message.key if self._settings.is_ordered else None
-        if key is not None:
-            line = self._lines.get(key)
+        entry = ChannelEntry(message, token, self._known_tries(identity) if may_have_failed else 0, expires_at)
+        self._entries[identity] = entry
+        self.size += entry.size
+        if self._is_ordered and message.key is not None:
+            line = self._lines.get(message.key)
             if line is not None:
-                entry.stage = Stage.BEHIND
+                entry.stage = BEHIND
                 line.append(entry)
                 return True
-            self._lines[key] = deque()
+            self._lines[message.key] = deque()
         self._ready.append(entry)
         return True
 
     def forget(self) -> None:
         """The session is gone: every message that is not done is somebody else's now."""
         self._entries.clear()
+        self.size = 0
         self._ready.clear()
         self._lines.clear()
         self._timers.clear()
@@ -182,21 +212,34 @@ class ChannelState:
             self._release(entry)
             self._make_ready(entry)
 
-    def take(self, holder: ChannelHolder, messages_max: int, now: float) -> list[Delivered]:
-        """The oldest messages that are ready, as far as its credit goes; it holds them from now on."""
+    def take(self, holder: ChannelHolder, messages_max: int, now: float, bytes_max: int = NO_BOUND) -> list[Delivered]:
+        """The oldest messages that are ready, as far as its credit goes; it holds them from now on.
+
+        bytes_max: of them, about; one message always fits"""
         self.advance(now)
         taken: list[Delivered] = []
+        entries: dict[ChannelEntry, None] = {}
         room = min(messages_max, holder.credit - len(holder.held))
-        while self._ready and len(taken) < room:
-            entry = self._ready.popleft()
+        held, ready = holder.held, self._ready
+        while ready and len(taken) < room:
+            entry = ready[0]
+            if taken and entry.size > bytes_max:
+                break
+            ready.popleft()
             if entry.expires_at <= now:
                 self.counts.expired += 1
                 self._finish(entry)
             elif self._is_spent(entry):
                 self._die(entry)
             else:
-                self._hold(entry, holder, now + self._settings.visible_seconds)
-                taken.append(entry.message._replace(tries=entry.failed + 1))
+                message, failed = entry.message, entry.failed
+                entry.stage, entry.consumer = HELD, holder
+                held[entry.id] = entry
+                entries[entry] = None
+                taken.append(message if not failed else message._replace(tries=failed + 1))
+                bytes_max -= entry.size
+        if entries:
+            self._wait(entries, now + self._settings.visible_seconds)
         self.counts.delivered += len(taken)
         return taken
 
@@ -204,14 +247,17 @@ class ChannelState:
         """returns: those that it does not hold"""
         self.advance(now)
         strangers: list[MessageId] = []
+        held, done = holder.held, 0
         for each in ids:
-            entry = holder.held.get(each)
+            entry = held.pop(each, None)
             if entry is None:
                 strangers.append(each)
                 continue
-            self.counts.acknowledged += 1
-            self._release(entry)
+            done += 1
+            entry.consumer = None
+            self._unwait(entry)
             self._finish(entry)
+        self.counts.acknowledged += done
         return strangers
 
     def reject(
@@ -236,12 +282,16 @@ class ChannelState:
         """Hold these for so long from now on. returns: as `acknowledge`"""
         self.advance(now)
         strangers: list[MessageId] = []
+        entries: dict[ChannelEntry, None] = {}
         for each in ids:
             entry = holder.held.get(each)
             if entry is None:
                 strangers.append(each)
             else:
-                self._wait(entry, now + seconds)
+                self._unwait(entry)
+                entries[entry] = None
+        if entries:
+            self._wait(entries, now + seconds)
         return strangers
 
     # Time
@@ -250,20 +300,16 @@ class ChannelState:
         """Give back what was held, or was to wait, until now. returns: whether something was"""
         changed = False
         while self._timers and self._timers[0][0] <= now:
-            timer = heapq.heappop(self._timers)
-            if self._is_stale(timer):
-                continue
-            entry = timer[2]
-            changed = True
-            if entry.stage is Stage.HELD:
-                assert entry.consumer is not None
-                del entry.consumer.held[entry.message.id]
-                self._release(entry)
-                self.counts.overdue += 1
-                self._fail(entry, 0.0, now)
-            else:
-                self._timed -= 1
-                self._make_ready(entry)
+            for entry in list(heapq.heappop(self._timers)[2].entries):
+                changed = True
+                self._unwait(entry)
+                if entry.stage is HELD:
+                    assert entry.consumer is not None
+                    self._release(entry)
+                    self.counts.overdue += 1
+                    self._fail(entry, 0.0, now)
+                else:
+                    self._make_ready(entry)
         return changed
 
     # Dead letters
@@ -271,14 +317,14 @@ class ChannelState:
     def buried(self, entries: Iterable[ChannelEntry]) -> None:
         """They are dead letters now, as safe as any message."""
         for entry in entries:
-            if self._entries.get(entry.message.id) is entry:
+            if self._entries.get(entry.id) is entry:
                 self.counts.dead += 1
                 self._finish(entry)
 
     def unburied(self, entries: Iterable[ChannelEntry], delay_seconds: float, now: float) -> None:
         """They could not be made dead letters: try again later."""
         for entry in entries:
-            if self._entries.get(entry.message.id) is entry:
+            if self._entries.get(entry.id) is entry:
                 self._later(entry, now + delay_seconds)
 
     # A message's way
@@ -286,42 +332,46 @@ class ChannelState:
     def _is_spent(self, entry: ChannelEntry) -> bool:
         return 0 < self._settings.tries_max <= entry.failed
 
-    def _hold(self, entry: ChannelEntry, holder: ChannelHolder, until: float) -> None:
-        entry.stage, entry.consumer = Stage.HELD, holder
-        holder.held[entry.message.id] = entry
-        self._timed += 1
-        self._wait(entry, until)
-
     def _release(self, entry: ChannelEntry) -> None:
         if entry.consumer is not None:
-            entry.consumer.held.pop(entry.message.id, None)
+            entry.consumer.held.pop(entry.id, None)
             entry.consumer = None
-            self._timed -= 1
+            self._unwait(entry)
 
     def _later(self, entry: ChannelEntry, until: float) -> None:
-        entry.stage = Stage.LATER
-        self._timed += 1
-        self._wait(entry, until)
+        entry.stage = LATER
+        self._wait({entry: None}, until)
 
-    def _wait(self, entry: ChannelEntry, until: float) -> None:
-        entry.at = until
+    def _wait(self, entries: dict[ChannelEntry, None], until: float) -> None:
+        """Of messages that wait for nothing else; one timer for all of them."""
+        timer = ChannelTimer(until, entries)
+        for entry in entries:
+            entry.timer = timer
+        self._timed += 1
         self._sequence += 1
-        heapq.heappush(self._timers, (until, self._sequence, entry))
+        heapq.heappush(self._timers, (until, self._sequence, timer))
         if len(self._timers) > 2 * self._timed + HEAP_SLACK:
-            self._timers = [timer for timer in self._timers if not self._is_stale(timer)]
+            self._timers = [each for each in self._timers if each[2].entries]
             heapq.heapify(self._timers)
 
-    @staticmethod
-    def _is_stale(timer: tuple[float, int, ChannelEntry]) -> bool:
-        at, _, entry = timer
-        return entry.stage not in (Stage.HELD, Stage.LATER) or entry.at != at
+    def _unwait(self, entry: ChannelEntry) -> None:
+        timer = entry.timer
+        if timer is None:
+            return
+        entry.timer = None
+        entries = timer.entries
+        del entries[entry]
+        if not entries:
+            self._timed -= 1
+        elif timer.size > SHRINK_FROM and 4 * len(entries) < timer.size:
+            timer.entries, timer.size = dict(entries), len(entries)
 
     def _fail(self, entry: ChannelEntry, delay_seconds: float, now: float) -> None:
         if entry.consumer is not None:  # its consumer is leaving
             entry.consumer = None
-            self._timed -= 1
+            self._unwait(entry)
         entry.failed += 1
-        self._effects.failed[entry.message.id] = entry.failed
+        self._effects.failed[entry.id] = entry.failed
         if self._is_spent(entry):
             self._die(entry)
         elif delay_seconds > 0:
@@ -330,31 +380,32 @@ class ChannelState:
             self._make_ready(entry)
 
     def _make_ready(self, entry: ChannelEntry) -> None:
-        entry.stage = Stage.READY
+        entry.stage = READY
         self._ready.appendleft(entry)
 
     def _die(self, entry: ChannelEntry) -> None:
-        entry.stage = Stage.DYING
+        entry.stage = DYING
         self._effects.dead.append(entry)
 
     def _finish(self, entry: ChannelEntry) -> None:
         """Nothing more is to be done with it but its acknowledgement."""
-        entry.stage = Stage.DONE
-        identity = entry.message.id
+        entry.stage = DONE
+        identity = entry.id
         del self._entries[identity]
+        self.size -= entry.size
         self._effects.tokens.append(entry.token)
         if entry.failed:
             self._effects.failed[identity] = 0
-        self._recent[identity] = None
-        if len(self._recent) > RECENT_MAX:
-            self._recent.popitem(last=False)
-        key = entry.message.key if self._settings.is_ordered else None
-        if key is None:
+        self._recent.add(identity)
+        if len(self._recent) >= RECENT_MAX:
+            self._recent, self._older = set(), self._recent
+        key = entry.message.key
+        if key is None or not self._is_ordered:
             return
         line = self._lines[key]
         if line:
             following = line.popleft()
-            following.stage = Stage.READY
+            following.stage = READY
             self._ready.append(following)
         else:
             del self._lines[key]

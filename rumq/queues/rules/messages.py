@@ -11,6 +11,7 @@ from rumq.queues.rules.errors import QueueError
 from rumq.queues.rules.names import MessageId
 
 Headers = tuple[tuple[str, str], ...]
+FIXED_BYTES = 100  # of a message beside its payload and headers, about
 
 
 class Push(msgspec.Struct, kw_only=True, frozen=True):
@@ -35,7 +36,7 @@ class Pushed(NamedTuple):
 
 
 class Delivered(NamedTuple):
-    """A message for a consumer. tries: which delivery this is, from 1; pushed_us: µs since 1970
+    """A message for a consumer. tries: which delivery this is, from 1; 0: only looked at; pushed_us: µs since 1970
 
     origin, dead_tries: of a dead letter: its first topic and id, and how often it was tried; else "", 0"""
 
@@ -48,6 +49,14 @@ class Delivered(NamedTuple):
     content_type: str = ""
     origin: str = ""
     dead_tries: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes, about: of the payload and what goes with it."""
+        size = len(self.payload) + FIXED_BYTES
+        for name, value in self.headers:
+            size += len(name) + len(value)
+        return size
 
 
 class QueueFigures(NamedTuple):

@@ -17,6 +17,14 @@ class QueueRegistry:
         self.ids_of: dict[str, dict[str, None]] = {}
         self.bad = 0
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it tells the same queues and channels."""
+        if not isinstance(other, QueueRegistry):
+            return NotImplemented
+        return (self.queues, self.channels) == (other.queues, other.channels)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def apply(self, topic: str, payload: bytes) -> bool:
         """A definition changes; empty: it is deleted. returns: whether it is one"""
         label, _, channel_id = topic.removeprefix(CONFIG).partition("/")

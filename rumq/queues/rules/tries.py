@@ -43,6 +43,10 @@ class Tries:
             self.bad += 1
         return True
 
+    def are_known(self, channel_id: str) -> bool:
+        """Whether any message of the channel has failed, as far as is known."""
+        return channel_id in self._told
+
     def of(self, channel_id: str, message_id: MessageId) -> int:
         of_channel = self._told.get(channel_id)
         if not of_channel:

@@ -69,6 +69,11 @@ class GrpcCaller(NamedTuple):
         has = ", ".join(sorted(self.roles)) or "none"
         raise CallFault("ROLE_MISSING", f"{self.name} may not {role}: its roles are {has}", role=role)
 
+    def check_token_role(self, role: Role) -> None:
+        """Where rules decide of users, as of MQTT clients: a token needs a role besides. raises: CallFault"""
+        if self.token is not None:
+            self.check_role(role)
+
     def may_read(self, topic: str) -> bool:
         return self.permit is None or self.permit.past.may_receive(topic)
 
@@ -88,7 +93,7 @@ class Callers:
         self, authorization: CallAuthorization, admission: RequestAdmission, rules: RuleSet | None, *,
         now: Callable[[], float], now_us: Callable[[], int], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:  # fmt: skip
-        self._authorization, self.admission, self._rules = authorization, admission, rules
+        self._authorization, self.admission, self.rules = authorization, admission, rules
         self._now, self._now_us, self._sleep = now, now_us, sleep
         self._known: OrderedDict[bytes, tuple[float, GrpcCaller]] = OrderedDict()
         self._threads = ThreadPoolExecutor(THREADS_MAX, "login")
@@ -97,7 +102,7 @@ class Callers:
 
     def replace(self, rules: RuleSet | None, tokens: dict[str, Token]) -> None:
         """Rules and tokens have changed, and users with them: who logged in is asked again, also within a call."""
-        self._rules, self.admission.tokens = rules, tokens
+        self.rules, self.admission.tokens = rules, tokens
         self._known.clear()
         self.generation += 1
 
@@ -158,7 +163,7 @@ class Callers:
                 with self.admission.delayed(peer):
                     await self._sleep(fault.seconds)
             raise CallFault("LOGIN_REQUIRED", fault.why) from None
-        permit = None if self._rules is None else self._rules.permit(Identity(token.user or None), "")
+        permit = None if self.rules is None else self.rules.permit(Identity(token.user or None), "")
         return GrpcCaller(token.user or None, permit, token.roles, token, token.expires_us or None)
 
     async def _of_user(self, header: str | None, peer: str, certificate: Certificate | None) -> GrpcCaller:

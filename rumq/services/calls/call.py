@@ -58,8 +58,13 @@ class CallMethod(NamedTuple):
     gives_stream: bool = False
 
 
+def always() -> bool:
+    return True
+
+
 class Service(NamedTuple):
-    """name: such as rumq.v1.BrokerService"""
+    """name: such as rumq.v1.BrokerService; serves: whether it does, where the broker of this node answers"""
 
     name: str
     methods: tuple[CallMethod, ...]
+    serves: Callable[[], bool] = always

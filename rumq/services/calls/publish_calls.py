@@ -7,7 +7,7 @@ from collections import deque
 from contextlib import ExitStack
 
 from rumq.services.access.callers import GrpcCaller
-from rumq.services.access.shares import Shares
+from rumq.services.access.waiting_bytes import WaitingBytes
 from rumq.services.calls.call import Call
 from rumq.services.contract.faults import CallFault, shutting_down
 from rumq.services.contract.requests import parsed
@@ -24,11 +24,10 @@ CANCELLED = CallFault("BROKER_AWAY", "the call was ended")
 
 
 class PublishCalls:
-    """bytes_waiting: shares of what waits for the broker; messages_max: of one request"""
+    """messages_max: of one request"""
 
-    def __init__(self, publishers: UserPublishers, bytes_waiting: Shares, messages_max: int) -> None:
-        self._publishers, self._bytes, self._messages_max = publishers, bytes_waiting, messages_max
-        self._freed = asyncio.Event()
+    def __init__(self, publishers: UserPublishers, waiting: WaitingBytes, messages_max: int) -> None:
+        self._publishers, self.waiting, self._messages_max = publishers, waiting, messages_max
 
     async def publish(self, call: Call) -> bytes:
         request = parsed(pb.PublishRequest, await call.request())
@@ -40,14 +39,13 @@ class PublishCalls:
         for fault in batch.refusals.values():
             raise fault
         done = asyncio.Event()
-        with self._bytes.hold(batch.size, call.holders):
+        with self.waiting.hold(batch.size, call.holders):
             publisher.put(call, batch)
             batch.when_done(done.set)
             try:
                 await done.wait()
             finally:
                 batch.fail(CANCELLED)  # what is not sent yet is not sent
-                self._free()
         if batch.fault is not None:
             raise batch.fault
         for refused in batch.refusals.values():
@@ -70,21 +68,6 @@ class PublishCalls:
             raise (faults or group.exceptions)[0] from None
         finally:
             stream.end()
-
-    async def room(self, call: Call, size: int) -> None:
-        """Wait until so many more bytes may wait for the broker; they are taken then."""
-        while not self._bytes.fits(size, call.holders):
-            freed = self._freed
-            await freed.wait()
-        self._bytes.take(size, call.holders)
-
-    def give_back(self, call: Call, size: int) -> None:
-        self._bytes.give_back(size, call.holders)
-        self._free()
-
-    def _free(self) -> None:
-        self._freed.set()
-        self._freed = asyncio.Event()
 
     async def batch(self, call: Call, data: bytes, batched: Batched) -> tuple[PublishBatch, Publisher]:
         request = parsed(pb.PublishStreamRequest, data)
@@ -160,7 +143,7 @@ class PublishStream:
                 self._bytes + batch.size > STREAM_BYTES_MAX or self._messages >= STREAM_MESSAGES_MAX
             ):
                 await self._wait()
-            await calls.room(call, batch.size)
+            await calls.waiting.room(batch.size, call.holders)
             self._batches.append(batch)
             self._bytes += batch.size
             self._messages += len(batch.ids)
@@ -208,7 +191,7 @@ class PublishStream:
         batch = self._batches.popleft()
         self._bytes -= batch.size
         self._messages -= len(batch.ids)
-        self._calls.give_back(self._call, batch.size)
+        self._calls.waiting.give_back(batch.size, self._call.holders)
         self._calls.count(batch)
         self._changed.set()
 
@@ -216,7 +199,7 @@ class PublishStream:
         """What is not sent yet is not sent."""
         for batch in self._batches:
             batch.fail(CANCELLED)
-            self._calls.give_back(self._call, batch.size)
+            self._calls.waiting.give_back(batch.size, self._call.holders)
         self._batches.clear()
 
 

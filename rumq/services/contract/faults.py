@@ -21,6 +21,17 @@ REASONS: Mapping[str, tuple[grpc.StatusCode, str]] = {
     "ROLE_MISSING": (grpc.StatusCode.PERMISSION_DENIED, "the call needs a token with a role that this login has not"),
     "ARGUMENT_INVALID": (grpc.StatusCode.INVALID_ARGUMENT, "a field is missing, or has a value that is not allowed"),
     "TOPIC_INVALID": (grpc.StatusCode.INVALID_ARGUMENT, "no valid topic, or topic filter"),
+    "QUEUE_UNKNOWN": (
+        grpc.StatusCode.NOT_FOUND,
+        "no such queue, channel or consumer, or none that this user may know of",
+    ),
+    "QUEUE_EXISTS": (grpc.StatusCode.ALREADY_EXISTS, "the queue or channel is there, with other settings"),
+    "QUEUES_DISABLED": (grpc.StatusCode.FAILED_PRECONDITION, "`queues.enabled` is false"),
+    "QUEUE_FULL": (
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        "the queue is at its bound, or there may be no more queues, channels or delayed messages",
+    ),
+    "QUEUES_AWAY": (grpc.StatusCode.UNAVAILABLE, "queues cannot answer now; what was asked may have been done or not"),
     "CURSOR_INVALID": (grpc.StatusCode.INVALID_ARGUMENT, "the cursor, or page token, is none that an answer has given"),
     "ID_UNKNOWN": (grpc.StatusCode.INVALID_ARGUMENT, "the topic has no record with this id, nor a later one"),
     "ID_EXPIRED": (grpc.StatusCode.INVALID_ARGUMENT, "the record has expired"),

@@ -31,16 +31,22 @@ def parsed(kind: type[Request], data: bytes) -> Request:
     return made
 
 
-def page_of(size: int, token: str) -> tuple[int, int]:
-    """Rows at most, and rows to skip. raises: CallFault"""
+def page_rows(size: int) -> int:
+    """Rows at most. raises: CallFault"""
     if size > PAGE_ROWS_MAX:
         raise CallFault("ARGUMENT_INVALID", f"page_size = {size}: {PAGE_ROWS_MAX} at most", limit=PAGE_ROWS_MAX)
+    return size or ROWS_USUAL
+
+
+def page_of(size: int, token: str) -> tuple[int, int]:
+    """Rows at most, and rows to skip. raises: CallFault"""
+    rows = page_rows(size)
     if token and not (token.isascii() and token.isdigit() and len(token) < 9):
         raise CallFault("CURSOR_INVALID", "the page_token is none that an answer has given")
     skipped = int(token or 0)
     if skipped >= ROWS_MAX:
         raise CallFault("CURSOR_INVALID", f"pages end at {ROWS_MAX} rows: narrow what is asked for", limit=ROWS_MAX)
-    return min(size or ROWS_USUAL, ROWS_MAX - skipped), skipped
+    return min(rows, ROWS_MAX - skipped), skipped
 
 
 def next_page(skipped: int, rows: int, left_out: int) -> str:

@@ -193,16 +193,19 @@ class DeliveryWindow:
             first = after
         return first
 
+    def credit(self) -> int:
+        """How many messages of QoS 1 and 2 may be sent now."""
+        if self.window is None:
+            self.window = self._owner.open_window(self.window_limit)
+        return int(self.window.credit())
+
     def rows_max(self, effect: Deliver, reader: Reader, first: int, *, numbered: bool) -> int:
         """How many rows from `first` on may be built for this client alone; 0: none, they are offered again.
 
         numbered: messages of QoS 1 or 2 may be among them"""
         credit = effect.stop - first
         if numbered:
-            window = self.window
-            if window is None:
-                window = self.window = self._owner.open_window(self.window_limit)
-            credit = min(credit, window.credit())
+            credit = min(credit, self.credit())
             if credit == 0:
                 self.window_full = True
         is_spent = self.meter is not None and self.is_spent_for(reader)

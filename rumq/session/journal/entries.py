@@ -183,10 +183,14 @@ class Shared(Entry, frozen=True, tag="shared"):
 
 
 class SharedCheckpoint(msgspec.Struct, frozen=True, array_like=True):
-    """cursors: the next lsn of each partition; returned: (partition, first lsn, next lsn) to assign again."""
+    """cursors: the next lsn of each partition; returned: (partition, first lsn, next lsn) to assign again
+
+    live: partitions at whose end it is: with each later checkpoint that does not name the group its cursor there is
+    that of `Checkpoint.live`. A version that does not know the field reads again what nobody of the group wanted"""
 
     cursors: list[int]
     returned: list[tuple[int, int, int]]
+    live: list[int] = []
 
 
 class Checkpoint(Entry, frozen=True, tag="tide"):
@@ -194,7 +198,8 @@ class Checkpoint(Entry, frozen=True, tag="tide"):
     (session -> reader -> cursors).
 
     next_lsns: inbound QoS 2 messages below are in `OpenPacketIds` and `Acknowledged`; retained: retained messages below
-    are in the last snapshot"""
+    are in the last snapshot; shares: those that have moved since the last checkpoint of this run, or have something to
+    assign again; in the first one of a snapshot all"""
 
     at_us: int
     next_lsns: list[int]

@@ -22,11 +22,13 @@ from rumq.session.state.session_owner import Owner
 
 @dataclass(slots=True)
 class ReplayedShare:
-    """assigned: (partition, lsn) that members were sent since `cursors` were written."""
+    """assigned: (partition, lsn) that members were sent since `cursors` were written; live: as of
+    `entries.SharedCheckpoint`, until `ReplayedState.settle`"""
 
     cursors: list[int]
     returned: list[tuple[int, int, int]] = field(default_factory=list)
     assigned: set[tuple[int, int]] = field(default_factory=set)
+    live: list[int] = field(default_factory=list)
 
 
 class ReplayedState:
@@ -131,7 +133,16 @@ class ReplayedState:
                     if number not in session.starts:
                         session.cursors[number] = list(behind.get(number, watermarks))
         for asked, share in entry.shares.items():
-            self.shares[asked] = ReplayedShare(list(share.cursors), list(share.returned))
+            self.shares[asked] = ReplayedShare(list(share.cursors), list(share.returned), live=share.live)
+
+    def settle(self) -> None:
+        """Every entry is applied: groups that were at the end of a partition stand where the last checkpoint saw it.
+
+        Not at each checkpoint: it would cost a look at each group for each second of the journal."""
+        for share in self.shares.values():
+            for index in share.live:
+                share.cursors[index] = max(share.cursors[index], self.seen[index])
+            share.live = []
 
     def _shared(self, entry: e.Shared) -> None:
         self.shares[entry.asked] = ReplayedShare(list(entry.cursors), list(entry.returned))
@@ -178,6 +189,7 @@ class ReplayedState:
 
     def remap(self, partitions: tuple[str, ...], fresh: list[int]) -> None:
         """Refer to these partitions instead. fresh: the cursor in each that is new."""
+        self.settle()
         old = {name: index for index, name in enumerate(self.layout)}
         origin = [old.get(name) for name in partitions]
         new_index = {was: new for new, was in enumerate(origin) if was is not None}

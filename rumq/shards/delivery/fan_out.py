@@ -21,7 +21,7 @@ from rumq.session.state.session import Session, Shape
 from rumq.shards.bus.record_forwarder import ShardSink
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery import traced_deliveries
-from rumq.shards.delivery.fan_out_cache import FanOutCache
+from rumq.shards.delivery.fan_out_cache import ANY, FanOutCache
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
 from rumq.shards.delivery.undelivered_rows import UndeliveredRows
 
@@ -89,7 +89,14 @@ class FanOut:
         publisher = 0
         if key is not None:
             publisher = self._publisher(self._sessions.get(key), effect.partition)
-        blob = self._blobs.blob_of(effect, v5, packet_max, publisher, self._clock.now_us)
+        numbered_max = ANY
+        if len(effect.readers) == 1 and effect.readers[0].share is not None:
+            # A group's part is its member's alone, and comes again as far as it does not fit in the window: of a deep
+            # queue, thousands of messages for the few that were acknowledged.
+            sink = effect.readers[0].sink
+            if isinstance(sink, DeliveryWindow) and sink.is_open:
+                numbered_max = sink.credit()
+        blob = self._blobs.blob_of(effect, v5, packet_max, publisher, self._clock.now_us, numbered_max)
         counts = effect.denied is not None or blob.expired or blob.too_large
         traced = None if group.committed_only else effect.chunk.traces  # a replay has a trace of its own
         for reader in effect.readers:

@@ -15,5 +15,8 @@ cdef class FanOutCache:
     @cython.locals(cache=list, forms=list)
     cpdef list forms(self, Group group, Py_ssize_t partition, bint v5, Chunk chunk)
     @cython.locals(chunk=Chunk, group=Group, blob=Blob, kept=dict)
-    cpdef Blob blob_of(self, Deliver effect, bint v5, Py_ssize_t packet_max, Py_ssize_t publisher, long long now_us)
+    cpdef Blob blob_of(
+        self, Deliver effect, bint v5, Py_ssize_t packet_max, Py_ssize_t publisher, long long now_us,
+        Py_ssize_t numbered_max=*,
+    )
     cpdef Blob _maybe_as_stored(self, Chunk chunk, Form form, bint v5)

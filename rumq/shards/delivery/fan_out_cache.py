@@ -68,6 +68,9 @@ def tells_publisher(group: Group) -> bool:
     return any(form.tells_publisher for form in group.forms)
 
 
+ANY = 1 << 40  # messages
+
+
 class FanOutCache:
     """Builds and keeps blobs. feeds: by partition"""
 
@@ -99,8 +102,10 @@ class FanOutCache:
         place = self._located[partition] if committed_only or form.tells_place else b""
         return wire_form(form, v5, place, publishers, committed_only=committed_only)
 
-    def blob_of(self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int) -> Blob:
-        """What the effect's group gets of the whole chunk."""
+    def blob_of(
+        self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int, numbered_max: int = ANY
+    ) -> Blob:
+        """What the effect's group gets of the whole chunk. numbered_max: less than that as of `fanout.build`"""
         chunk, group = effect.chunk, effect.group
         kept = chunk.blobs
         blob: Blob | None = None if kept is None else kept.get(group)
@@ -117,12 +122,12 @@ class FanOutCache:
             blob, _ = fanout.build(
                 chunk.rows, chunk.frames, first, stop, chunk.base_lsn, chunk.base_ts,
                 forms if effect.wanted is not None else [forms[effect.form]], effect.wanted, effect.places,
-                v5, packet_max, publisher, now_us, None, 0, 1 << 40,
+                v5, packet_max, publisher, now_us, None, 0, 1 << 40, 0, numbered_max,
             )  # fmt: skip
             if self._tracer is not None and group.committed_only:
                 replayed(self._tracer, effect, blob)
             # Times of expiry change by the second, and a part is of no use to others.
-            if blob.dated or not whole_chunk:
+            if blob.dated or not whole_chunk or numbered_max != ANY:
                 return blob
         if group.count == len(effect.readers):
             return blob  # everyone who could want it has it now

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 from commitlog.log.partition_types import AckSource
 from router import commands as c
 from router import effects as e
-from router.readers.shared_group import Range
+from router.readers.range_queue import Range
 from router.readers.slots import RETAINED_CODE, partition_of, reader_of
 from router.readers.subscriber import Subscriber
 from router.shard import ShardRouter

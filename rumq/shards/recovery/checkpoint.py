@@ -5,9 +5,10 @@ Built from the router's and the sessions' state, written by `rumq.shards.recover
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from commitlog.log.partition_types import PartitionReader
+from router.readers.shared_group import SharedGroup
 from router.readers.slots import partition_of, reader_of
 from router.shard import ShardRouter
 from rumq.session.journal import entries as e
@@ -30,13 +31,24 @@ class CheckpointBuilder:
         self._session_of = session_of
         self.retained_from = [0] * len(partitions)
         self._retained_changes = 0  # of the view, when `retained_from` was true
+        # Those of the last checkpoint that had something to assign again: a member may have acknowledged it since.
+        self._unsettled: list[SharedGroup] = []
 
     def watermarks(self) -> Watermarks:
         return [(feed.mark(False), feed.mark(True)) for feed in self._router.feeds]
 
-    def entries(self, now_us: int) -> list[e.JournalEntry]:
-        """The checkpoint, behind the inbound QoS 2 packet ids that have changed."""
+    def entries(self, now_us: int, *, whole: bool = False) -> list[e.JournalEntry]:
+        """The checkpoint, behind the inbound QoS 2 packet ids that have changed.
+
+        whole: with every shared group; else with those that have moved, as those that were restored have"""
         watermarks = self.watermarks()
+        moved = self._router.delivery.groups.take()
+        groups: Iterable[SharedGroup] = dict.fromkeys([*self._unsettled, *moved])
+        for group in moved:
+            if self._router.sharing.shares.get(group.key) is not group:  # it has ended
+                self._router.delivery.groups.maybe_behind.pop(group, None)
+        if whole:
+            groups = self._router.sharing.shares.values()
         if not self.retained_changed():
             self.retained_from = [live for live, _ in watermarks]
         entries = self._changed_packet_ids()
@@ -48,14 +60,15 @@ class CheckpointBuilder:
                 [committed for _, committed in watermarks],
                 list(self.retained_from),
                 self._readers_behind(watermarks),
-                self._shared_groups(watermarks),
+                self._shared_groups(groups, watermarks),
             )
         )
         return entries
 
     def shared_group(self, key: str) -> e.SharedCheckpoint | None:
         """Where one shared subscription with its home here stands; None if no durable member takes part."""
-        return self._shared_groups(self.watermarks(), key).get(key)
+        group = self._router.sharing.shares.get(key)
+        return None if group is None else self._shared_group(group, self.watermarks())
 
     def retained_changed(self) -> bool:
         """Whether retained messages have changed since the last snapshot of them."""
@@ -99,31 +112,49 @@ class CheckpointBuilder:
                     behind.setdefault(session.number, {})[reader.number] = cursors_of(reader, watermarks)
         return behind
 
-    def _shared_groups(self, watermarks: Watermarks, only: str | None = None) -> dict[str, e.SharedCheckpoint]:
-        groups = {}
-        for key, share in self._router.sharing.shares.items():
-            if not share.is_here or (only is not None and key != only):
+    def _shared_groups(
+        self, groups: Iterable[SharedGroup], watermarks: Watermarks
+    ) -> dict[str, e.SharedCheckpoint]:  # fmt: skip
+        """Of these groups those that a restart has to know."""
+        known = self._router.sharing.shares
+        found = {}
+        self._unsettled = []
+        for group in groups:
+            if known.get(group.key) is not group:
+                continue  # it has ended
+            entry = self._shared_group(group, watermarks)
+            if entry is not None:
+                found[group.key] = entry
+                if entry.returned:
+                    self._unsettled.append(group)
+        return found
+
+    def _shared_group(self, share: SharedGroup, watermarks: Watermarks) -> e.SharedCheckpoint | None:
+        """None: its home is another shard, or no durable member takes part."""
+        if not share.is_here:
+            return None
+        returned = list(share.returned)
+        durable = 0
+        for subscriber, member in share.members.items():
+            if subscriber.is_shard:
+                durable += 1
+                returned += member.outstanding
                 continue
-            returned = list(share.returned)
-            durable = 0
-            for subscriber, member in share.members.items():
-                if subscriber.is_shard:
-                    durable += 1
-                    returned += member.outstanding
-                    continue
-                session = self._session_of(subscriber.key)
-                if session is not None and session.durable:
-                    durable += 1
-                elif session is not None and session.window is not None:
-                    # Its session ends with the broker: what it has not acknowledged goes to another member.
-                    returned += [
-                        (partition_of(code), lsn, lsn + 1)
-                        for _, state, code, lsn in session.window.waiting()
-                        if state == 1 and reader_of(code) == member.reader.number
-                    ]
-            if durable:
-                groups[key] = e.SharedCheckpoint(cursors_of(share.reader, watermarks), returned)
-        return groups
+            session = self._session_of(subscriber.key)
+            if session is not None and session.durable:
+                durable += 1
+            elif session is not None and session.window is not None:
+                # Its session ends with the broker: what it has not acknowledged goes to another member.
+                returned += [
+                    (partition_of(code), lsn, lsn + 1)
+                    for _, state, code, lsn in session.window.waiting()
+                    if state == 1 and reader_of(code) == member.reader.number
+                ]
+        if not durable:
+            return None
+        cursors = cursors_of(share.reader, watermarks)
+        live = [index for index in range(len(cursors)) if share.reader.is_live(index)]
+        return e.SharedCheckpoint(cursors, returned, live)
 
 
 def open_entry(recorder: JournalRecorder, session: Session, without: Container[int]) -> e.OpenPacketIds:

@@ -28,6 +28,7 @@ def replay(store: Store, journal: Partition, tell: Callable[..., None]) -> Repla
         for row in range(chunk.count):
             with memoryview(chunk.frames)[starts[row] + payloads[row] : starts[row + 1]] as record:
                 state.apply(e.decode_entries(record))
+    state.settle()
     return state
 
 

@@ -83,7 +83,10 @@ class SnapshotWriter:
             iter(self._orders()),
         )
         self._since = self._end()
-        self._append([e.Layout(layout), e.SnapshotBegun()], now_us)
+        # What is before may be removed, and later checkpoints name only the shared groups that have moved.
+        pending = self._recorder.drain(self._checkpoints.watermarks(), now_us)
+        checkpoint = self._checkpoints.entries(now_us, whole=True)
+        self._append([e.Layout(layout), e.SnapshotBegun(), *pending, *checkpoint], now_us)
 
     def write_part(self, now_us: int) -> None:
         """Write one part: some standing orders; or some sessions, preceded by the checkpoint that their cursors refer
@@ -109,9 +112,8 @@ class SnapshotWriter:
         """Append sessions whose connections go to the next leader, in parts. seconds: as of `entries.Left`"""
         for at in range(0, len(sessions), PART_SESSIONS):
             checkpoints = self._checkpoints
-            if self._recorder.has_entries():
-                self._append(self._recorder.drain(checkpoints.watermarks(), now_us), now_us)
-            entries = checkpoints.entries(now_us)
+            self._append_pending(now_us)
+            entries = checkpoints.entries(now_us, whole=at == 0)  # all sessions are lasting now
             watermarks, unsafe = checkpoints.watermarks(), checkpoints.unsafe_tags()
             for session in sessions[at : at + PART_SESSIONS]:
                 entries += session_entries(
@@ -122,8 +124,7 @@ class SnapshotWriter:
 
     def _append_sessions(self, snapshot: OpenSnapshot, now_us: int) -> None:
         checkpoints = self._checkpoints
-        if self._recorder.has_entries():
-            self._append(self._recorder.drain(checkpoints.watermarks(), now_us), now_us)
+        self._append_pending(now_us)
         entries = checkpoints.entries(now_us)
         watermarks, unsafe = checkpoints.watermarks(), checkpoints.unsafe_tags()
         for _ in range(min(PART_SESSIONS, len(snapshot.sessions))):
@@ -133,6 +134,11 @@ class SnapshotWriter:
                     self._recorder, session, watermarks, now_us, unsafe_packet_ids(session, unsafe)
                 )
         self._append(entries, now_us)
+
+    def _append_pending(self, now_us: int) -> None:
+        """The entries recorded so far: the checkpoint that follows is about what is after them."""
+        if self._recorder.has_entries():
+            self._append(self._recorder.drain(self._checkpoints.watermarks(), now_us), now_us)
 
     def take_removal(self) -> SegmentRemoval | None:
         """The removal of segments before the last committed snapshot, for the I/O thread."""

@@ -5,7 +5,7 @@ Runs before the first client. docs/reference/session-journal.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from commitlog import Gap, Partition, Store
 from commitlog.chunk import FLAG_RETAIN
@@ -64,8 +64,9 @@ class Restorer:
                 add_tags(state, log_tags(self._store, partition, state.tags_from[partition.index]))
         self.journal.recorder.last_number = state.last_number
         recovery = Recovery(self._router.subscribing)
+        filters = shared_filters(state)
         for key, share in state.shares.items():
-            restore_share(recovery, state, key, share)
+            restore_share(recovery, filters, key, share)
         sessions = [self._restore_session(recovery, replayed) for replayed in state.sessions.values()]
         for effect in self._router.delivery.drain_effects():
             carry_out(effect)
@@ -112,8 +113,10 @@ class Restorer:
         session.version, session.number = replayed.version, replayed.number
         session.expiry_seconds = expiry_seconds_of(replayed.expiry_seconds, replayed.owner, self._limits)
         session.durable = replayed.expiry_seconds > 0
+        shares = self._router.sharing.shares
         for asked, each in replayed.subscriptions.items():
-            session.own_filters().add(asked, is_replay=each.kind == "replay")
+            known = shares[asked].key if asked in shares else asked  # one string for all who have it
+            session.own_filters().add(known, is_replay=each.kind == "replay")
         session.window = replayed.window
         if replayed.qos2_open:
             session.qos2_open = bytearray(8192)
@@ -183,18 +186,16 @@ class Restorer:
             recovery.main(subscriber, main_number, mains, cursors, redelivered_below)
 
 
-def restore_share(recovery: Recovery, state: ReplayedState, key: str, share: ReplayedShare) -> None:
+def shared_filters(state: ReplayedState) -> dict[str, str]:
+    """Of shared subscriptions with members here the plain filter, by the subscription as it was written."""
+    subscriptions = (each for session in state.sessions.values() for each in session.subscriptions.values())
+    return {each.entry.asked: each.entry.topic_filter for each in subscriptions if each.kind == "share"}
+
+
+def restore_share(recovery: Recovery, filters: Mapping[str, str], key: str, share: ReplayedShare) -> None:
     """A shared subscription: what its members were sent stays theirs, everything else from its cursors on is still to
-    be assigned."""
-    topic_filter = next(
-        (
-            s.entry.topic_filter
-            for session in state.sessions.values()
-            for s in session.subscriptions.values()
-            if s.kind == "share" and s.entry.asked == key
-        ),
-        None,
-    )
+    be assigned. filters: `shared_filters`"""
+    topic_filter = filters.get(key)
     if topic_filter is None:
         parts = parse_share(key)  # its members are in other shards
         if parts is None:

@@ -62,6 +62,7 @@ class Startup:
         if peers.others:
             self._interest.begin(wants_publishers=wants_publishers)
             late.begin(self._state, self._unanswered)
+        self._state = ReplayedState()  # it is several hundred bytes for each subscription
         return True
 
     @property

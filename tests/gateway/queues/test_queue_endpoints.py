@@ -179,6 +179,26 @@ def test_a_full_queue_answers_429_with_what_was_refused_and_the_others_are_pushe
 
 
 @pytest.mark.parametrize(
+    ("body", "seen"),
+    [({"messages": [{"payload": "x"}]}, "unknown field `messages`"), ({"qos": 1}, "unknown field `qos`"),
+     ([{"topics": "t"}], "unknown field `topics`"), (7, "got `int`"), ("x", "got `str`")],
+)  # fmt: skip
+def test_a_body_that_is_no_message_is_told_what_one_is(tmp_path: Path, body: Any, seen: str) -> None:
+    async def ask(desk: Desk) -> None:
+        await desk.done("POST", "queues/news")
+        for problem in (
+            await desk.refused(400, "POST", "queues/news/messages", body),
+            (await desk.ask("POST", "queues/news/messages", msgspec.msgpack.encode(body),
+                            **{"content-type": "application/msgpack"})).json(),
+        ):  # fmt: skip
+            assert seen in problem["detail"]
+            assert "without an object around it" in problem["detail"]
+            assert "fields of a message: topic, payload, encoding, key" in problem["detail"]
+
+    at_desk(tmp_path, ask)
+
+
+@pytest.mark.parametrize(
     "message",
     [
         [],

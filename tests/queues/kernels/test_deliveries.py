@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rumq.mqtt.encode import encode
@@ -90,6 +90,8 @@ def test_what_it_does_not_know_it_leaves_to_the_decoder(kernel: Any, other: byte
 
 @pytest.mark.parametrize("kernel", FORMS)
 @given(data=st.binary(max_size=60))
+@example(data=b"\0")
+@example(data=b"\1\0")
 def test_nonsense_is_left_alone(kernel: Any, data: bytes) -> None:
     out: list[Any] = []
     assert 0 <= kernel.cut(b"\x32" + data, 0, {}, out) <= len(data) + 1

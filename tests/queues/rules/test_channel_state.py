@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from rumq.queues.rules.channel_state import HEAP_SLACK, RECENT_MAX, ChannelHolder, ChannelState
 from rumq.queues.rules.definitions import ChannelSettings
-from rumq.queues.rules.messages import Delivered
+from rumq.queues.rules.messages import FIXED_BYTES, Delivered
 from rumq.queues.rules.names import MessageId
 
 USUAL = ChannelSettings(visible_seconds=30.0, tries_max=3)
@@ -211,7 +211,7 @@ def test_held_messages_that_are_answered_leave_nothing_behind() -> None:
         state.acknowledge(holder, ids(number), 0.0)
     state.drain()
     assert len(state._timers) <= HEAP_SLACK + 1
-    assert len(state._recent) == RECENT_MAX and not state._entries and not state._lines
+    assert RECENT_MAX <= len(state._recent | state._older) < 2 * RECENT_MAX and not state._entries and not state._lines
 
 
 class AgreesWithAList(RuleBasedStateMachine):
@@ -397,3 +397,21 @@ class AgreesWithAList(RuleBasedStateMachine):
 
 TestAgreesWithAList = AgreesWithAList.TestCase
 TestAgreesWithAList.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+
+
+def test_a_take_is_bounded_in_bytes_and_one_message_always_fits() -> None:
+    state = ChannelState(USUAL)
+    for number, size in enumerate((50, 50, 500, 10), 1):
+        state.arrived(Delivered(MessageId("t", number), bytes(size), 1, 0), number, 0.0)
+    each = FIXED_BYTES
+    assert state.size == 610 + 4 * each
+    holder = state.join(10)
+    assert numbers(state.take(holder, 10, 0.0, 100 + 2 * each)) == [1, 2]
+    assert numbers(state.take(holder, 10, 0.0, 1)) == [3]
+    assert numbers(state.take(holder, 10, 0.0, 1)) == [4]
+    state.acknowledge(holder, ids(1, 3), 0.0)
+    assert state.size == 60 + 2 * each
+    state.leave(holder, 0.0)
+    assert state.size == 60 + 2 * each
+    state.forget()
+    assert state.size == 0

@@ -93,7 +93,9 @@ def test_what_is_kept_is_bounded_and_what_goes_is_asked_for() -> None:
 def test_a_share_forgets_lsns_that_will_be_given_out_again() -> None:
     """What waited of them would come twice, and what members had of them would be taken for what comes now."""
     groups = GroupTable(1)
-    share = SharedGroup("$share/g/#", "#", Reader(1, groups.private(GroupKey(frozenset())), [120], "$share/g/#"))
+    share = SharedGroup(
+        "$share/g/#", "#", Reader(1, groups.private(GroupKey(frozenset())), [120], "$share/g/#"), is_here=False
+    )
     reader = Reader(2, groups.private(GroupKey(frozenset())), [0], share.key)
     member = share.add(Subscriber("a", None), reader)
     share.returned.extend([(0, 90, 110), (0, 111, 112), (1, 111, 112)])

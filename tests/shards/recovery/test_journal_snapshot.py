@@ -32,7 +32,9 @@ def test_it_begins_with_the_layout_and_ends_with_what_it_covers() -> None:
     while world.snapshots.is_under_way:
         world.snapshots.write_part(NOW)
     first, *parts, last = world.kinds()
-    assert first == [e.Layout, e.SnapshotBegun] and last == [e.SnapshotEnded]
+    assert first == [e.Layout, e.SnapshotBegun, e.SessionOpened, e.WillEntry, e.Checkpoint] and last == [
+        e.SnapshotEnded
+    ]
     (sessions,) = [part for part in parts if e.Checkpoint in part]
     assert sessions.index(e.Checkpoint) < sessions.index(e.SessionOpened), "cursors refer to the checkpoint before them"
 
@@ -59,7 +61,7 @@ def test_all_orders_in_force_are_written_before_the_sessions_so_many_a_turn() ->
     while world.snapshots.is_under_way:
         world.snapshots.write_part(NOW)
     first, *parts = world.records
-    assert [type(entry) for entry in first] == [e.Layout, e.SnapshotBegun]
+    assert [type(entry) for entry in first] == [e.Layout, e.SnapshotBegun, e.SessionOpened, e.WillEntry, e.Checkpoint]
     found = [entry for (entry,) in parts[:2] if isinstance(entry, e.Layout)]
     assert [len(each.orders) for each in found] == [journal_snapshot.PART_ORDERS, 1]
     assert [order for each in found for order in each.orders] == orders

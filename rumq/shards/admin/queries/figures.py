@@ -108,7 +108,8 @@ class Figures:
         for share in islice(router.sharing.shares.values(), GROUPS_MAX):
             if share.is_here:  # by its name: rules may forbid who reads metrics to know the filter
                 name = share.key.removesuffix(share.topic_filter).strip("/").removeprefix("$share/")
-                found[name] = max(found[name], group_lag(share, router.feeds))
+                lag = group_lag(share, router.feeds) if share in router.delivery.groups.maybe_behind else 0
+                found[name] = max(found[name], lag)
         return dict(found.most_common(GROUPS_TOLD))
 
     def _figures(self, count: SessionCount) -> ShardFigures:

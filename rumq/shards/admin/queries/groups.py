@@ -25,6 +25,7 @@ QUEUES = "$queues/"
 class GroupsQuery:
     def __init__(self, router: ShardRouter, timers: Timers) -> None:
         self._shares, self._feeds, self._timers = router.sharing.shares, router.feeds, timers
+        self._maybe_behind = router.delivery.groups.maybe_behind
 
     def list(self, asked: q.Groups, done: Done) -> None:
         left = sorted(self._shares)
@@ -49,11 +50,17 @@ class GroupsQuery:
     def channel_places(self) -> Answer:
         """Of channels of queues whose home is here and that have something to hand out.
 
-        cost: a look at each group and partition"""
+        cost: a look at each of those and at each group that had a message since the last call, and its partitions"""
         rows: list[r.ChannelPlaceRow] = []
         names = [f"{p.stream}/g{p.generation}/p{p.number}" for p in (feed.partition for feed in self._feeds)]
-        for share in self._shares.values():
-            if not share.is_here or not share.topic_filter.startswith(QUEUES):
+        for share in list(self._maybe_behind):
+            if not share.is_here or self._shares.get(share.key) is not share:
+                del self._maybe_behind[share]
+                continue
+            if not share.returned and share.reader.caught_up():
+                del self._maybe_behind[share]
+                continue
+            if not share.topic_filter.startswith(QUEUES):
                 continue
             lsns = {
                 names[feed.index]: cursor

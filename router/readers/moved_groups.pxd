@@ -1,0 +1,5 @@
+cdef class MovedGroups:
+    cdef dict _moved
+    cdef public dict maybe_behind
+
+    cpdef mark(self, object share)

@@ -1,0 +1,2 @@
+cdef class RangeQueue:
+    cdef object _held, _ranges_max
