@@ -332,9 +332,7 @@ class Delivery:
             )
 
     def run_share(self, share: SharedGroup) -> None:
-        """Continue a shared group: first the ranges that members returned, then from its cursors.
-
-        A piece at a time: whether members take it is known in the next step, and what they do not comes back."""
+        """Continue a shared group, a piece at a time: first the ranges that members returned, then from its cursors."""
         self.groups.mark(share)
         given = 0
         while share.returned and share.available():
