@@ -212,7 +212,7 @@ class Partition:
             if self.writer.sync_groups:
                 self.durable_lsn = group.safe_lsn
         if group.offline is not None:
-            return self._go_offline(group)
+            return self._go_offline(group, group.offline)
         self.marked_lsn = max(self.marked_lsn, 0 if group.preallocates else group.durable_lsn)
         self.wants_room = self.wants_room + 1 if group.wants_room else 0
         if group.chunks:
@@ -225,12 +225,12 @@ class Partition:
             return None
         return LogFailure(self.directory, f"{fault}: {while_running(fault)}; went on in a new segment")
 
-    def _go_offline(self, group: WriteGroup) -> LogFailure:
+    def _go_offline(self, group: WriteGroup, fault: OSError) -> LogFailure:
         """Keep what no segment could take of a group, for the next one."""
         waiting = [chunk for chunk in group.chunks if chunk.base_lsn >= group.safe_lsn]
         self.pending_bytes -= group.bytes - bytes_of(waiting)
         self._pending[:0] = waiting
-        why = f"{group.offline}: {while_running(group.offline)}; nothing is acknowledged until a write succeeds"
+        why = f"{fault}: {while_running(fault)}; nothing is acknowledged until a write succeeds"
         self.offline = LogFailure(self.directory, why)
         return self.offline
 
