@@ -36,10 +36,7 @@ def next_rows(
             continue
         chunk = feed.maybe_chunk(lsn)
         if chunk is None:
-            reader.waiting |= 1 << index
-            if lsn not in feed.waiters:
-                effects.append(ReadCold(index, lsn))
-            feed.waiters.setdefault(lsn, []).append(reader)
+            wait_for_chunk(reader, feed, lsn, effects)
             return None
         if isinstance(chunk, Chunk):
             return chunk, lsn - chunk.base_lsn, min(chunk.count, limit - chunk.base_lsn)
@@ -47,6 +44,14 @@ def next_rows(
             lose(reader, index, lsn, min(chunk.next_lsn, limit), "damaged", effects)
         else:
             reader.cursors[index] = min(chunk.next_lsn, limit)
+
+
+def wait_for_chunk(reader: Reader, feed: Feed, lsn: int, effects: list[Effect]) -> None:
+    """The reader goes on once the chunk of the lsn is in memory; who comes first has it read."""
+    reader.waiting |= 1 << feed.index
+    if lsn not in feed.waiters:
+        effects.append(ReadCold(feed.index, lsn))
+    feed.waiters.setdefault(lsn, []).append(reader)
 
 
 def lose(reader: Reader, index: int, lsn: int, next_lsn: int, why: str, effects: list[Effect]) -> None:

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 
 from commitlog import Gap
 from commitlog.chunk import Chunk
-from router.backlog import lose, next_rows
+from router.backlog import lose, next_rows, wait_for_chunk
 from router.effects import (
     CatchUpPaused,
     Deliver,
     Effect,
-    ReadCold,
     ReportShareDone,
     ReportShareReady,
     ReturnShare,
@@ -332,9 +331,7 @@ class Delivery:
             )
 
     def run_share(self, share: SharedGroup) -> None:
-        """Continue a shared group: first the ranges that members returned, then from its cursors.
-
-        A piece at a time: whether members take it is known in the next step, and what they do not comes back."""
+        """Continue a shared group, a piece at a time: first the ranges that members returned, then from its cursors."""
         self.groups.mark(share)
         given = 0
         while share.returned and share.available():
@@ -343,10 +340,7 @@ class Delivery:
             chunk = feed.maybe_chunk(lsn) if share.is_here else feed.read_chunk(lsn)
             if chunk is None:
                 if not share.reader.waiting >> index & 1:
-                    share.reader.waiting |= 1 << index
-                    if lsn not in feed.waiters:
-                        self.effects.append(ReadCold(index, lsn))
-                    feed.waiters.setdefault(lsn, []).append(share.reader)
+                    wait_for_chunk(share.reader, feed, lsn, self.effects)
                 return
             share.returned.popleft()
             stop_lsn = min(next_lsn, chunk.next_lsn)
@@ -377,10 +371,8 @@ class Delivery:
             self._report_to_home(share)
             return
         for feed in self.feeds:
-            given = 0
-            while (
-                given < CATCH_UP_BYTES and share.available() and share.reader not in share.reader.group.live[feed.index]
-            ):
+            given, live = 0, share.reader.group.live[feed.index]
+            while given < CATCH_UP_BYTES and share.available() and share.reader not in live:
                 found = next_rows(share.reader, feed, self._backlog_max, self.effects)
                 if found is None:
                     break

@@ -21,13 +21,13 @@ from rumq.queues.engine.dropper import Dropper
 from rumq.queues.engine.engines import Engines
 from rumq.queues.engine.log_watch import DepthWatch
 from rumq.queues.engine.pusher import Pusher
-from rumq.queues.engine.survey import QueuePlaces, survey
 from rumq.queues.engine.sweep import AT_A_TIME, sweep
 from rumq.queues.link.anchors import Anchors
 from rumq.queues.link.connections import Connections, nothing, refusal_of
 from rumq.queues.link.definer import Definer
 from rumq.queues.link.follower import DefinitionFollower
 from rumq.queues.link.ports import QueuePorts
+from rumq.queues.link.queue_places import QueuePlaces, places_of
 from rumq.queues.reading.peek import peek
 from rumq.queues.rules.definitions import ChannelDefinition, ChannelSettings, QueueDefinition, QueueSettings
 from rumq.queues.rules.errors import BadQueueRequest, NoSuchQueue, QueuesUnavailable, shown
@@ -294,7 +294,7 @@ class Queues:
         queue = await self._told(user, label)
         permit.check_define(queue.label)
         await self._definer.repair()
-        partitions, missing = await survey(self._ports, queue.label)
+        partitions, missing = await places_of(self._ports, queue.label)
         return QueuePlaces(await self.queue(user, label), partitions, missing, was_stale)
 
     async def peek(

@@ -63,14 +63,7 @@ class Blob:
     """Frames ready to send: `starts[i]` is where frame i begins, `rows[i]` which row of the chunk it was."""
 
     def __init__(
-        self,
-        data: Any,
-        count: int,
-        qos_count: int,
-        starts: Any,
-        rows: Any,
-        base_lsn: int,
-        dated: bool,
+        self, data: Any, count: int, qos_count: int, starts: Any, rows: Any, base_lsn: int, dated: bool
     ) -> None:
         self.data = data
         self.count = count

@@ -40,7 +40,7 @@ class ChannelEngine:
         bytes_max: Callable[[], int],
     ) -> None:  # fmt: skip
         """bury: as of `Failures`; bytes_max: of messages that it may hold now, beyond which the broker keeps them"""
-        self._ports, self._follower, self._bytes_max = ports, follower, bytes_max
+        self._ports, self._bytes_max = ports, bytes_max
         self.definition = definition
         channel_id, process = definition.channel_id, ports.name
         self.state = ChannelState(definition, lambda each: follower.tries.of(channel_id, each))
@@ -175,7 +175,7 @@ class ChannelEngine:
                 await self._room.park()
             messages, others = await link.receive()
             now = trio.current_time()
-            may_have_failed = self._follower.tries.are_known(self.definition.channel_id)
+            may_have_failed = self._failures.are_known
             self.state.arrived_all(messages, now, may_have_failed=may_have_failed)
             for each in others:
                 self._arrived(each, now)

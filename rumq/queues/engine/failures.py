@@ -40,6 +40,11 @@ class Failures:
         self._dead: list[ChannelEntry] = []
         self._is_telling = False
 
+    @property
+    def are_known(self) -> bool:
+        """Of a message that waits, told by any engine; False: none has failed."""
+        return self._follower.tries.are_known(self._definition.channel_id)
+
     def take(self, effects: Effects) -> None:
         until_us = self._ports.now_us() + TRIES_SECONDS * 1_000_000
         for message_id, tries in effects.failed.items():

@@ -17,12 +17,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from rumq.queues.rules.channel_counts import ChannelCounts
 from rumq.queues.rules.definitions import ChannelSettings
 from rumq.queues.rules.messages import Delivered
 from rumq.queues.rules.names import MessageId
 
 RECENT_MAX = 4096  # ids remembered as done, at least: they may come again where an acknowledgement was lost
 HEAP_SLACK = 64
+NO_BOUND = 2**62  # bytes
 SHRINK_FROM = 64  # messages of a timer: one that was so large gives its memory back as they leave it
 Arrived = tuple[Delivered, int, float]  # message, token, seconds for which it is of use
 
@@ -37,8 +39,6 @@ class Stage(Enum):
 
 
 READY, HELD, LATER, BEHIND, DYING, DONE = Stage
-
-NO_BOUND = 2**62
 
 
 class ChannelTimer:
@@ -85,18 +85,6 @@ class Effects:
     tokens: list[int] = field(default_factory=list)
     failed: dict[MessageId, int] = field(default_factory=dict)
     dead: list[ChannelEntry] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class ChannelCounts:
-    """Messages since the state was made."""
-
-    delivered: int = 0
-    acknowledged: int = 0
-    rejected: int = 0
-    overdue: int = 0
-    expired: int = 0
-    dead: int = 0
 
 
 class ChannelState:

@@ -26,7 +26,7 @@ class QueuePlaces(NamedTuple):
     was_stale: bool
 
 
-async def survey(ports: QueuePorts, label: str) -> tuple[list[PartitionRow], list[str]]:
+async def places_of(ports: QueuePorts, label: str) -> tuple[list[PartitionRow], list[str]]:
     """Partitions, and what is missing. raises: QueuesUnavailable"""
     wanted = STREAM_OF_DEAD if label.endswith(DEAD) else STREAM
     try:
