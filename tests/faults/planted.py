@@ -35,8 +35,8 @@ PLANTED = [
     Planted(
         "a small group is acknowledged without a sync",
         "commitlog/write/segment_writer.py",
-        "        self._files.sync(self._handle)\n\n\n",
-        "\n\n",
+        "        if self.syncs:\n            self._files.sync(self._handle)\n\n    def write_now",
+        "\n    def write_now",
         POWER,
     ),
     Planted(
@@ -305,7 +305,7 @@ PLANTED = [
         "commitlog/format/committed_scan.py",
         "            if next(walk(files, handle, self.salt, self._position, size), None) is None:\n",
         "            if True:\n",
-        ROOM,
+        "tests/commitlog/test_preallocated_reads.py",
     ),
     Planted(
         "a backup has zeros of the active segment",
@@ -318,15 +318,15 @@ PLANTED = [
     Planted(
         "the loop waits for an fdatasync",
         "rumq/shards/write_path/group_commit.py",
-        "            if group.syncs:\n",
-        "            if False:\n",
+        "        elif flush.syncs:\n",
+        "        elif False:\n",
         "tests/shards/write_path/test_group_commit.py",
     ),
     Planted(
         "the loop writes while a writer thread may use the same files",
         "rumq/shards/write_path/worker_threads.py",
-        "        if self.pending > len(self._flushes) or begin < self._rests_until:\n",
-        "        if begin < self._rests_until:\n",
+        "        if self.pending > len(self._flushes) or (self._rests and self._monotonic() < self._rests_until):\n",
+        "        if self._rests and self._monotonic() < self._rests_until:\n",
         "tests/shards/write_path/test_worker_threads.py",
     ),
     # Sessions that were away

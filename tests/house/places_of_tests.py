@@ -6,6 +6,11 @@ from __future__ import annotations
 
 # Module: the test file that imports it, itself or by a package or a module of the tests.
 IMPORTED: dict[str, str] = {
+    "rumq/client/queues/queue_errors.py": "tests/client/queues/test_gateway_requests.py",
+    "rumq/queues/rules/messages.py": "tests/queues/test_queues.py",
+    "rumq/services/queues/queue_service.py": "tests/services/test_generated.py",
+    "rumq/queues/engine/engines.py": "tests/queues/test_hostile.py",
+    "rumq/services/calls/call.py": "tests/services/test_generated.py",
     "rumq/gateway/handlers/context.py": "tests/gateway/test_http_server.py",
     "rumq/embedded/template.py": "tests/embedded/test_broker.py",
     "rumq/functions/trial.py": "tests/functions/test_worker_process.py",
@@ -72,7 +77,6 @@ IMPORTED: dict[str, str] = {
     "rumq/cli/top/board.py": "tests/cli/top/test_frame.py",
     "rumq/cli/top/keys.py": "tests/cli/top/test_state.py",
     "rumq/client/session/connection.py": "tests/client/test_client.py",
-    "rumq/client/connector.py": "tests/gateway/test_own_connection.py",
     "rumq/client/login/enhanced_login.py": "tests/client/login/test_scram.py",
     "rumq/client/outbox/outbox_errors.py": "tests/client/outbox/test_outbox.py",
     "rumq/client/session/messages.py": "tests/gateway/test_relay.py",
@@ -196,12 +200,24 @@ IMPORTED: dict[str, str] = {
 # Module: the test file that reaches it, and by what: a module that imports it and is imported there, or, of what runs
 # only in a process, the words of that file that start it or state what it does.
 REACHED: dict[str, tuple[str, str]] = {
+    "router/readers/moved_groups.py": ("tests/router/test_delivery.py", "router.delivery"),
+    "router/readers/range_queue.py": ("tests/router/matching/test_remote_feed.py", "router.readers.shared_group"),
+    "rumq/process/grpc/grpc_queues.py": ("tests/services/queues/test_stop.py", "SIGTERM"),
+    "rumq/process/wiring/door_memory.py": ("tests/services/test_bad_input.py", "rumq.process.grpc.grpc_server"),
+    "rumq/queues/engine/push_places.py": ("tests/gateway/test_queues.py", "answers_the_ids"),
+    "rumq/queues/link/queue_places.py": ("tests/queues/test_cluster.py", "rumq.queues.queues"),
+    "rumq/services/queues/audit.py": ("tests/services/queues/test_queue_calls.py", "admin.action"),
+    "rumq/services/queues/channel_session.py": ("tests/services/queues/test_consume_calls.py", "Acknowledge"),
+    "rumq/services/queues/queue_faults.py": (
+        "tests/services/queues/test_queue_door.py",
+        "rumq.services.queues.queue_door",
+    ),
+    "rumq/services/queues/queue_messages.py": ("tests/services/queues/test_push_calls.py", "PushMessage"),
     "rumq/embedded/template_process.py": ("tests/embedded/test_broker.py", "template and a broker"),
     "rumq/gateway/broker/service_client.py": ("tests/services/test_figures_socket.py", "/metrics"),
     "rumq/cli/gateway/grpc.py": ("tests/services/test_server.py", '"grpc"'),
     "rumq/process/grpc/parts.py": ("tests/services/test_server.py", "rumq.process.grpc.grpc_server"),
     "rumq/services/access/callers.py": ("tests/services/test_access.py", "LOGIN_ENDED"),
-    "rumq/services/calls/call.py": ("tests/services/test_generated.py", "rumq.services.calls.broker_service"),
     "rumq/services/calls/describe_calls.py": ("tests/services/test_contract.py", "DescribeTopics"),
     "rumq/services/calls/publish_calls.py": ("tests/services/test_contract.py", "PublishStream"),
     "rumq/services/calls/read_calls.py": ("tests/services/test_contract.py", "FetchRequest"),
@@ -213,7 +229,6 @@ REACHED: dict[str, tuple[str, str]] = {
     "rumq/queues/engine/dead_letters.py": ("tests/queues/test_hostile.py", "a_dead_letter"),
     "rumq/queues/engine/delays.py": ("tests/queues/test_queues.py", "delayed_message_comes"),
     "rumq/queues/engine/dropper.py": ("tests/queues/test_queues.py", "drops_its_oldest"),
-    "rumq/queues/engine/engines.py": ("tests/queues/test_hostile.py", "rules_that_change_end_a_consumer"),
     "rumq/queues/engine/failures.py": ("tests/queues/test_hostile.py", "a_poison_message"),
     "rumq/queues/engine/pusher.py": ("tests/queues/test_queues.py", "refuses_and_says_so"),
     "rumq/queues/engine/pushes.py": ("tests/queues/test_hostile.py", "cannot_be_pushed"),
@@ -223,7 +238,6 @@ REACHED: dict[str, tuple[str, str]] = {
     "rumq/queues/link/definer.py": ("tests/queues/test_hostile.py", "deleting_a_queue"),
     "rumq/queues/link/follower.py": ("tests/queues/test_cluster.py", "same_at_every_node"),
     "rumq/queues/link/member_link.py": ("tests/queues/test_kills.py", "comes_back_has_its_messages"),
-    "rumq/queues/link/push_link.py": ("tests/queues/test_kills.py", "loses_nothing"),
     "rumq/queues/reading/log_tail.py": ("tests/queues/test_queues.py", "door.topics"),
     "rumq/queues/reading/peek.py": ("tests/queues/test_queues.py", "peek_takes_nothing"),
     "rumq/queues/reading/stored.py": ("tests/queues/test_queues.py", "shows_no_expired_message"),

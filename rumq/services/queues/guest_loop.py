@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar, TypeVarTuple
+from typing import Any, TypeVar, TypeVarTuple
 
 import trio
-from outcome import Error, Outcome
 
 Found = TypeVar("Found")
 Given = TypeVarTuple("Given")
@@ -25,9 +24,11 @@ def start_guest(main: Callable[[], Awaitable[None]]) -> asyncio.Future[None]:
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
 
-    def done(outcome: Outcome[None]) -> None:
-        if isinstance(outcome, Error):
-            ended.set_exception(outcome.error)
+    def done(outcome: Any) -> None:
+        try:
+            outcome.unwrap()
+        except BaseException as fault:
+            ended.set_exception(fault)
         else:
             ended.set_result(None)
 

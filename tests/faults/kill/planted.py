@@ -80,8 +80,8 @@ PLANTED = [
     ),
     Planted(
         "what a share handed out is handed out no more", "rumq/shards/recovery/checkpoint.py",
-        "                    returned += [",
-        "                    _ = [",
+        "                returned += [\n",
+        "                _ = [\n",
         f"{SESSIONS}::test_a_shared_subscription_hands_everything_to_somebody",
     ),
     Planted(

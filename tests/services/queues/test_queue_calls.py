@@ -35,6 +35,18 @@ def test_a_queue_is_created_told_listed_and_deleted_in_any_case(queues: QueueCal
         assert fault(queues, name, queue="life") == UNKNOWN
 
 
+def test_what_changes_queues_is_an_event(queues: QueueCaller) -> None:
+    queues.create("audited")
+    queues.ask("DeleteQueue", queue="AUDITED")
+    for action in ("create_queue", "delete_queue"):
+        queues.broker.process.heard(
+            lambda event, action=action: (
+                (event["event"], event.get("action"), event.get("what"))
+                == ("admin.action", action, {"label": "audited"})
+            )
+        )
+
+
 def test_usual_settings_are_told(queues: QueueCaller) -> None:
     made = queues.create("usual")
     assert (made.settings.ttl_seconds, made.settings.records_max, made.settings.bytes_max) == (600, 10_000, 0)
