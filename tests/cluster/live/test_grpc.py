@@ -27,7 +27,7 @@ from tests.services.generated_client import queues_pb as qb
 
 SECONDS = 40.0
 STREAM_SECONDS = 15.0
-KILLS = int(os.environ.get("RUMQ_GRPC_KILLS", "3"))
+KILLS = int(os.environ.get("RUMQ_CALL_KILLS", "3"))
 
 pytestmark = [
     pytest.mark.timeout(300 + KILLS * int(SECONDS)),
