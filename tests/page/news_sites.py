@@ -109,9 +109,11 @@ class Reader:
         self.browser.click("button", "Post")
 
     def comment(self, text: str) -> None:
-        """About the oldest news, whose place no other takes between typing and sending."""
-        self.browser.fill(f"{OLDEST} [name=text]", text)
-        self.browser.click(f"{OLDEST} button", "Send")
+        """About the oldest news. News that come live move it down the page, so a click may miss it: keys do not."""
+        field = f"document.querySelector({OLDEST + ' [name=text]'!r})"
+        self.browser.run(f"{field}.focus()")
+        self.browser.type(text)
+        self.browser.press("Enter")
 
     def sent(self, field: str) -> None:
         """Until the service has what was sent: then the field is empty."""
