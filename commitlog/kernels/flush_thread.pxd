@@ -10,3 +10,9 @@ cdef class FlushThread:
     cdef object jobs, thread
     cdef bint is_held
     cdef int result
+
+    cpdef start(self, int fd, object data, Py_ssize_t size, long long position)
+    cpdef int maybe_end(self) except? -9
+
+
+cpdef reset(int ended_fd)

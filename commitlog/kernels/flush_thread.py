@@ -88,6 +88,18 @@ def serve_python(thread: FlushThread, ended_fd: int) -> None:
         os.eventfd_write(ended_fd, 1)
 
 
+def reset(ended_fd: cython.int) -> None:
+    """Have an eventfd that does not block be readable no more, until it is written to again."""
+    if cython.compiled:
+        number: cython.ulonglong = 0
+        read(ended_fd, cython.address(number), 8)
+    else:
+        try:
+            os.eventfd_read(ended_fd)
+        except BlockingIOError:
+            pass
+
+
 @cython.cclass
 class FlushThread:
     """One job at a time: `start`, then `maybe_end` each time that the eventfd is readable, until it has ended.
@@ -120,8 +132,8 @@ class FlushThread:
             self.thread = threading.Thread(target=serve_python, args=(self, ended_fd), daemon=True)
             self.thread.start()
 
-    def start(self, fd: cython.int, data: object, position: cython.longlong) -> None:
-        """Have the thread write `data` at `position` of a file, and sync the file.
+    def start(self, fd: cython.int, data: object, size: cython.Py_ssize_t, position: cython.longlong) -> None:
+        """Have the thread write the first `size` bytes of `data` at `position` of a file, and sync the file.
 
         Not before the job before it has ended. data: stays as it is until this one has"""
         if cython.compiled:
@@ -130,14 +142,14 @@ class FlushThread:
             self.is_held = True
             self.job.fd, self.job.position = fd, position
             self.job.data = cython.cast(cython.p_const_char, self.view.buf)
-            self.job.size = self.view.len
+            self.job.size = size
             self.job.state = RUNS
             write(self.job.jobs_fd, cython.address(one), 8)
         else:
             self.result = -1
-            self.jobs.put((fd, memoryview(data), position))  # type: ignore[arg-type]
+            self.jobs.put((fd, memoryview(data)[:size], position))  # type: ignore[arg-type]
 
-    def maybe_end(self) -> int:
+    def maybe_end(self) -> cython.int:
         """How the job ended: 0, or the errno of the call that failed, when any part may be written; -1: not yet."""
         if cython.compiled:
             if self.job != cython.NULL:

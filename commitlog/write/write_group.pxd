@@ -1,4 +1,10 @@
-from commitlog.write.segment_writer cimport Flush, SegmentWriter
+import cython
+
+from commitlog.chunk cimport Chunk
+from commitlog.format.chunk_position cimport ChunkPosition
+from commitlog.write.segment_writer cimport Flush, SegmentWriter, bytes_of
+
+cdef Py_ssize_t SMALL_BYTES_MAX, SPARE_BYTES
 
 
 cdef class WriteGroup:
@@ -9,7 +15,10 @@ cdef class WriteGroup:
     cdef public long long _position, durable_lsn, end_lsn, mark_us, safe_lsn
     cdef public object _failed, fault, offline
 
-    cpdef bint is_small(self)
-    cpdef begin(self)
+    cpdef set(self, SegmentWriter writer, list chunks, long long durable_lsn, long long end_lsn)
+    cpdef Chunk chunk(self, Py_ssize_t at)
+    cpdef bint is_small(self) except -1
+    @cython.locals(place=ChunkPosition)
+    cpdef Flush begin(self)
     cpdef end(self)
     cpdef _write(self)

@@ -84,8 +84,8 @@ PLANTED = [
     Planted(
         "the mark says more than is durable",
         "commitlog/log/partition.py",
-        "self._in_flight = WriteGroup(self.writer, chunks, self.committed_lsn, self.next_lsn, 0)",
-        "self._in_flight = WriteGroup(self.writer, chunks, self.next_lsn, self.next_lsn, 0)",
+        "group.set(self.writer, chunks, self.committed(), self.next_lsn)",
+        "group.set(self.writer, chunks, self.next_lsn, self.next_lsn)",
         POWER,
     ),
     Planted(

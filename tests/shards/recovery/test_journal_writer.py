@@ -19,7 +19,7 @@ def test_a_packet_id_is_not_written_down_before_its_message() -> None:
     client = Client(shard, "c", 5, **LASTING)
     client.say(wire.publish("t", b"first", 1, 1))
     # The writer is busy with an earlier group of the partition, while a checkpoint is due.
-    busy = WriteGroup(shard.store.own[1].writer, [], 0, 0, 0)
+    busy = WriteGroup(shard.store.own[1].writer, 0, 0, 0)
     shard.store.own[1]._in_flight = busy
     shard.monotonic += 2.0
     packet = wire.publish("t", b"second", 2, 7)
