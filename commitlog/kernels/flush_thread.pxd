@@ -8,6 +8,7 @@ cdef class FlushThread:
     cdef FlushJob *job
     cdef Py_buffer view
     cdef object jobs, thread
+    cdef public object done
     cdef bint is_held
     cdef int result
 

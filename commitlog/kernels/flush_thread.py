@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from queue import SimpleQueue
+from typing import Any
 
 import cython
 
@@ -104,6 +105,7 @@ def reset(ended_fd: cython.int) -> None:
 class FlushThread:
     """One job at a time: `start`, then `maybe_end` each time that the eventfd is readable, until it has ended.
 
+    done: what the caller is to call then, for the caller itself
     A thread that is not stopped lives as long as the process."""
 
     def __init__(self, ended_fd: cython.int) -> None:
@@ -111,6 +113,7 @@ class FlushThread:
 
         raises: OSError, without two descriptors or a thread"""
         self.result = 0
+        self.done: Any = None
         if cython.compiled:
             self.is_held = False
             self.job = cython.cast(cython.pointer[FlushJob], calloc(1, cython.sizeof(FlushJob)))

@@ -9,6 +9,9 @@ from commitlog.write.segment_writer cimport SegmentWriter
 from commitlog.write.write_group cimport WriteGroup
 
 
+cdef Py_ssize_t CHUNK_BYTES
+
+
 cdef class Partition:
     cdef public Py_ssize_t wants_room
     cdef public list _hot, _hot_lsns, _pending

@@ -132,12 +132,10 @@ class Partition:
         unknown = kernel.number_rows(rows, count, self.next_offsets)
         if unknown >= 0:
             raise LogError(f"row {unknown} has a topic id that was never added")
-        if now_us < self._last_ts:
-            now_us = self._last_ts  # time never runs backwards in a partition
-        else:
-            self._last_ts = now_us
-        chunk = Chunk(self.next_lsn, count, now_us, flags, rows, frames, tags, sources)
-        self.next_lsn = chunk.next_lsn
+        self._last_ts = now_us = max(now_us, self._last_ts)  # time never runs backwards in a partition
+        chunk = Chunk.__new__(Chunk)
+        chunk.set(self.next_lsn, count, now_us, flags, rows, frames, tags, sources)
+        self.next_lsn += count
         size = len(rows) + len(frames)
         self.pending_bytes += size
         self._pending.append(chunk)

@@ -31,6 +31,7 @@ MARK_SECONDS = 0.05  # after the last group, until the watermark is noted on dis
 ROOM_WAITS_MAX = 8  # groups that may pass before the next room is preallocated
 RETRY_SECONDS = 1.0  # until an offline partition is tried again
 SLOW_SECONDS = 2.0
+NEVER = inf
 
 
 class CommitOptions(NamedTuple):
@@ -94,7 +95,7 @@ class GroupCommit:
             return
         if partition.wants_room > ROOM_WAITS_MAX and self._preallocate(lane):
             return
-        if lane.due_at == inf:
+        if lane.due_at == NEVER:
             lane.due_at = now + self.linger
         if lane.retry_at > now:
             return
@@ -117,7 +118,7 @@ class GroupCommit:
             return
         if lane.mark_due_at <= now:
             # When nothing follows, the last group's mark is still to be written: readers of the files wait for it.
-            lane.mark_due_at = inf
+            lane.mark_due_at = NEVER
             group = lane.partition.take_mark(self._clock.now_us)
             if group is not None:
                 self._submit(lane, group)
@@ -138,7 +139,7 @@ class GroupCommit:
         return group is not None
 
     def _submit(self, lane: WriteLane, group: WriteGroup) -> None:
-        lane.due_at = inf
+        lane.due_at = NEVER
         lane.group = group
         lane.submitted_at = system_clock.monotonic()
         self.submitted_bytes += group.bytes
@@ -281,7 +282,7 @@ class GroupCommit:
 
     def next_deadline(self) -> float:
         """When something is due that no writer is busy with, in monotonic seconds; inf: nothing is."""
-        due = inf
+        due = NEVER
         for lane in self._lanes:
             other = lane.next_deadline()
             if other < due:

@@ -11,11 +11,7 @@ cdef class Pool:
 
     cpdef bint maybe_write(self, Flush flush) except -1
     cpdef flush(self, Flush flush, object done, Py_ssize_t lane=*)
-
-
-cdef class RunningFlush:
-    cdef public Thread thread
-    cdef public object done
+    cpdef finish(self)
 
 
 cdef class Worker(Pool):
@@ -28,3 +24,6 @@ cdef class Worker(Pool):
     cpdef bint maybe_write(self, Flush flush) except -1
     @cython.locals(thread=Thread)
     cpdef flush(self, Flush flush, object done, Py_ssize_t lane=*)
+    @cython.locals(thread=Thread, at=Py_ssize_t, number=int)
+    cpdef finish(self)
+    cpdef _tell(self, object done, object result, object fault)

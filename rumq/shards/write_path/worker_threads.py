@@ -64,15 +64,6 @@ class DiskWorkers(NamedTuple):
     reader: Pool
 
 
-class RunningFlush:
-    """A flush that a thread has, and who is told of its end."""
-
-    __slots__ = ("done", "thread")
-
-    def __init__(self, thread: FlushThread, done: Done) -> None:
-        self.thread, self.done = thread, done
-
-
 class Worker(Pool):
     """A thread for each lane, started with its first job. `submit` on the loop, `finish` when `fd` is readable."""
 
@@ -87,7 +78,7 @@ class Worker(Pool):
         self._lanes: dict[int, SimpleQueue[tuple[Callable[[], object], Done] | None]] = {}
         self._threads: list[threading.Thread] = []
         self._flush_threads: dict[int, FlushThread] = {}
-        self._flushes: list[RunningFlush] = []
+        self._flushes: list[FlushThread] = []  # those that write now
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
         self.pending = 0  # jobs that `finish` has not reported yet
         self._monotonic = monotonic
@@ -131,29 +122,33 @@ class Worker(Pool):
                 self.submit(flush.run, done, lane)
                 return
         self.pending += 1
-        self._flushes.append(RunningFlush(thread, done))
+        thread.done = done
+        self._flushes.append(thread)
         thread.start(flush.descriptor, flush.data, flush.size, flush.position)
 
     def finish(self) -> None:
         reset(self.fd)
-        if self._flushes:
-            flushes, self._flushes = self._flushes, []
-            for running in flushes:
-                number = running.thread.maybe_end()
-                if number < 0:
-                    self._flushes.append(running)
-                else:
-                    failure = OSError(number, os.strerror(number)) if number else None
-                    self._finished.append((running.done, None, failure))
+        at = 0
+        while at < len(self._flushes):
+            thread: FlushThread = self._flushes[at]
+            number = thread.maybe_end()
+            if number < 0:
+                at += 1
+            else:
+                del self._flushes[at]
+                failure = OSError(number, os.strerror(number)) if number else None
+                self._tell(thread.done, None, failure)
         while self._finished:
-            done, result, fault = self._finished.popleft()
-            self.pending -= 1
-            try:
-                done(result, fault)
-            except Exception:
-                if self._failed is None:
-                    raise
-                self._failed(self._name)
+            self._tell(*self._finished.popleft())
+
+    def _tell(self, done: Done, result: object, fault: BaseException | None) -> None:
+        self.pending -= 1
+        try:
+            done(result, fault)
+        except Exception:
+            if self._failed is None:
+                raise
+            self._failed(self._name)
 
     def stop(self) -> None:
         for flusher in self._flush_threads.values():

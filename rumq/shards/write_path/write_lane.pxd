@@ -1,5 +1,10 @@
+import cython
+
 from commitlog.log.partition cimport Partition
 from commitlog.write.write_group cimport WriteGroup
+
+
+cdef double NEVER
 
 
 cdef class WriteLane:
@@ -9,4 +14,5 @@ cdef class WriteLane:
     cdef public double due_at, mark_due_at, retry_at, submitted_at
     cdef public object flushed, written
 
+    @cython.locals(due_at=double)
     cpdef double next_deadline(self) except? -1

@@ -11,6 +11,8 @@ from math import inf
 from commitlog.log.partition import Partition
 from commitlog.write.write_group import WriteGroup
 
+NEVER = inf
+
 
 class WriteLane:
     """group: being written, None: none is; submitted_at: since when
@@ -35,6 +37,6 @@ class WriteLane:
     def next_deadline(self) -> float:
         """When something is due that no thread is busy with; inf: nothing is."""
         if self.group is not None:
-            return inf
-        due_at = self.due_at if self.due_at < inf else self.mark_due_at
+            return NEVER
+        due_at = self.due_at if self.due_at < NEVER else self.mark_due_at
         return due_at if due_at > self.retry_at else self.retry_at
