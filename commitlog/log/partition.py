@@ -198,6 +198,8 @@ class Partition:
         is `offline`: nothing is acknowledged, and the next group retries with all that is pending."""
         self._in_flight = None
         segments = self.segments
+        if group.place is not None:
+            segments.last().take(group.place)
         for news in group.news:
             if isinstance(news, ChunkPosition):
                 segments.last().take(news)

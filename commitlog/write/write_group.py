@@ -17,13 +17,15 @@ from commitlog.write.segment_writer import Flush, SegmentWriter, bytes_of
 
 SMALL_BYTES_MAX = GROUP_BYTES_MAX
 SPARE_BYTES = 2 * HEADER_BYTES  # of a segment, for the headers of a chunk and of the one that seals it
-NO_PIECES: list[list[Chunk]] = []
+NO_PIECES: list[list[Chunk]] = []  # nothing is added to either
+NO_NEWS: list[SegmentOpened | SegmentEnded | ChunkPosition | Preallocated] = []
 
 
 class WriteGroup:
     """`run` on the I/O thread; then `Partition.complete` on the loop thread.
 
-    news: segments opened and ended, and chunks written, in order, for the loop thread
+    news: segments opened and ended, and chunks written, in order, for the loop thread; place: of a small group's chunk,
+    which is all that there is to tell of it; None: `news` does
     fault: a write or sync failed, and its records went to another segment; offline: or nowhere
     safe_lsn: everything below is written, and synced where the stream asks for it
     wants_room: the next one should write zeros ahead; preallocates: this one does, and nothing else
@@ -31,7 +33,7 @@ class WriteGroup:
 
     __slots__ = (
         "_failed", "_next", "_pieces", "_position", "_roll", "_writer", "bytes", "chunks", "durable_lsn", "end_lsn",
-        "fault", "mark_us", "news", "offline", "preallocates", "safe_lsn", "wants_room",
+        "fault", "mark_us", "news", "offline", "place", "preallocates", "safe_lsn", "wants_room",
     )  # fmt: skip
 
     def __init__(
@@ -52,7 +54,8 @@ class WriteGroup:
         self.end_lsn = end_lsn
         self.mark_us = 0
         self.bytes = bytes_of(chunks)
-        self.news: list[SegmentOpened | SegmentEnded | ChunkPosition | Preallocated] = []
+        self.news: list[SegmentOpened | SegmentEnded | ChunkPosition | Preallocated] = NO_NEWS
+        self.place: ChunkPosition | None = None
         self._failed: OSError | None = None
         self.fault: OSError | None = None
         self.offline: OSError | None = None
@@ -66,6 +69,7 @@ class WriteGroup:
         return self.chunks[at]
 
     def run(self) -> None:
+        self.news = []
         if self.mark_us or self.preallocates:
             self._position = self._writer.position
             try:
@@ -108,18 +112,16 @@ class WriteGroup:
         if len(self.chunks) > 1 and len(pieced(self.chunks)) > 1:
             return None
         self._position = self._writer.position
-        place = ChunkPosition.__new__(ChunkPosition)
+        self.place = ChunkPosition.__new__(ChunkPosition)
         try:
-            flush = self._writer.lay_out(self.chunks, self.durable_lsn, place)
+            return self._writer.lay_out(self.chunks, self.durable_lsn, self.place)
         except Exception as fault:
             self.failed(fault)
             return None
-        self.news.append(place)
-        return flush
 
     def failed(self, fault: Exception) -> None:
-        """What `begin` gave could not be written, or not be synced."""
-        self._failed = told(fault)
+        """What `begin` gave could not be written, or not be synced: its chunk is nowhere."""
+        self._failed, self.place = told(fault), None
 
     def end(self) -> None:
         """All of it is written, and synced where that is due."""
