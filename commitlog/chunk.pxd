@@ -1,6 +1,3 @@
-import cython
-
-@cython.freelist(64)
 cdef class Chunk:
     cdef public object sources, tags
     cdef public dict blobs, publishers

@@ -1,6 +1,3 @@
-import cython
-
-@cython.freelist(64)
 cdef class ChunkPosition:
     cdef public unsigned long long base_lsn, base_ts, position
     cdef public unsigned int count, flags, late, total_len

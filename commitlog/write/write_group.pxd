@@ -1,5 +1,3 @@
-import cython
-
 from commitlog.chunk cimport Chunk
 from commitlog.format.chunk_position cimport ChunkPosition
 from commitlog.write.segment_writer cimport Flush, SegmentWriter, bytes_of
@@ -7,7 +5,6 @@ from commitlog.write.segment_writer cimport Flush, SegmentWriter, bytes_of
 cdef Py_ssize_t SMALL_BYTES_MAX, SPARE_BYTES
 
 
-@cython.freelist(8)
 cdef class WriteGroup:
     cdef public bint _roll, preallocates, wants_room
     cdef public SegmentWriter _writer
