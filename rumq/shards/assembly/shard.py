@@ -24,7 +24,6 @@ from rumq.shards.assembly.retention import build_retention
 from rumq.shards.assembly.sessions import build_sessions
 from rumq.shards.assembly.write_path import WriteParts, build_write_path
 from rumq.shards.housekeeping import Housekeeping
-from rumq.shards.log_stage import LogStage
 from rumq.shards.turn.turn import StagesInOrder, TimedStages, Turn
 
 
@@ -86,10 +85,18 @@ def connect_turn(parts: BuiltParts) -> None:
         base.clock, base.timers, base.events, parts.clients.broker, registry, parts.retention.removal,
         turn.steps.step,
     )  # fmt: skip
-    log = LogStage(
-        base.clock, parts.sessions.journal, writing.commit, writing.probe, parts.retention.disk, writing.backpressure,
-        writing.retained_quota, None if writing.replication is None else writing.replication.end_turn,
+    # The journal's entries are appended before groups are taken: with those that acknowledgements wait for.
+    # What they write is sent to followers before the pump sends.
+    replication = writing.replication
+    copying = () if replication is None else (replication.end_turn,)
+    journal, commit, backpressure = parts.sessions.journal.end_turn, writing.commit.end_turn, writing.backpressure
+    stages = StagesInOrder(
+        (
+            parts.retention.disk.look, journal, writing.probe.end_turn, commit, *copying, backpressure.end_turn,
+            writing.retained_quota.end_turn,
+        ),
+        (journal, commit, *copying, backpressure.end_second_step),
+        (writing.commit.next_deadline,),
     )  # fmt: skip
-    stages = StagesInOrder((log.end_turn,), (log.end_second_step,), (writing.commit.next_deadline,))
     turn.stages.connect(stages, TimedStages((housekeeping.end_turn,), (housekeeping.next_deadline,)))
     turn.connect(parts.delivery.retained, parts.cluster.stage)

@@ -1,3 +1,5 @@
+import cython
+
 from rumq.session.journal.recorder cimport JournalRecorder
 
 
@@ -9,4 +11,6 @@ cdef class JournalWriter:
     cdef public JournalRecorder recorder
 
     cpdef flush(self, long long now_us)
-    cpdef bint has_work(self, double now) except -1
+    @cython.locals(monotonic=double)
+    cpdef end_turn(self)
+    cpdef bint _has_work(self, double now) except -1

@@ -69,11 +69,12 @@ class JournalWriter:
         """Append what is left; a checkpoint, and a part of a snapshot, if they are due.
 
         Not before the sessions of an earlier run are here: a snapshot of half of them would count as all."""
-        if not self._lifecycle.is_restored:
+        monotonic: float = self._clock.monotonic
+        if not self._has_work(monotonic) or not self._lifecycle.is_restored:
             return
         if self._waiting:
             self._release()
-        now_us, monotonic = self._clock.now_us, self._clock.monotonic
+        now_us = self._clock.now_us
         self.flush(now_us)
         if monotonic >= self._next_checkpoint:
             self._next_checkpoint = monotonic + CHECKPOINT_SECONDS
@@ -85,8 +86,8 @@ class JournalWriter:
             self._snapshots.write_part(now_us)
             self._is_writing_snapshot = self._snapshots.is_under_way
 
-    def has_work(self, now: float) -> bool:
-        """Whether `end_turn` has something to do, for compiled callers. now: monotonic seconds"""
+    def _has_work(self, now: float) -> bool:
+        """Whether the end of a turn has something to do. now: monotonic seconds"""
         if self._is_writing_snapshot or now >= self._next_checkpoint:
             return True
         return self.recorder.has_entries() or bool(self._waiting)

@@ -29,7 +29,8 @@ class FreeSpaceProbe:
         self._store, self._pool, self._admission, self._clock = store, pool, admission, clock
         self._written = written
         self._due_at = 0.0  # monotonic seconds; inf while it is measured
-        self._due_bytes = UNLIMITED  # once so much has been written
+        self._due_bytes = UNLIMITED  # once more than that has been written
+        self._is_measuring = False
         self._began_at, self._began_bytes = 0.0, 0  # of the last measurement
         self.latest: VolumeSpace | None = None
 
@@ -39,15 +40,12 @@ class FreeSpaceProbe:
 
     def end_turn(self) -> None:
         """Measure if it is time."""
-        written_bytes = self._written.submitted_bytes
-        if self.is_due(self._clock.monotonic, written_bytes):
-            self._due_at = inf
-            self._began_at, self._began_bytes = self._clock.monotonic, written_bytes
+        now: float = self._clock.monotonic
+        written_bytes: int = self._written.submitted_bytes
+        if now >= self._due_at or (written_bytes > self._due_bytes and not self._is_measuring):
+            self._due_at, self._is_measuring = inf, True
+            self._began_at, self._began_bytes = now, written_bytes
             self._pool.submit(self._measure, self._measured)
-
-    def is_due(self, now: float, written_bytes: int) -> bool:
-        """Whether it is time, for compiled callers. written_bytes: as of `Written`"""
-        return now >= self._due_at or (written_bytes > self._due_bytes and self._due_at < inf)
 
     def _measure(self) -> VolumeSpace:
         """On a thread. raises: OSError"""
@@ -55,6 +53,7 @@ class FreeSpaceProbe:
         return self.latest
 
     def _measured(self, space: VolumeSpace | None, fault: BaseException | None) -> None:
+        self._is_measuring = False
         least = self._admission.free_bytes_min
         self._due_at = self._began_at + MEASURE_SECONDS
         self._due_bytes = self._began_bytes + least // 4 if least > 0 else UNLIMITED
