@@ -1,8 +1,17 @@
+import cython
+
+from commitlog.chunk cimport Chunk
+
 
 cdef class Appended:
     cdef public Py_ssize_t partition
-    cdef public object chunk
+    cdef public Chunk chunk
+
 
 cdef class Committed:
     cdef public Py_ssize_t partition
-    cdef public object lsn
+    cdef public long long lsn
+
+
+@cython.locals(made=Appended)
+cpdef Appended appended(Py_ssize_t partition, Chunk chunk)

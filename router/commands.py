@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from commitlog import Chunk, Gap
+from commitlog import Gap
+from commitlog.chunk import Chunk
 from router.matching.retained import RetainedRecord
 from router.readers.reader import DeliverySink, Reader
 from router.readers.subscriber import Subscriber
@@ -20,6 +21,13 @@ class Appended:
 
     def __init__(self, partition: int, chunk: Chunk) -> None:
         self.partition, self.chunk = partition, chunk
+
+
+def appended(partition: int, chunk: Chunk) -> Appended:
+    """`Appended`. What each turn has: no constructor unpacks its arguments."""
+    made = Appended.__new__(Appended)
+    made.partition, made.chunk = partition, chunk
+    return made
 
 
 class Committed:

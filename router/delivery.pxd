@@ -4,8 +4,11 @@ from commitlog.chunk cimport Chunk
 from router.effects cimport all_rows
 from router.matching.feed cimport Feed
 from router.readers.moved_groups cimport MovedGroups
-from router.readers.reader cimport Group, LiveReaders
+from router.readers.reader cimport Group, LiveReaders, Reader
 from router.matching.routes cimport RouteTable
+
+
+cdef Py_ssize_t DENIED
 
 
 cdef class Delivery:
@@ -17,8 +20,13 @@ cdef class Delivery:
     cpdef list begin_step(self)
     cpdef deliver_chunk(self, Feed feed, Chunk chunk, bint committed_only)
     cpdef bint has_deferred(self)
-    @cython.locals(group=Group, routes=RouteTable, index=Py_ssize_t, live=LiveReaders, stop=Py_ssize_t, numbers=list)
+    @cython.locals(group=Group, routes=RouteTable, index=Py_ssize_t, stop=Py_ssize_t, numbers=list, route=tuple)
     cpdef Py_ssize_t _deliver_live(self, Feed feed, Chunk chunk, Py_ssize_t first, bint committed_only) except -1
+    @cython.locals(group=Group, index=Py_ssize_t, live=LiveReaders, form=Py_ssize_t, readers=list)
+    cdef _deliver_route(
+        self, Feed feed, Chunk chunk, tuple route, Py_ssize_t first, Py_ssize_t stop, bint committed_only
+    )
+    @cython.locals(reader=Reader)
     cpdef _deliver_all(
         self, Feed feed, Chunk chunk, Group group, Py_ssize_t first, Py_ssize_t stop, list readers, Py_ssize_t form
     )

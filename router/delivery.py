@@ -24,7 +24,7 @@ from router.effects import (
 )
 from router.kernels import routes as kernel
 from router.matching.feed import Feed
-from router.matching.routes import Places
+from router.matching.routes import Places, Route
 from router.matching.scatter import GROUPS_MIN, scatter
 from router.readers.moved_groups import MovedGroups
 from router.readers.reader import DENIED, Group, Reader
@@ -78,18 +78,9 @@ class Delivery:
         """Whether the home of a shared group, another shard, is still to be told that a range is delivered."""
         return any(not member.share.is_here for member in self._unconfirmed)
 
-    def readers_served(self) -> set[Reader]:
-        """Readers with a delivery in this step, which their sinks may not accept."""
-        served = {reader for effect in self.effects if type(effect) is Deliver for reader in effect.readers}
-        for effect in self.effects:
-            if type(effect) is Scatter:
-                served.update(reader for _, readers, *_ in effect.parts for reader in readers)
-        return served
-
     def drain_effects(self) -> list[Effect]:
         """Effects that were produced outside a step."""
-        effects = self.effects
-        self.effects = []
+        effects, self.effects = self.effects, []
         return effects
 
     def deliver_chunk(self, feed: Feed, chunk: Chunk, committed_only: bool) -> None:
@@ -106,6 +97,9 @@ class Delivery:
     def _deliver_live(self, feed: Feed, chunk: Chunk, first: int, committed_only: bool) -> int:
         """Deliver rows from `first` on; returns the row after the last one delivered."""
         routes = feed.routes
+        if chunk.count == 1 and (route := routes.route_of_row(chunk.rows)) is not None:
+            self._deliver_route(feed, chunk, route, 0, 1, committed_only)
+            return 1
         cached = chunk.routes if first == 0 else None
         if cached is None or cached[0] != routes.epoch:
             numbers, places, stop = routes.routes_of(chunk.rows, first, chunk.count)
@@ -118,16 +112,7 @@ class Delivery:
             stop = chunk.count
         index = feed.index
         if len(numbers) == 1:
-            for group, form in routes.route(numbers[0]):
-                live = group.live[index]
-                readers = live.listed()
-                if not readers or group.committed_only != committed_only:
-                    continue
-                if form == DENIED:
-                    table = NOTHING, None, EVERYTHING
-                    self.effects.append(Deliver(group, index, chunk, first, stop, readers, 0, table))
-                else:
-                    self._deliver_all(feed, chunk, group, first, stop, readers, form)
+            self._deliver_route(feed, chunk, routes.route(numbers[0]), first, stop, committed_only)
             return stop
         groups: dict[Group, None] = {}
         for number in numbers:
@@ -143,6 +128,21 @@ class Delivery:
             if readers and group.committed_only == committed_only:
                 self._deliver_wanted(feed, chunk, group, first, stop, readers, numbers, places)
         return stop
+
+    def _deliver_route(
+        self, feed: Feed, chunk: Chunk, route: Route, first: int, stop: int, committed_only: bool
+    ) -> None:
+        """Deliver rows whose topics have the same route."""
+        index = feed.index
+        for group, form in route:
+            live = group.live[index]
+            if group.committed_only != committed_only or not (readers := live.listed()):
+                continue
+            if form == DENIED:
+                table = NOTHING, None, EVERYTHING
+                self.effects.append(Deliver(group, index, chunk, first, stop, readers, 0, table))
+            else:
+                self._deliver_all(feed, chunk, group, first, stop, readers, form)
 
     def has_deferred(self) -> bool:
         """Whether topics are still to be matched: `resume_deferred` in the next turn."""
@@ -169,8 +169,7 @@ class Delivery:
             self._deferred_feeds[feed] = self._deferred_feeds.pop(feed)
         waiting, self._deferred_readers = deque(self._deferred_readers), {}
         while waiting and not self.feeds[0].routes.is_spent:
-            reader = waiting.popleft()
-            self._resume_any(reader)
+            self._resume_any(waiting.popleft())
         self._deferred_readers = {**dict.fromkeys(waiting), **self._deferred_readers}
 
     def _resume_any(self, reader: Reader) -> None:
@@ -285,7 +284,8 @@ class Delivery:
         self, feed: Feed, chunk: Chunk, group: Group, first: int, stop: int, readers: list[Reader], form: int
     ) -> None:
         """Every row, in one form."""
-        share = readers[0].share
+        reader = readers[0]
+        share = reader.share
         if share is None:
             self.effects.append(all_rows(group, feed.index, chunk, first, stop, readers, form))
             return

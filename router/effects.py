@@ -6,6 +6,7 @@ What a sink does not accept comes back as the command `Blocked`."""
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -222,3 +223,14 @@ Effect = (
     | ReplayStarted | ReplayEnded | ReportShareWeight
     | ShareBegun | ConfirmShareLeft | ReturnShare | ReportShareReady | ReportShareDone
 )  # fmt: skip
+
+
+def readers_served(effects: Iterable[Effect]) -> set[Reader]:
+    """Readers with a delivery among them, which their sinks may not accept."""
+    served: set[Reader] = set()
+    for effect in effects:
+        if type(effect) is Deliver:
+            served.update(effect.readers)
+        elif type(effect) is Scatter:
+            served.update(reader for _, readers, *_ in effect.parts for reader in readers)
+    return served

@@ -1,6 +1,7 @@
 """Replays that are to be told where the log ended when they began: the end is told behind the records before it.
 
 docs/reference/replay.md, "The end". Most replays do not ask, and cost nothing here."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ class ReplayEnds:
         self._ends: dict[Reader, list[int] | None] = {}  # by partition; None: the start is still searched
         self._passed: set[Reader] = set()  # at the end of an earlier step, if nothing of it is refused
 
-    def __bool__(self) -> bool:
+    def are_expected(self) -> bool:
+        """Whether somebody is to be told."""
         return bool(self._ends)
 
     def expect(self, reader: Reader) -> None:

@@ -44,7 +44,8 @@ class ShardRouter:
         self.status = RetainedView()  # of the partition that is in no file: `rumq.shards.stats.sys_publisher`
         self.delivery = Delivery(self.feeds, backlog_records_max)
         self.subscribing = SubscriptionChanges(self.feeds, self.groups, self.delivery, self.view_of, is_home)
-        self.sharing = self.subscribing.sharing
+        self.sharing, self._ends = self.subscribing.sharing, self.subscribing.ends
+        self._visits = VISITS_A_TURN
         self._steps: dict[type, Callable[[Any], None]] = {
             c.AddSubscription: lambda m: self.subscribing.subscribe(m.subscriber, m.subscription, m.retained),
             c.Replay: lambda m: self.subscribing.replay(m.subscriber, m.asked, m.subscription, m.start),
@@ -76,7 +77,7 @@ class ShardRouter:
 
     def begin_turn(self) -> bool:
         """Grant the turn its visits for matching; returns whether deferred deliveries wait for it: `GoOn`."""
-        self.groups.begin_turn(VISITS_A_TURN)
+        self.groups.begin_turn(self._visits)
         return self.delivery.has_deferred()
 
     def _go_on(self) -> None:
@@ -95,22 +96,23 @@ class ShardRouter:
                 self._committed(command)
             else:
                 self._steps[type(command)](command)
-        if self.subscribing.ends:
-            self.subscribing.ends.tell()
+        if self._ends.are_expected():
+            self._ends.tell()
         return effects
 
     def _appended(self, command: Appended) -> None:
         feed = self.feeds[command.partition]
-        for visible in feed.appended(command.chunk):
-            self._live(feed, visible)
+        if feed.appended(command.chunk):
+            self._live(feed, command.chunk)
 
     def _committed(self, command: Committed) -> None:
         feed = self.feeds[command.partition]
         live, safe = feed.committed(command.lsn)
         for chunk in live:
             self._live(feed, chunk)
-        for chunk in safe:
-            self.delivery.deliver_chunk(feed, chunk, True)
+        if self.groups.committed_only or feed.deferred[True]:
+            for chunk in safe:
+                self.delivery.deliver_chunk(feed, chunk, True)
         if feed.ahead:
             self.delivery.resume_ahead(feed)
 
@@ -139,8 +141,10 @@ class ShardRouter:
 
     def _moved(self, command: c.RemoteWatermark) -> None:
         feed = self._remote[command.partition]
-        for chunk in feed.watermark_moved(command.live_lsn, command.committed_lsn):
-            self.delivery.deliver_chunk(feed, chunk, True)
+        safe = feed.watermark_moved(command.live_lsn, command.committed_lsn)
+        if self.groups.committed_only or feed.deferred[True]:
+            for chunk in safe:
+                self.delivery.deliver_chunk(feed, chunk, True)
         if feed.ahead:
             self.delivery.resume_ahead(feed)
 

@@ -9,7 +9,15 @@ from dataclasses import replace
 from itertools import islice
 
 from router.delivery import Delivery
-from router.effects import CatchUpPaused, DeliverRetained, FindRetained, FindStart, Merged, ReplayStarted
+from router.effects import (
+    CatchUpPaused,
+    DeliverRetained,
+    FindRetained,
+    FindStart,
+    Merged,
+    ReplayStarted,
+    readers_served,
+)
 from router.group_membership import GroupMembership
 from router.matching.feed import Feed
 from router.matching.groups import GroupTable
@@ -310,7 +318,7 @@ class SubscriptionChanges:
         if subscriber.turns is not None:
             self.delivery.resume_turns(subscriber.turns)
         if subscriber.late and main is not None and main.caught_up():
-            busy = self.delivery.readers_served()
+            busy = readers_served(self.delivery.effects)
             for asked in list(islice(subscriber.late, LATE_A_STEP)):
                 # Round robin: those examined now are the last to be examined again.
                 reader = subscriber.late[asked] = subscriber.late.pop(asked)

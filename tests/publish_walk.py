@@ -25,7 +25,7 @@ HANDED = {
     ("rumq/net/kernels/sockets.py", "send"),
     ("rumq/mqtt/kernels/short_acks.py", "put_ack"),  # its row is in the batch, its PUBACK in the wire
     ("commitlog/chunk.py", "Chunk.set"),  # it has an lsn
-    ("rumq/session/connection/pending_acks.py", "PendingAck.__init__"),  # the PUBACK waits for that lsn
+    ("rumq/session/connection/pending_acks.py", "hold"),  # the PUBACK waits for that lsn
     ("commitlog/testing/simulated_files.py", "SimulatedFiles.write"),
     ("commitlog/testing/simulated_files.py", "SimulatedFiles.sync"),
     ("commitlog/log/partition.py", "Partition.complete"),  # it is committed

@@ -49,7 +49,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         set(),
     ),
     "rumq/loop/kernels": ({"cython"}, WORLD - {"time"}),
-    "rumq/loop": ({"trio", "rumq.net.pump", "rumq.session", *ROUTER_DATA}, {"socket", "subprocess", "ssl"}),
+    "rumq/loop": (
+        {"trio", "rumq.net.pump", "rumq.net.turn_handler", "rumq.session", *ROUTER_DATA},
+        {"socket", "subprocess", "ssl"},
+    ),
     "rumq/supervision": ({"rumq.loop.backoff"}, {"ssl", "asyncio", "urllib"}),
     "rumq/events": (
         {"msgspec", "structlog", "rumq.unix_address"},

@@ -45,6 +45,20 @@ def first_unrouted(
     return stop
 
 
+def route_in(rows: object, routes: object, least: cython.uint) -> int:
+    """The route of the first row; 0 if its topic has none of `least` or more."""
+    words: cython.p_uint
+    route_of: cython.p_uint
+    if cython.compiled:
+        words, route_of = words_at(rows), words_at(routes)
+    else:
+        words, route_of = memoryview(rows).cast("I"), routes
+    known: cython.Py_ssize_t = len(routes)
+    if words[0] >= known or route_of[words[0]] < least:
+        return 0
+    return route_of[words[0]]
+
+
 def routes_in(
     rows: object, first: cython.Py_ssize_t, stop: cython.Py_ssize_t, routes: object, least: cython.uint
 ) -> "tuple[list[int], memoryview | None]":

@@ -37,7 +37,7 @@ class Feed:
         self.routes = RouteTable(groups, partition.topic_names)
         self.visible_lsn: int = partition.next_lsn
         self.committed_lsn: int = partition.next_lsn
-        self.pending: deque[Chunk] = deque()
+        self.pending: list[Chunk] = []
         self._runs: deque[tuple[list[int], list[Chunk | Gap]]] = deque(maxlen=RUNS_MAX)
         self.ahead: list[Reader] = []  # their next record is not committed yet
         self.waiters: dict[int, list[Reader]] = {}  # lsn being read from disk -> readers that wait for it
@@ -45,26 +45,23 @@ class Feed:
         self.deferred: tuple[deque[Chunk], deque[Chunk]] = deque(), deque()
         self._deferred_from = [0, 0]
 
-    def appended(self, chunk: Chunk) -> list[Chunk]:
-        """Add a new chunk; returns those that are now visible to readers that learn no offset."""
+    def appended(self, chunk: Chunk) -> bool:
+        """Add a new chunk; returns whether it is visible to readers that learn no offset."""
         self.pending.append(chunk)
         if chunk.base_lsn == self.visible_lsn and not chunk.flags & FLAG_QOS:
             self.visible_lsn = chunk.next_lsn
-            return [chunk]
-        return []
+            return True
+        return False
 
     def committed(self, lsn: int) -> tuple[list[Chunk], list[Chunk]]:
         """Move the committed lsn; returns what is newly visible (to live readers, to those that learn offsets)."""
         live: list[Chunk] = []
-        safe: list[Chunk] = []
-        while self.pending and self.pending[0].next_lsn <= lsn:
-            chunk = self.pending.popleft()
-            safe.append(chunk)
+        safe = self.take_pending(lsn)
+        for chunk in safe:
+            self.committed_lsn = chunk.next_lsn
             if chunk.base_lsn >= self.visible_lsn:
                 live.append(chunk)
                 self.visible_lsn = chunk.next_lsn
-        if safe:
-            self.committed_lsn = safe[-1].next_lsn
         for chunk in self.pending:
             if chunk.base_lsn == self.visible_lsn and not chunk.flags & FLAG_QOS:
                 live.append(chunk)
@@ -72,6 +69,20 @@ class Feed:
             elif chunk.base_lsn > self.visible_lsn:
                 break
         return live, safe
+
+    def take_pending(self, lsn: int) -> list[Chunk]:
+        """Those of `pending` that end below `lsn`, which leave it."""
+        pending, count = self.pending, 0
+        for chunk in pending:
+            if chunk.next_lsn > lsn:
+                break
+            count += 1
+        if count == len(pending):
+            self.pending = []
+            return pending
+        taken = pending[:count]
+        del pending[:count]
+        return taken
 
     def mark(self, committed_only: bool) -> int:
         """The watermark up to which a reader may read; live readers have been given everything below."""

@@ -29,6 +29,7 @@ class GroupTable:
         self._by_filter: dict[str, dict[Group, Target]] = {}
         self._targets: dict[Hashable, Target] = {}  # by group and options
         self._private = 0
+        self.committed_only = 0  # so many of them get only what is committed
         self.filters = FilterIndex()
         self.visits_left = 1 << 60  # nodes that matches may look at in this turn
         self.visits_reserved = 0  # those of them that are not for matches ahead
@@ -48,6 +49,7 @@ class GroupTable:
         fresh: list[str] = []
         if group is None:
             group = self._by_wants[wants] = Group(wants, self._partitions)
+            self.committed_only += group.committed_only
             fresh = group.filters
             for topic_filter in fresh:
                 self._map(topic_filter, group)
@@ -58,6 +60,7 @@ class GroupTable:
         """A group of one member, without subscriptions: `add` them. `wants` has the rest."""
         assert not wants.subscriptions
         group = Group(wants, self._partitions, private=True)
+        self.committed_only += group.committed_only
         group.count = 1
         self._private += 1
         return group
@@ -69,6 +72,7 @@ class GroupTable:
         group.count -= 1
         if group.count:
             return []
+        self.committed_only -= group.committed_only
         if group.private and len(group) > FILTERS_AT_ONCE:
             self._private -= 1
             self.ended.append(group)
@@ -135,9 +139,10 @@ class GroupTable:
 
     def begin_turn(self, visits: int) -> None:
         """Grant a turn its visits, less those that the last one had too many, but a quarter in any case."""
+        ahead, least = AHEAD_VISITS, visits >> 2
         self.turn += 1
-        self.visits_reserved = max(visits // 4, visits - AHEAD_VISITS)
-        self.visits_left = min(visits, max(visits // 4, self.visits_left + visits))
+        self.visits_reserved = max(least, visits - ahead)
+        self.visits_left = min(visits, max(least, self.visits_left + visits))
 
     def go_on(self) -> None:
         """Continue the matches that are under way, the oldest first."""

@@ -70,9 +70,7 @@ class RemoteFeed(Feed):
     def watermark_moved(self, live_lsn: int, committed_lsn: int) -> list[Chunk]:
         """Everything wanted below `live_lsn` has arrived; returns what readers that learn offsets may see now."""
         self.visible_lsn = max(self.visible_lsn, live_lsn)
-        safe: list[Chunk] = []
-        while self.pending and self.pending[0].next_lsn <= committed_lsn:
-            safe.append(self.pending.popleft())
+        safe = self.take_pending(committed_lsn)
         seen = self.pending[0].base_lsn if self.pending else self.visible_lsn
         self.committed_lsn = max(self.committed_lsn, min(committed_lsn, seen))
         return safe

@@ -61,6 +61,11 @@ class RouteTable:
             del self._interned[self._routes.pop(number)]
             self.denied.discard(number)
 
+    def route_of_row(self, rows: object) -> Route | None:
+        """The route of the first row; None: its topic is to be matched, `routes_of`."""
+        number = kernel.route_in(rows, self._of_topic, self._least)
+        return self._routes[number] if number else None
+
     def routes_of(self, rows: object, first: int, stop: int) -> tuple[list[int], Places, int]:
         """The distinct routes of rows from `first` on, every topic of them matched; row -> which of them, None when
         there is one; and up to which row: `stop`, or less when the turn's visits do not go so far, `first` for none.

@@ -1,11 +1,13 @@
 
 cdef class Group
+cdef class Reader
 
 cdef class LiveReaders:
     cdef dict _readers
     cdef object _only
     cdef list _listed
 
+    cpdef bint has(self, Reader reader) except -1
     cpdef list listed(self)
 
 cdef class Reader:

@@ -87,6 +87,10 @@ class LiveReaders:
         self._listed: list[Reader] | None = None
 
     def __contains__(self, reader: Reader) -> bool:
+        return self.has(reader)
+
+    def has(self, reader: Reader) -> bool:
+        """As `in`."""
         return reader is self._only if self._readers is None else reader in self._readers
 
     def __len__(self) -> int:

@@ -1,9 +1,9 @@
 from rumq.loop.kernels cimport system_clock
+from rumq.session.ports.clock cimport TurnClock
 
-cdef class ShardClock:
+
+cdef class ShardClock(TurnClock):
     cdef public object _read
-    cdef public double monotonic
-    cdef public long long now_us
 
     cpdef tick(self)
 
@@ -11,7 +11,7 @@ cdef class ShardClock:
 cdef class TimerQueue:
     cdef public list _after_step, _later, _next_turn
     cdef public long long _count
-    cdef public object _clock
+    cdef public ShardClock _clock
 
     cpdef double next_deadline(self) except? -1
     cpdef run_next_turn(self, guard)

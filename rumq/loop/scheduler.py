@@ -8,6 +8,7 @@ from collections.abc import Callable
 from math import inf
 
 from rumq.loop.kernels import system_clock
+from rumq.session.ports.clock import TurnClock
 
 # Of a crowd that waits for the same moment: others' messages are not behind all of them.
 TIMED_CALLS_A_TURN = 8
@@ -21,15 +22,15 @@ def system_time() -> tuple[int, float]:
     return system_clock.now_us(), system_clock.monotonic()
 
 
-class ShardClock:
+class ShardClock(TurnClock):
     """now_us, monotonic: as they were when the turn began"""
 
-    __slots__ = ("_read", "monotonic", "now_us")
+    __slots__ = ("_read",)
 
     def __init__(self, read: Callable[[], tuple[int, float]] = system_time) -> None:
         """read: gives (µs since 1970, monotonic seconds)"""
         self._read = None if read is system_time else read
-        self.now_us, self.monotonic = read()
+        super().__init__(*read())
 
     def tick(self) -> None:
         """A turn begins."""

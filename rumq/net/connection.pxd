@@ -7,11 +7,16 @@ from rumq.session.ports.transport cimport Transport
 cdef Py_ssize_t BUFFERS_MAX
 
 
+cdef class ConnectionOwner:
+    cdef public list dirty
+
+
 cdef class Connection(Transport):
     cdef public bint blocked, closing, dirty, ended, is_bulk, is_plain, lingers, reading, reading_paused
     cdef public int fd
     cdef public Py_ssize_t bytes_in, bytes_out, outbox_bytes_max
-    cdef public object pump, sock, tap, unparsed, write_failed
+    cdef public ConnectionOwner pump
+    cdef public object sock, tap, unparsed, write_failed
     cdef public list queue
 
     cpdef write(self, object data, object owner=*)

@@ -37,25 +37,30 @@ class Tap(Protocol):
     def sent(self, data: ReadBuffer) -> None: ...
 
 
-class ConnectionOwner(Protocol):
-    """The event loop that serves a connection: `rumq.net.pump.Pump`."""
+class ConnectionOwner:
+    """The event loop that serves a connection: `rumq.net.pump.Pump`. dirty: to be flushed at the end of the turn"""
 
-    dirty: list[Connection]  # to be flushed at the end of the turn
+    dirty: list[Connection]
 
     def drop(self, connection: Connection, *, lingers: bool = False) -> None:
         """Close its socket. lingers: only once the client has read what was sent last"""
+        raise NotImplementedError
 
     def forget(self, connection: Connection) -> None:
         """Serve it no more, without closing its socket."""
+        raise NotImplementedError
 
     def resume(self, connection: Connection) -> None:
         """Handle what was read and not parsed, then read on."""
+        raise NotImplementedError
 
     def drained(self, connection: Connection) -> None:
         """Its outbox has room again."""
+        raise NotImplementedError
 
     def stop_writing(self, connection: Connection, why: str) -> None:
         """Sending has failed; what the client sent before is still read."""
+        raise NotImplementedError
 
 
 class ClosedHandler:

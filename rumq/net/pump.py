@@ -13,15 +13,15 @@ import socket
 import time
 from collections.abc import Callable
 from errno import EAGAIN
-from time import monotonic
-from typing import Protocol
 
-from rumq.net.connection import Connection
+from rumq.net.connection import Connection, ConnectionOwner
 from rumq.net.kernels import sockets
-from rumq.net.kernels.epoll import EpollSet
+from rumq.net.kernels.epoll import EVENTS_MAX, EpollSet
 from rumq.net.kernels.sockets import BULK_BYTES
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.pending_logins import PendingLogins
+from rumq.net.turn_handler import TurnHandler
+from rumq.session.ports.transport import Receiver
 
 READ_BYTES = 1 << 18
 UNPARSED_INLINE_MAX = 1 << 15
@@ -36,25 +36,7 @@ STREAK_SPAN_SECONDS = 0.008  # of all of them: 16,000 events a second
 CROWD = 96
 
 
-class TurnHandler(Protocol):
-    """What a shard does before the reading and before the sending of a turn, and about faults."""
-
-    def begin_turn(self) -> None: ...
-    def end_turn(self) -> None: ...
-    def end_quiet_turn(self) -> None:
-        """As `end_turn`, if nothing has come that changes anything: PINGREQs, and PUBACKs that nobody waits for."""
-
-    def drained(self, connection: Connection) -> None: ...
-    def crashed(self, connection: Connection) -> None:
-        """Report the exception that is being handled, and end the handler of that connection."""
-
-    def failed(self, task: str) -> None:
-        """Report the exception that is being handled, which concerns no connection."""
-
-    def seconds_to_next_deadline(self) -> float: ...
-
-
-class Pump:
+class Pump(ConnectionOwner):
     """One epoll set and everything in it."""
 
     def __init__(
@@ -69,12 +51,14 @@ class Pump:
         read_bytes: how much of one connection at most in one turn"""
         self._turns = turns
         self._coalesce_seconds = coalesce_seconds
-        self._last_fds: list[int] = []
+        self._last_fds = [-1] * (STREAK_EVENTS + EVENTS_MAX)
+        self._last_count = 0
         self._crowd = False
         self._last_turn = self._streak_began = 0.0
         self._is_quiet = False  # True while nothing has arrived in this turn that changes anything
         self._epoll = EpollSet(epoll)
         self.connections: dict[int, Connection] = {}
+        self._by_fd: list[Connection | None] = []  # the same ones: what is ready is found without a hash
         self.pending_logins = PendingLogins(turn_away, lambda: self.turns)
         self._others: dict[int, Callable[[], None]] = {}
         self._again: dict[Connection, None] = {}  # connections that may have more to read than one piece
@@ -98,8 +82,12 @@ class Pump:
             self._epoll.unregister(fd)
 
     def add(self, connection: Connection) -> None:
-        self.connections[connection.fd] = connection
-        self._epoll.register(connection.fd, INTERESTS)
+        fd = connection.fd
+        self.connections[fd] = connection
+        if fd >= len(self._by_fd):
+            self._by_fd += [None] * (fd + 1 - len(self._by_fd))
+        self._by_fd[fd] = connection
+        self._epoll.register(fd, INTERESTS)
 
     def drop(self, connection: Connection, *, lingers: bool = False) -> None:
         """Close a socket; its handler has ended already. lingers: once the client has read what was sent last"""
@@ -119,6 +107,7 @@ class Pump:
     def forget(self, connection: Connection) -> None:
         """Serve a connection no more, without closing its socket."""
         del self.connections[connection.fd]
+        self._by_fd[connection.fd] = None
         self.pending_logins.discard(connection)
         if not connection.link.is_bus:
             self.bytes_in += connection.bytes_in
@@ -218,12 +207,11 @@ class Pump:
                 ready = self._epoll.wait(timeout)
         else:
             ready = self._epoll.wait(timeout)
-        if self._coalesce_seconds:
-            self._remember(ready)
         self.turns += 1
         self._is_quiet = True
-        self._turns.begin_turn()
-        connections = self.connections
+        began = self._turns.begin_turn()
+        if self._coalesce_seconds:
+            self._remember(ready, began)
         if self._again:
             again, self._again = self._again, {}
             for connection in again:
@@ -231,7 +219,7 @@ class Pump:
                     self._read(connection)
         for at in range(ready):
             fd, mask = self._epoll.fd_at(at), self._epoll.mask_at(at)
-            connection = connections.get(fd)  # type: ignore[assignment]
+            connection = self._by_fd[fd] if fd < len(self._by_fd) else None  # type: ignore[assignment]
             if connection is None:
                 callback = self._others.get(fd)
                 if callback is not None:
@@ -256,31 +244,38 @@ class Pump:
             self._turns.end_quiet_turn()
         else:
             self._turns.end_turn()
-        while self.dirty:
-            dirty, self.dirty = self.dirty, []
-            for connection in dirty:
-                try:
-                    connection.flush()
-                except Exception:
-                    self._crashed(connection)
+        self._flush()
 
-    def _remember(self, ready: int) -> None:
+    def _flush(self) -> None:
+        """Send what waits, with what comes up meanwhile."""
+        dirty, at = self.dirty, 0
+        while at < len(dirty):
+            connection = dirty[at]
+            at += 1
+            try:
+                connection.flush()
+            except Exception:
+                self._crashed(connection)
+        dirty.clear()
+
+    def _remember(self, ready: int, now: float) -> None:
         """Detect turns in close succession that each serve a few of many clients.
 
         A client that waits for each answer must not be slowed."""
-        now = monotonic()
         if now - self._last_turn > STREAK_SECONDS:
-            self._last_fds.clear()
+            self._last_count = 0
             self._crowd = False
         self._last_turn = now
-        if not self._last_fds:
+        if not self._last_count:
             self._streak_began = now
-        fds = self._last_fds
+        fds, count = self._last_fds, self._last_count
         for at in range(ready):
-            fds.append(self._epoll.fd_at(at))
-        if len(fds) >= STREAK_EVENTS:
-            self._crowd = now - self._streak_began <= STREAK_SPAN_SECONDS and len(set(fds)) >= CROWD
-            fds.clear()
+            fds[count + at] = self._epoll.fd_at(at)
+        self._last_count += ready
+        if self._last_count >= STREAK_EVENTS:
+            is_quick = now - self._streak_began <= STREAK_SPAN_SECONDS
+            self._crowd = is_quick and len(set(fds[: self._last_count])) >= CROWD
+            self._last_count = 0
 
     def _read(self, connection: Connection) -> None:
         if connection.closing or connection.reading_paused:
@@ -337,7 +332,12 @@ class Pump:
 
     def _receive(self, connection: Connection, unparsed: bytearray | None, kept: int, inline: bool, n: int) -> None:
         if unparsed is None:
-            taken = connection.link.receive(self._buffer, 0, n)
+            link = connection.link
+            if isinstance(link, Receiver):
+                receiver: Receiver = link
+                taken = receiver.receive(self._buffer, 0, n)
+            else:
+                taken = link.receive(self._buffer, 0, n)
             if taken < n:
                 connection.unparsed = bytearray(self._view[taken:n])
         elif inline:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from rumq.loop.fault_guard import ShardEvents
 from rumq.loop.scheduler import ShardClock, TimerQueue
+from rumq.loop.stage import Stage
 from rumq.session.state.registry import Registry
 from rumq.shards.clients.broker import Broker
 from rumq.shards.retention.segment_removal import SegmentRemover
@@ -17,7 +18,7 @@ TIDY_SECONDS = 1.0
 CONNECTIONS_A_COLLECTION = 20_000
 
 
-class Housekeeping:
+class Housekeeping(Stage):
     """The first stage of a turn's end, once a deadline of it or of a timed call has come."""
 
     def __init__(
@@ -27,7 +28,7 @@ class Housekeeping:
         """step: has the router take what expired sessions put"""
         self._clock, self._timers, self._events = clock, timers, events
         self._broker, self._keep_alive, self._registry = broker, broker.keep_alive_monitor, registry
-        self._removal, self._step = removal, step
+        self._expiry, self._removal, self._step = registry.deadlines, removal, step
         self._next_tidy = 0.0
         self._connections_before = 0
 
@@ -35,8 +36,7 @@ class Housekeeping:
         monotonic = self._clock.monotonic
         if monotonic >= self._keep_alive.next_check:
             self._keep_alive.check(self._broker)
-        expiry = self._registry.next_deadline()
-        if expiry is not None and expiry <= monotonic:
+        if self._expiry.earliest() <= monotonic:
             for session in self._registry.expire(monotonic):
                 self._events.tell("session.expired", client_id=session.client_id)
             self._step()
@@ -49,5 +49,5 @@ class Housekeeping:
         self._timers.run_due(self._events.alone)
 
     def next_deadline(self) -> float:
-        deadline, expiry = self._keep_alive.next_check, self._registry.next_deadline()
-        return deadline if expiry is None or deadline < expiry else expiry
+        deadline, expiry = self._keep_alive.next_check, self._expiry.earliest()
+        return deadline if deadline < expiry else expiry

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 # Module: the test file that imports it, itself or by a package or a module of the tests.
 IMPORTED: dict[str, str] = {
+    "rumq/loop/stage.py": "tests/shards/turn/test_turn.py",
+    "rumq/net/turn_handler.py": "tests/loop/test_loop.py",
     "rumq/client/queues/queue_errors.py": "tests/client/queues/test_gateway_requests.py",
     "rumq/queues/rules/messages.py": "tests/queues/test_queues.py",
     "rumq/services/queues/queue_service.py": "tests/services/test_generated.py",

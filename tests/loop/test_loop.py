@@ -4,18 +4,18 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import trio
 
 from rumq.loop.loop import Loop
 from rumq.net.pump import Pump
+from rumq.net.turn_handler import TurnHandler
 
 SECONDS_MAX = 30.0  # a turn that waits so long for trio fails the test
 
 
-class World:
+class World(TurnHandler):
     """A pump without connections.
 
     timeouts: how long each turn was to wait; threads: in which they were made; idle: set before a turn that waits as
@@ -25,20 +25,23 @@ class World:
         self.timeouts: list[float] = []
         self.idle = threading.Event()
         self.threads: set[int] = set()
-        turns: Any = self
-        self.pump = Recorded(turns, self.timeouts, self.idle)
-        self.loop = Loop(self.pump, lambda: SECONDS_MAX)
+        self.pump = Recorded(self, self.timeouts, self.idle)
+        self.loop = Loop(self.pump, self)
 
-    def begin_turn(self) -> None:
+    def begin_turn(self) -> float:
         self.threads.add(threading.get_ident())
+        return time.monotonic()
 
     def end_turn(self) -> None: ...
 
     def end_quiet_turn(self) -> None: ...
 
+    def seconds_to_next_deadline(self) -> float:
+        return SECONDS_MAX
+
 
 class Recorded(Pump):
-    def __init__(self, turns: Any, timeouts: list[float], idle: threading.Event) -> None:
+    def __init__(self, turns: TurnHandler, timeouts: list[float], idle: threading.Event) -> None:
         super().__init__(turns)
         self._timeouts, self._idle = timeouts, idle
 

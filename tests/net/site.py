@@ -12,6 +12,7 @@ from rumq.net.listening.listener import Acceptor, NewConnection, open_sockets
 from rumq.net.listening.transports import ConnectionSetup, Transports
 from rumq.net.pump import Pump
 from rumq.net.transport.transport_handshake import TransportHandshakes
+from rumq.net.turn_handler import TurnHandler
 
 TURNS_MAX = 2000
 SECONDS_MAX = 0.02  # of a turn in which nothing happens
@@ -60,7 +61,7 @@ class Echo:
         self.transport.close()
 
 
-class Site:
+class Site(TurnHandler):
     def __init__(
         self,
         *,
@@ -82,7 +83,8 @@ class Site:
 
     # What the pump asks
 
-    def begin_turn(self) -> None: ...
+    def begin_turn(self) -> float:
+        return self.now
 
     def end_turn(self) -> None:
         for entry in [entry for entry in self._later if entry[0] <= self.now]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rumq.net.connection import Connection, send_by
+from rumq.net.connection import Connection, ConnectionOwner, send_by
 from rumq.net.kernels.sockets import BUFFERS_MAX
 from tests.net.socket_bytes import everything
 
@@ -34,7 +34,7 @@ class OfOurs(socket.socket):
         return super().sendmsg(*args)
 
 
-class Owner:
+class Owner(ConnectionOwner):
     """In place of the pump. told: what connections told it"""
 
     def __init__(self) -> None:

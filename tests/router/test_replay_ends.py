@@ -88,7 +88,7 @@ def test_nobody_is_told_who_has_unsubscribed_or_did_not_ask() -> None:
     world.do(c.RemoveSubscription(client.subscriber, "asked"))
     world.replay(client, "#")
     world.settle()
-    assert not told(world) and not world.shard.subscribing.ends
+    assert not told(world) and not world.shard.subscribing.ends.are_expected()
 
 
 def test_one_that_is_restored_is_told_where_the_log_ends_then() -> None:

@@ -11,10 +11,13 @@ from rumq.mqtt.encode import encode
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
+from rumq.session.connection.pending_acks import AckPort
 from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.handshake.handshake import Handshake
 from rumq.session.journal.recorder import JournalRecorder
+from rumq.session.ports.backpressure import BackpressureBits
+from rumq.session.ports.clock import TurnClock
 from rumq.session.ports.transport import ConnectionHandler, Transport
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
@@ -51,19 +54,18 @@ def by_method(*attempts: tuple[Any, ...]) -> ListenerPolicy:
     return ListenerPolicy(authenticator=Authenticator(anonymous=True, enhanced=[Steps(*attempts)]))
 
 
-class Broker:
+class Broker(AckPort):
     """Every port of the broker in one."""
 
-    behind = crowded = 0
+    journal_bit = 2
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self.logins = self.publishing = self.delivery = self.acks = self
-        self.clock = SimpleNamespace(now_us=1_760_000_000_000_000, monotonic=1000.0)
+        self.clock = TurnClock(1_760_000_000_000_000, 1000.0)
         self.refused: tuple[Reason, str] | None = None  # by the operator
         self.commands = Commands()
         self.journal = JournalRecorder()
-        self.journal_bit = 2
         self.wills: list[str] = []
         self.released: list[Any] = []  # publisher numbers of sessions that ended
         self.registry = Registry(
@@ -80,7 +82,7 @@ class Broker:
         self.change_waits: list[float] = []  # of who subscribes or unsubscribes
         self.topic_waits: list[float | None] = []  # of who publishes to new topics
         self.keep_alive_monitor = KeepAliveMonitor()
-        self.backpressure = self
+        self.backpressure = BackpressureBits()
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.held: list[Any] = []
         self.holds = False  # whether acknowledgements wait for `commit`

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from rumq.loop.fault_guard import ShardEvents
 from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.net.connection import Connection
+from rumq.net.turn_handler import TurnHandler
 
 IDLE_SECONDS = 1.0  # between turns in which nothing is due
 
 
-class EdgeTurn:
-    """The `TurnHandler` of an edge's pump."""
+class EdgeTurn(TurnHandler):
+    """Of an edge's pump."""
 
     def __init__(self, clock: ShardClock, timers: TimerQueue, events: ShardEvents) -> None:
         self._clock, self._timers, self._events = clock, timers, events
@@ -24,16 +25,18 @@ class EdgeTurn:
         """Once, before the first turn. stages: what ends a turn; deadline: when one wants a turn, monotonic seconds"""
         self._stages, self._deadline = stages, deadline
 
-    def begin_turn(self) -> None:
+    def begin_turn(self) -> float:
         self._clock.tick()
         self._timers.run_next_turn(self._events.alone)
+        return self._clock.monotonic
 
     def end_turn(self) -> None:
         self._timers.run_due(self._events.alone)
         for end_turn in self._stages:
             self._events.alone("edge", end_turn)
 
-    end_quiet_turn = end_turn
+    def end_quiet_turn(self) -> None:
+        self.end_turn()
 
     def drained(self, connection: Connection) -> None:
         connection.link.drained()

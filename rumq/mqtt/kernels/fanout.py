@@ -219,8 +219,10 @@ def expiry_at(
 
 def whole(data: object, rows: object, count: cython.Py_ssize_t, qos: cython.bint, base_lsn: cython.ulonglong) -> Blob:
     """The blob of a chunk whose frames go out as they are."""
-    blob = Blob(data, count, count if qos else 0, None, None, base_lsn, False)
-    blob.stored_rows = rows
+    blob: Blob = Blob.__new__(Blob)  # of most messages: no constructor unpacks arguments
+    blob.data, blob.count, blob.qos_count, blob.base_lsn = data, count, count if qos else 0, base_lsn
+    blob.starts, blob.rows, blob.expired, blob.too_large = None, None, NO_ROWS, NO_ROWS
+    blob.dated, blob.stored_rows, blob.first_row = False, rows, 0
     return blob
 
 

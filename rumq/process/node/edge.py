@@ -85,7 +85,7 @@ def serve_edge(settings: Settings, place: EdgePlace, read: Callable[[], Settings
     edge.agent.open()
     process = EdgeProcess(settings, place, edge, policies, transports, read, watched_node_tls(settings, tls))
     freeze()
-    Loop(edge.pump, edge.turn.seconds_to_next_deadline).run(process.run)
+    Loop(edge.pump, edge.turn).run(process.run)
     edge.pump.close()
     return 0
 

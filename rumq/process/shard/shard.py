@@ -88,7 +88,7 @@ def serve_shard(settings: Settings, place: ShardEnvironment, read: Callable[[], 
             leader.begin(shard, policies, take)
         when_open(shard, shard.cluster.peers.dial)
     yield_soon()
-    loop = Loop(shard.pump, shard.turn.seconds_to_next_deadline)
+    loop = Loop(shard.pump, shard.turn)
     loop.run(partial(process.run, Reload(settings, read, listeners)))
     process.end()
     return 0

@@ -29,7 +29,7 @@ SHRINK_FROM = 64  # messages of a timer: one that was so large gives its memory 
 Arrived = tuple[Delivered, int, float]  # message, token, seconds for which it is of use
 
 
-class Stage(Enum):
+class EntryStage(Enum):
     READY = "ready"
     HELD = "held"
     LATER = "later"
@@ -38,7 +38,7 @@ class Stage(Enum):
     DONE = "done"
 
 
-READY, HELD, LATER, BEHIND, DYING, DONE = Stage
+READY, HELD, LATER, BEHIND, DYING, DONE = EntryStage
 
 
 class ChannelTimer:

@@ -18,7 +18,8 @@ from rumq.session.connection.pending_acks import AckBroker
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.listener_policy import ListenerPolicy
-from rumq.session.ports.clock import Clock
+from rumq.session.ports.backpressure import BackpressureBits
+from rumq.session.ports.clock import TurnClock
 from rumq.session.ports.transport import ConnectionHandler, Transport
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
@@ -67,13 +68,6 @@ class PublishRefusal(NamedTuple):
     reason: Reason
     why: str
     acknowledged: bool = False
-
-
-class BackpressureBits(Protocol):
-    """Bits of partitions over a limit. behind: everyone pauses; crowded: bulk senders pause"""
-
-    behind: int
-    crowded: int
 
 
 class UndecidedMessages(Protocol):
@@ -206,7 +200,7 @@ class BrokerPort(AckBroker, Protocol):
     keep_alive_monitor: KeepAliveMonitor
 
     @property
-    def clock(self) -> Clock: ...
+    def clock(self) -> TurnClock: ...
 
     @property
     def logins(self) -> LoginPort: ...

@@ -10,7 +10,6 @@ What a client promises in one step leaves together. `PendingAcks` is of one conn
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -19,7 +18,7 @@ from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.reasons import Reason
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.journal.recorder import JournalRecorder
-from rumq.session.ports.clock import Clock
+from rumq.session.ports.clock import TurnClock
 from rumq.session.ports.transport import Outbox
 from rumq.session.state.histogram import Histogram
 from rumq.session.state.session import Session, SessionConnection
@@ -43,19 +42,25 @@ class WaitingDeliveries(Protocol):
         """None has to go out first any more."""
 
 
-class AckPort(Protocol):
-    """Where acknowledgements wait: `AckTracker`. journal_bit: of `Wire.ack_parts`, stands for the session journal"""
+class AckPort:
+    """Where acknowledgements wait: `AckTracker`."""
+
+    __slots__ = ()
 
     @property
-    def journal_bit(self) -> int: ...
+    def journal_bit(self) -> int:
+        """Of `Wire.ack_parts`: it stands for the session journal."""
+        raise NotImplementedError
 
     def promise(self, client: PendingAcks, parts: int = 0) -> None:
         """Send the acknowledgements in the wire, as they are at the end of this step, once what they promise is true.
 
         parts: of the promise, bits in addition to `Wire.ack_parts`"""
+        raise NotImplementedError
 
     def promise_messages(self, client: PendingAcks, data: bytes | bytearray | memoryview) -> None:
         """Keep messages on their way to the client until the journal entries about them are written."""
+        raise NotImplementedError
 
 
 class AckBroker(Protocol):
@@ -80,8 +85,9 @@ class PendingAcks:
     traces: of messages that the next acknowledgements are for; None: of none"""
 
     __slots__ = (
-        "_broker",
         "_deliveries",
+        "_journal",
+        "_port",
         "barriers",
         "flow",
         "holds",
@@ -93,11 +99,11 @@ class PendingAcks:
     )
 
     def __init__(self, broker: AckBroker, session: Session, wire: Wire, transport: Outbox) -> None:
-        self._broker = broker
+        self._journal, self._port = broker.journal, broker.acks
         self._deliveries: WaitingDeliveries | None = None
         self.session, self.wire, self.transport = session, wire, transport
         self.flow: DeliveryWindow | None = None
-        self.holds: deque[PendingAck] | None = None
+        self.holds: list[PendingAck] | None = None
         self.raised = False
         self.barriers = 0
         self.traces: list[TracedMessage] | None = None
@@ -124,7 +130,11 @@ class PendingAcks:
             self.raised = True
             if self.flow is not None:
                 self.flow.waits = True
-        self._broker.acks.promise(self, wire.durable_bit)
+        self._port.promise(self, wire.durable_bit)
+
+    def promise_log(self) -> None:
+        """Send the acknowledgements of messages that are in the wire once the log has these."""
+        self._port.promise(self)
 
     def trace(self, message: TracedMessage) -> None:
         """Tell a message of this step when its acknowledgement goes out."""
@@ -133,23 +143,23 @@ class PendingAcks:
     def record(self, head: int, packet_id: int) -> None:
         """Journal an acknowledgement that the kernel has not seen. head: the packet's first byte"""
         if self.session.durable:
-            self._broker.journal.acknowledged_one(self.session, head, packet_id)
+            self._journal.acknowledged_one(self.session, head, packet_id)
 
     def sent(self, window: Window, code: int, first: int, data: bytes | bytearray | memoryview) -> None:
         """Journal the packet ids of messages from number `first` on, then send them. QoS 2 waits until that is
         written: after a crash unknown ids would cause duplicates."""
         states, lsns, _ = window.slots(first, window.next)
-        self._broker.journal.sent(self.session, code, first, states, lsns)
+        self._journal.sent(self.session, code, first, states, lsns)
         if 2 in states and self.flow is not None:
             self.flow.waits = True
-            self._broker.acks.promise_messages(self, data)
+            self._port.promise_messages(self, data)
         else:
             self.transport.write(data)
 
     def record_noted(self) -> None:
         """Journal the acknowledgements that the kernel has seen."""
         noted, self.wire.noted = self.wire.noted, None
-        self._broker.journal.acknowledged(self.session, bytes(noted))
+        self._journal.acknowledged(self.session, bytes(noted))
 
     def released(self) -> None:
         """The last barrier has gone out: messages may follow."""
@@ -169,42 +179,95 @@ class PendingAcks:
 class PendingAck:
     """Bytes for one connection that leave together, once `parts` partitions are committed.
 
-    barrier: no message that is delivered later may leave before them"""
+    barrier: no message that is delivered later may leave before them; began: when they began to wait, monotonic seconds
+    """
 
     __slots__ = ("acks", "barrier", "began", "client", "parts", "pubacks", "traces")
 
-    def __init__(
-        self, client: PendingAcks, acks: bytes | bytearray | memoryview, pubacks: int, parts: int, barrier: bool,
-        began: float = 0.0,
-    ) -> None:  # fmt: skip
-        """began: when it began to wait, monotonic seconds"""
-        self.client, self.acks, self.pubacks, self.parts, self.barrier = client, acks, pubacks, parts, barrier
-        self.began = began
-        self.traces, client.traces = client.traces, None
-        client.barriers += barrier
-        if client.holds is None:
-            client.holds = deque()
-        client.holds.append(self)
+    client: PendingAcks
+    acks: bytes | bytearray | memoryview
+    pubacks: int
+    parts: int
+    barrier: bool
+    began: float
+    traces: list[TracedMessage] | None
 
 
-class AckTracker:
+def hold(
+    client: PendingAcks, acks: bytes | bytearray | memoryview, pubacks: int, parts: int, barrier: bool, began: float
+) -> PendingAck:
+    """Put bytes behind those of the client that wait already. Of most messages: no constructor unpacks arguments."""
+    made = PendingAck.__new__(PendingAck)
+    made.client, made.acks, made.pubacks, made.parts = client, acks, pubacks, parts
+    made.barrier, made.began = barrier, began
+    made.traces, client.traces = client.traces, None
+    client.barriers += barrier
+    if client.holds is None:
+        client.holds = []
+    client.holds.append(made)
+    return made
+
+
+class PartWaits:
+    """What waits for one part of the log, in the order of the lsns that it waits for. source: of the part
+
+    awaited_at: when an acknowledgement last began to wait, monotonic seconds"""
+
+    __slots__ = ("acks", "awaited_at", "lsns", "source")
+
+    def __init__(self, source: CommitProgress) -> None:
+        self.source = source
+        self.acks: list[PendingAck] = []
+        self.lsns: list[int] = []
+        self.awaited_at = -AWAITED_SECONDS
+
+    def put(self, pending: PendingAck) -> None:
+        """Have it wait for what has been appended until now."""
+        self.lsns.append(self.source.next_lsn)
+        self.acks.append(pending)
+
+    def is_committed(self) -> bool:
+        """Whether what was appended last is committed."""
+        return self.source.committed_lsn >= self.lsns[-1]
+
+    def ready(self) -> int:
+        """How many of the oldest are committed."""
+        if not self.lsns:
+            return 0
+        committed, count = self.source.committed_lsn, 0
+        for lsn in self.lsns:
+            if lsn > committed:
+                break
+            count += 1
+        return count
+
+    def drop(self, count: int) -> None:
+        """Forget the oldest."""
+        if count == len(self.acks):
+            self.acks.clear()
+            self.lsns.clear()
+        else:
+            del self.acks[:count], self.lsns[:count]
+
+
+class AckTracker(AckPort):
     """urgent: by partition, whether somebody waits for what was appended since its last group
 
     promised: connections with acknowledgements that begin to wait when this step ends
     waits: of acknowledgements of published messages, from the turn that read them to the one that sends them"""
 
-    def __init__(self, sources: Sequence[CommitProgress], flush_journal: Callable[[int], None], clock: Clock) -> None:
+    def __init__(
+        self, sources: Sequence[CommitProgress], flush_journal: Callable[[int], None], clock: TurnClock
+    ) -> None:
         """sources: of the partitions by index, and of the session journal
 
         flush_journal: appends this turn's entries, at a time in µs"""
-        self._sources = list(sources)
+        self._parts = [PartWaits(source) for source in sources]
         self._flush_journal, self._clock = flush_journal, clock
         self._journal_index = len(sources) - 1
-        self._waiting: list[deque[tuple[int, PendingAck]]] = [deque() for _ in self._sources]
-        self._awaited = [-AWAITED_SECONDS] * len(self._sources)  # when an acknowledgement last began to wait
         self.promised: list[PendingAcks] = []
         self._messages: list[PendingAck] = []
-        self.urgent = [False] * len(self._sources)
+        self.urgent = [False] * len(sources)
         self.waits = Histogram()
 
     def promise(self, client: PendingAcks, parts: int = 0) -> None:
@@ -216,7 +279,7 @@ class AckTracker:
 
     def promise_messages(self, client: PendingAcks, data: bytes | bytearray | memoryview) -> None:
         """Send messages once the journal has the entries about them; no later message may overtake them."""
-        self._messages.append(PendingAck(client, data, 0, 1, True))
+        self._messages.append(hold(client, data, 0, 1, True, 0.0))
 
     @property
     def journal_bit(self) -> int:
@@ -224,16 +287,17 @@ class AckTracker:
 
     def is_awaited(self, index: int) -> bool:
         """Whether acknowledgements wait for a partition, or did a moment ago."""
-        return self._clock.monotonic - self._awaited[index] < AWAITED_SECONDS
+        return self._clock.monotonic - self._parts[index].awaited_at < AWAITED_SECONDS
 
     def end_step(self) -> bool:
         """Have this step's promises wait for what has been appended until now; whether there were any."""
         if not self.promised and not self._messages:
             return False
         self._flush_journal(self._clock.now_us)
-        messages, self._messages = self._messages, []
-        for message in messages:
-            self._waiting[self._journal_index].append((self._sources[self._journal_index].next_lsn, message))
+        if self._messages:
+            messages, self._messages = self._messages, []
+            for message in messages:
+                self._parts[self._journal_index].put(message)
             self.urgent[self._journal_index] = True
         promised, self.promised = self.promised, []
         for client in promised:
@@ -249,7 +313,7 @@ class AckTracker:
         while left:  # bits
             left &= left - 1
             count += 1
-        pending = PendingAck(client, wire.acks, wire.pubacks, count, client.raised, now)
+        pending = hold(client, wire.acks, wire.pubacks, count, client.raised, now)
         wire.acks = None
         wire.ack_parts = 0
         wire.pubacks = 0
@@ -257,22 +321,23 @@ class AckTracker:
         index = 0
         while parts:
             if parts & 1:
-                source = self._sources[index]
-                self._waiting[index].append((source.next_lsn, pending))
+                waits = self._parts[index]
+                waits.put(pending)
+                waits.awaited_at = now
                 self.urgent[index] = True
-                self._awaited[index] = now
-                if source.committed_lsn >= source.next_lsn:
+                if waits.is_committed():
                     self.release(index)
             parts >>= 1
             index += 1
-        send_ready(client)
+        if not pending.parts:
+            send_ready(client)
 
     def give_up(self, seconds: float, why: str) -> int:
         """End the connections of those who have waited for so long: nothing was promised to them. returns: how many"""
         until = self._clock.monotonic - seconds
         links: dict[SessionConnection, None] = {}
-        for waiting in self._waiting:
-            for _, pending in waiting:
+        for waits in self._parts:
+            for pending in waits.acks:
                 if pending.began > until:
                     break
                 link = pending.client.session.link
@@ -284,25 +349,30 @@ class AckTracker:
 
     def release(self, index: int) -> None:
         """A partition has committed more: send what has become true."""
-        waiting = self._waiting[index]
-        committed = self._sources[index].committed_lsn
-        while waiting and waiting[0][0] <= committed:
-            pending = waiting.popleft()[1]
-            pending.parts -= 1
-            if not pending.parts:
-                if pending.pubacks:
-                    self.waits.observe(self._clock.monotonic - pending.began, pending.pubacks)
-                send_ready(pending.client)
+        waits = self._parts[index]
+        count, at = waits.ready(), 0
+        if not count:
+            return
+        try:
+            while at < count:
+                pending = waits.acks[at]
+                at += 1
+                pending.parts -= 1
+                if not pending.parts:
+                    if pending.pubacks:
+                        self.waits.observe(self._clock.monotonic - pending.began, pending.pubacks)
+                    send_ready(pending.client)
+        finally:
+            waits.drop(at)
 
 
 def send_ready(client: PendingAcks) -> None:
     """Send a client's acknowledgements up to the first one that still waits."""
-    pending = client.holds
-    while pending:
-        ready = pending[0]
+    while client.holds:
+        ready = client.holds[0]
         if ready.parts:
             break
-        pending.popleft()
+        client.holds.pop(0)
         if client.flow is not None:
             client.wire.unacknowledged -= ready.pubacks
             client.transport.write(ready.acks)

@@ -9,3 +9,7 @@ cdef class Outbox:
 cdef class Transport(Outbox):
     cdef public bint is_quiet
     cdef public object link, peer
+
+
+cdef class Receiver:
+    cpdef Py_ssize_t receive(self, object data, Py_ssize_t pos, Py_ssize_t end) except -1

@@ -63,6 +63,16 @@ class ConnectionHandler(Protocol):
         """End the connection without a word."""
 
 
+class Receiver:
+    """A `ConnectionHandler` that what is read of a socket is given to without the interpreter."""
+
+    __slots__ = ()
+
+    def receive(self, data: bytearray, pos: int, end: int) -> int:
+        """As of `ConnectionHandler`."""
+        raise NotImplementedError
+
+
 class ClientHandler(ConnectionHandler, Protocol):
     """The handler of a client's connection, as a layer below MQTT sees it."""
 

@@ -2,17 +2,19 @@ from rumq.mqtt.kernels.ingest cimport cut
 from rumq.mqtt.kernels.wire_state cimport Wire
 from rumq.session.connection.client_state cimport Client
 from rumq.session.connection.pending_acks cimport PendingAcks
-from rumq.session.ports.transport cimport Transport
+from rumq.session.ports.backpressure cimport BackpressureBits
+from rumq.session.ports.clock cimport TurnClock
+from rumq.session.ports.transport cimport Receiver, Transport
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.session.protocol.deliveries cimport Deliveries
 from rumq.session.state.deadlines cimport Deadline
 
 import cython
 
-cdef int MORE
+cdef int MORE, PINGREQ
 
 
-cdef class Connected:
+cdef class Connected(Receiver):
     cdef public bint held, is_metered, paused
     cdef public double heard_at
     cdef public long long bytes_in, bytes_out
@@ -23,16 +25,20 @@ cdef class Connected:
     cdef public DeliveryWindow flow
     cdef public Deliveries deliveries
     cdef public Transport transport
-    cdef public object broker, buckets, reauthentication, session
+    cdef public TurnClock _clock
+    cdef public BackpressureBits _backpressure
+    cdef public list _batches
+    cdef public tuple buckets
+    cdef public object broker, reauthentication, session
 
     cdef bint _answer_ping(self, int length) except -1
     @cython.locals(wire=Wire)
     cpdef _take_acknowledged(self)
-    cpdef receive(self, object data, Py_ssize_t pos, Py_ssize_t end)
+    cpdef Py_ssize_t receive(self, object data, Py_ssize_t pos, Py_ssize_t end) except -1
     @cython.locals(
         client=Client, wire=Wire, began=Py_ssize_t, cold=Py_ssize_t, stop=int, after=Py_ssize_t, is_plain=bint,
         published=ulonglong, answers=ulonglong,
     )
-    cpdef _packets(self, object data, Py_ssize_t pos, Py_ssize_t end)
+    cpdef Py_ssize_t _packets(self, object data, Py_ssize_t pos, Py_ssize_t end) except -1
     @cython.locals(wire=Wire, bulk=bint)
     cpdef _answer(self, Py_ssize_t taken)

@@ -23,6 +23,7 @@ from rumq.session.connection.client_state import Client, Reauthenticator, run_co
 from rumq.session.connection.packet_order import State
 from rumq.session.connection.pending_acks import PendingAcks
 from rumq.session.flow_control.rate_limits import Bucket
+from rumq.session.ports.transport import Receiver
 from rumq.session.protocol import control_packets
 from rumq.session.protocol.deliveries import Deliveries, delivery_window
 from rumq.session.protocol.publish_checks import TopicWaits, accept_topic, publish_one, supply
@@ -36,7 +37,7 @@ DUP = 8  # in the first byte of PUBLISH
 PINGREQ = FIRST_BYTE[PacketType.PINGREQ]
 
 
-class Connected:
+class Connected(Receiver):
     """The handler of a connection from CONNACK on. reauthentication: None without a method of authentication
 
     bytes_in, bytes_out: of its transport that were added to the shard's already"""
@@ -44,21 +45,24 @@ class Connected:
     is_bus = False
 
     __slots__ = (
-        "acks", "broker", "buckets", "bytes_in", "bytes_out", "client", "deliveries", "flow", "heard_at", "held",
-        "is_metered", "paused", "reauthentication", "session", "timer", "transport", "wire",
+        "_backpressure", "_batches", "_clock", "acks", "broker", "buckets", "bytes_in", "bytes_out", "client",
+        "deliveries", "flow", "heard_at", "held", "is_metered", "paused", "reauthentication", "session", "timer",
+        "transport", "wire",
     )  # fmt: skip
 
     def __init__(self, client: Client, session: Session, wire: Wire, window_limit: int) -> None:
         """Tie a session to a connection. window_limit: how many messages of QoS 1 and 2 may be in flight"""
         self.client, self.session, self.wire = client, session, wire
         self.broker, self.transport = client.broker, client.transport
+        publishing, self._clock = self.broker.publishing, self.broker.clock
+        self._batches, self._backpressure = publishing.batches, publishing.backpressure
         self.buckets: tuple[Bucket, ...] = ()  # its rate limiter's
         self.bytes_in = self.bytes_out = 0
         self.reauthentication: Reauthenticator | None = None
         self.paused = False  # a packet waits for something; those behind it are not taken
         self.is_metered = False  # it is paused for its rate alone
         self.held = False  # it is about to go to another leader: nothing is read (`rumq.shards.moves`)
-        self.heard_at = self.broker.clock.monotonic
+        self.heard_at = self._clock.monotonic
         self.timer: Deadline | None = None  # of the keep-alive monitor
 
         self.acks = PendingAcks(self.broker, session, wire, self.transport)
@@ -80,7 +84,7 @@ class Connected:
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:
         """Take whole packets of `data[pos:end]`; returns the position of the first byte not taken."""
-        self.heard_at = self.broker.clock.monotonic
+        self.heard_at = self._clock.monotonic
         if self.paused:
             return pos
         if end - pos == 2 and data[pos] == PINGREQ and self._answer_ping(data[pos + 1]):
@@ -125,7 +129,7 @@ class Connected:
             self.next_turn(self.resume)
 
     def _packets(self, data: bytearray, pos: int, end: int) -> int:
-        client, wire, publishing = self.client, self.wire, self.broker.publishing
+        client, wire = self.client, self.wire
         began, cold, is_plain = pos, 0, True
         published, answers = wire.published, wire.answers
         while True:
@@ -134,7 +138,7 @@ class Connected:
                 self.pause()
                 self.next_turn(self.resume)
                 break
-            pos = cut(wire, publishing.batches, data, pos, end, client.topics)
+            pos = cut(wire, self._batches, data, pos, end, client.topics)
             stop = wire.stop
             if stop == MORE:
                 break
@@ -156,7 +160,7 @@ class Connected:
                 if self.paused:
                     break
             elif stop == ingest.UNDECIDED:
-                if not publishing.undecided.takes_publish(self, is_again=bool(data[pos] & DUP)):
+                if not self.broker.publishing.undecided.takes_publish(self, is_again=bool(data[pos] & DUP)):
                     break
             elif stop in (ingest.PUBLISHER, ingest.FULL, ingest.FAULT):
                 supply(client, wire)
@@ -189,21 +193,21 @@ class Connected:
 
     def _answer(self, taken: int) -> None:
         """Answer the packets of a read, and go on with deliveries. taken: its bytes"""
-        wire, broker = self.wire, self.broker
+        wire = self.wire
         if wire.noted:
             self.acks.record_noted()
         if wire.acks:
             if wire.ack_parts or self.acks.holds:
                 if wire.durable_bit and wire.qos2_open is not None:
-                    broker.journal.qos2_changed[self.session.number] = self.session
-                broker.acks.promise(self.acks)
+                    self.broker.journal.qos2_changed[self.session.number] = self.session
+                self.acks.promise_log()
             else:  # answers that promise nothing about the log
                 acks, wire.acks = wire.acks, None
                 self.transport.write(acks)
         if wire.touched:
-            backpressure, bulk = broker.publishing.backpressure, taken >= BULK_BYTES
-            if wire.touched & (backpressure.crowded if bulk else backpressure.behind):
-                broker.publishing.pause_publisher(self.client, bulk)
+            bulk = taken >= BULK_BYTES
+            if wire.touched & (self._backpressure.crowded if bulk else self._backpressure.behind):
+                self.broker.publishing.pause_publisher(self.client, bulk)
             wire.touched = 0
         self.deliveries.acknowledged()
 

@@ -7,7 +7,8 @@ the live ones."""
 from __future__ import annotations
 
 import heapq
-from typing import Generic, Protocol, TypeVar, cast
+from math import inf
+from typing import Any, Protocol
 
 SWEEP_MIN = 1024  # cancelled entries are swept away when they are so many, and more than the others
 
@@ -30,10 +31,7 @@ class Timed(Protocol):
     timer: Deadline | None
 
 
-T = TypeVar("T", bound=Timed)
-
-
-class Deadlines(Generic[T]):
+class Deadlines:
     """An item's entry in the heap is its slot `timer`."""
 
     def __init__(self) -> None:
@@ -45,14 +43,14 @@ class Deadlines(Generic[T]):
         """The size of the heap, with cancelled entries."""
         return len(self._heap)
 
-    def put(self, item: T, deadline: float) -> None:
+    def put(self, item: Timed, deadline: float) -> None:
         """Set the item's deadline in place of any other."""
         self.cancel(item)
         self._count += 1
         item.timer = Deadline(deadline, self._count, item)
         heapq.heappush(self._heap, item.timer)
 
-    def cancel(self, item: T) -> None:
+    def cancel(self, item: Timed) -> None:
         entry, item.timer = item.timer, None
         if entry is None:
             return
@@ -63,19 +61,21 @@ class Deadlines(Generic[T]):
             heapq.heapify(self._heap)
             self._cancelled = 0
 
-    def first(self) -> float | None:
-        """The next deadline."""
+    def earliest(self) -> float:
+        """The next deadline; inf: there is none."""
         heap = self._heap
-        while heap and heap[0].item is None:
+        while heap:
+            first = heap[0]
+            if first.item is not None:
+                return first.at
             heapq.heappop(heap)
             self._cancelled -= 1
-        return heap[0].at if heap else None
+        return inf
 
-    def maybe_due(self, now: float) -> T | None:
-        """Take out the item with the earliest deadline, if that is not after `now`."""
-        first = self.first()
-        if first is None or first > now:
+    def maybe_due(self, now: float) -> Any:
+        """Take out the item with the earliest deadline, if that is not after `now`; None: there is no such item."""
+        if self.earliest() > now or not self._heap:
             return None
-        item = cast(T, heapq.heappop(self._heap).item)
+        item: Any = heapq.heappop(self._heap).item
         item.timer = None
         return item

@@ -5,8 +5,8 @@ cdef long BUCKETS
 
 
 cdef class Histogram:
-    cdef public list counts
+    cdef long long[::1] _counts
     cdef public double seconds
 
-    @cython.locals(at=long, left=long)
+    @cython.locals(at=cython.Py_ssize_t, bound=double, most=cython.Py_ssize_t)
     cpdef observe(self, double seconds, long weight=*)

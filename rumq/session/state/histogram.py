@@ -5,25 +5,32 @@ One observation stands for as many messages as the caller says: a batch costs on
 
 from __future__ import annotations
 
+from array import array
+
 BUCKETS = 19  # the last one has no upper bound
 FIRST_SECONDS = 64e-6
 BOUNDS = tuple(FIRST_SECONDS * 2**power for power in range(BUCKETS - 1))
 
 
 class Histogram:
-    """counts: by bucket; seconds: the sum of all durations"""
+    """seconds: the sum of all durations"""
 
-    __slots__ = ("counts", "seconds")
+    __slots__ = ("_counts", "seconds")
 
     def __init__(self) -> None:
-        self.counts = [0] * BUCKETS
+        self._counts = array("q", bytes(8 * BUCKETS))
         self.seconds = 0.0
+
+    @property
+    def counts(self) -> list[int]:
+        """By bucket."""
+        return list(self._counts)
 
     def observe(self, seconds: float, weight: int = 1) -> None:
         """Cost: constant"""
-        left, at = int(seconds * 1e6) >> 6, 0
-        while left > 0 and at < BUCKETS - 1:
-            left >>= 1
+        at, bound, most = 0, 64.0, BUCKETS - 1
+        while seconds * 1e6 >= bound and at < most:
+            bound *= 2.0
             at += 1
-        self.counts[at] += weight
+        self._counts[at] += weight
         self.seconds += seconds * weight

@@ -56,7 +56,7 @@ class KeepAlivePort(Protocol):
 
 class KeepAliveMonitor:
     def __init__(self) -> None:
-        self._deadlines: Deadlines[MonitoredConnection] = Deadlines()
+        self._deadlines = Deadlines()
         self.next_check = 0.0
 
     def __len__(self) -> int:

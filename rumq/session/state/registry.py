@@ -50,7 +50,7 @@ class Registry:
         self.sessions: dict[str, Session] = {}
         self._commands = commands
         self._publish_will = publish_will
-        self._deadlines: Deadlines[Session] = Deadlines()
+        self.deadlines = Deadlines()
         self.persistent = PersistentSessions()
         self.filter_totals = FilterTotals()
         self.expired = 0
@@ -89,7 +89,7 @@ class Registry:
         return session, False
 
     def _resume(self, session: Session, shape: Hashable, personal: bool) -> None:
-        self._deadlines.cancel(session)
+        self.deadlines.cancel(session)
         session.expires_at = None
         session.will = None  # its delay has not passed
         session.will_at = None
@@ -112,7 +112,7 @@ class Registry:
         session = self.sessions.get(key_of(client_id, owner))
         if session is None or not session.is_moving or session.number != number or session.link is not None:
             return None
-        self._deadlines.cancel(session)
+        self.deadlines.cancel(session)
         session.expires_at = session.will_at = None
         session.is_moving = False
         self._reshape(session, shape, personal)
@@ -168,7 +168,7 @@ class Registry:
         if session.ended:
             return
         session.ended = True
-        self._deadlines.cancel(session)
+        self.deadlines.cancel(session)
         if session.holder is not None:
             self.persistent.remove(session.holder)
         if session.asked is not NO_FILTERS:
@@ -193,15 +193,12 @@ class Registry:
         """The earlier of will and expiry."""
         due = [at for at in (session.expires_at, session.will_at) if at is not None]
         if due:
-            self._deadlines.put(session, min(due))
-
-    def next_deadline(self) -> float | None:
-        return self._deadlines.first()
+            self.deadlines.put(session, min(due))
 
     def expire(self, now: float) -> list[Session]:
         """End the sessions that have expired and publish the wills that are due; returns the sessions that ended."""
         ended = []
-        while (session := self._deadlines.maybe_due(now)) is not None:
+        while (session := self.deadlines.maybe_due(now)) is not None:
             if session.ended or session.link is not None:
                 continue
             if session.will_at is not None and session.will_at <= now:

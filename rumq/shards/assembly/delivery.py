@@ -49,9 +49,9 @@ def build_delivery(base: Base, sessions: SessionParts, driver: Driver, cluster: 
     replay_start = ReplayStart(store, router.retained, reader, commands, events, elsewhere)
     redelivery = Redelivery(clock, timers, commands, router.feeds, cold_reads, counters)
     journal_effects = JournalEffects(live, sessions.recorder)
+    effects.deliver_by(fan_out)
     effects.handle(
         {
-            e.Deliver: fan_out.deliver,
             e.Scatter: fan_out.scatter,
             e.DeliverRetained: fan_out.deliver_retained,
             e.CatchUpPaused: fan_out.more,

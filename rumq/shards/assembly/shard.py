@@ -24,7 +24,7 @@ from rumq.shards.assembly.retention import build_retention
 from rumq.shards.assembly.sessions import build_sessions
 from rumq.shards.assembly.write_path import WriteParts, build_write_path
 from rumq.shards.housekeeping import Housekeeping
-from rumq.shards.turn.turn import StagesInOrder, TimedStages, Turn
+from rumq.shards.turn.turn import StagesInOrder, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +88,13 @@ def connect_turn(parts: BuiltParts) -> None:
     # The journal's entries are appended before groups are taken: with those that acknowledgements wait for.
     # What they write is sent to followers before the pump sends.
     replication = writing.replication
-    copying = () if replication is None else (replication.end_turn,)
-    journal, commit, backpressure = parts.sessions.journal.end_turn, writing.commit.end_turn, writing.backpressure
+    copying = () if replication is None else (replication,)
+    journal, commit, backpressure = parts.sessions.journal, writing.commit, writing.backpressure
     stages = StagesInOrder(
-        (
-            parts.retention.disk.look, journal, writing.probe.end_turn, commit, *copying, backpressure.end_turn,
-            writing.retained_quota.end_turn,
-        ),
-        (journal, commit, *copying, backpressure.end_second_step),
-        (writing.commit.next_deadline,),
-    )  # fmt: skip
-    turn.stages.connect(stages, TimedStages((housekeeping.end_turn,), (housekeeping.next_deadline,)))
+        timed=(housekeeping,),
+        each=(parts.retention.disk, journal, writing.probe, commit, *copying, backpressure, writing.retained_quota),
+        again=(journal, commit, *copying, backpressure),
+        deadlines=(commit,),
+    )
+    turn.stages.connect(stages)
     turn.connect(parts.delivery.retained, parts.cluster.stage)

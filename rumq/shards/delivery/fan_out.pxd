@@ -2,11 +2,11 @@ import cython
 
 from commitlog.chunk cimport Chunk
 from router.effects cimport ChunkRows, Deliver, Scatter
-from router.readers.reader cimport Group, Reader
+from router.readers.reader cimport Group, LiveReaders, Reader
 from rumq.mqtt.kernels.fanout cimport Blob, Form
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.session.state.histogram cimport Histogram
-from rumq.shards.delivery.fan_out_cache cimport FanOutCache
+from rumq.shards.delivery.fan_out_cache cimport FanOutCache, GroupBytes
 from rumq.loop.scheduler cimport ShardClock
 
 
@@ -18,7 +18,10 @@ cdef class FanOut:
     cdef public Histogram ages
     cdef public object _commands, _guard, _left_out, _ready, _retained
 
-    @cython.locals(group=Group, reader=Reader, flow=DeliveryWindow, blob=Blob, v5=bint, packet_max=Py_ssize_t)
+    @cython.locals(
+        group=Group, reader=Reader, first=Reader, live=LiveReaders, flow=DeliveryWindow, blob=Blob, shaped=GroupBytes,
+        publisher=Py_ssize_t, numbered_max=Py_ssize_t, counts=bint,
+    )
     cpdef deliver(self, Deliver effect)
     cpdef _observe(self, Chunk chunk, Py_ssize_t rows)
     @cython.locals(

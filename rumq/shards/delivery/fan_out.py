@@ -17,7 +17,7 @@ from rumq.mqtt.kernels.as_stored import pick
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.histogram import Histogram
-from rumq.session.state.session import Session, Shape
+from rumq.session.state.session import Session
 from rumq.shards.bus.record_forwarder import ShardSink
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery import traced_deliveries
@@ -66,14 +66,11 @@ class FanOut:
         if effect.denied is not None and effect.wanted is not None and not any(effect.wanted):
             self._withhold(effect)
             return
-        shape: Shape
-        key: str | None
-        shape, key = group.shape  # type: ignore[misc]
-        version, packet_max, alias_max = shape
-        v5 = version == 5
-        if effect.readers and effect.readers[0] in group.live[effect.partition]:
+        shaped = self._blobs.shaped(group)
+        live = group.live[effect.partition]
+        if effect.readers and live.has(effect.readers[0]):
             self._observe(effect.chunk, effect.stop - effect.first)
-        if alias_max:
+        if shaped.alias_max:
             first_lsn = effect.chunk.base_lsn + effect.first
             resent = [
                 r
@@ -82,21 +79,22 @@ class FanOut:
             ]
             for reader in effect.readers:
                 if reader not in resent:
-                    self._deliver_with_aliases(effect, reader, packet_max, alias_max)
+                    self._deliver_with_aliases(effect, reader, shaped.packet_max, shaped.alias_max)
             if not resent:
                 return
             effect.readers = resent  # full topics, which are never wrong
         publisher = 0
-        if key is not None:
-            publisher = self._publisher(self._sessions.get(key), effect.partition)
+        if shaped.key is not None:
+            publisher = self._publisher(self._sessions.get(shaped.key), effect.partition)
         numbered_max = ANY
-        if len(effect.readers) == 1 and effect.readers[0].share is not None:
+        first = effect.readers[0] if effect.readers else None
+        if first is not None and first.share is not None and len(effect.readers) == 1:
             # A group's part is its member's alone, and comes again as far as it does not fit in the window: of a deep
             # queue, thousands of messages for the few that were acknowledged.
-            sink = effect.readers[0].sink
+            sink = first.sink
             if isinstance(sink, DeliveryWindow) and sink.is_open:
                 numbered_max = sink.credit()
-        blob = self._blobs.blob_of(effect, v5, packet_max, publisher, self._clock.now_us, numbered_max)
+        blob = self._blobs.blob_of(effect, shaped.v5, shaped.packet_max, publisher, self._clock.now_us, numbered_max)
         counts = effect.denied is not None or blob.expired or blob.too_large
         traced = None if group.committed_only else effect.chunk.traces  # a replay has a trace of its own
         for reader in effect.readers:

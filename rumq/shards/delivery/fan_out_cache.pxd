@@ -7,16 +7,25 @@ from rumq.mqtt.kernels cimport fanout
 from rumq.mqtt.kernels.fanout cimport Blob, Form
 
 
+cdef class GroupBytes:
+    cdef public bint v5
+    cdef public Py_ssize_t alias_max, packet_max
+    cdef public list forms
+    cdef public object key
+
+
 cdef class FanOutCache:
     cdef public list _located, feeds
     cdef public object _kept, _tracer
     cdef public Py_ssize_t _kept_bytes
 
-    @cython.locals(cache=list, forms=list)
+    cpdef GroupBytes shaped(self, Group group)
+    @cython.locals(forms=list)
     cpdef list forms(self, Group group, Py_ssize_t partition, bint v5, Chunk chunk)
     @cython.locals(chunk=Chunk, group=Group, blob=Blob, kept=dict)
     cpdef Blob blob_of(
         self, Deliver effect, bint v5, Py_ssize_t packet_max, Py_ssize_t publisher, long long now_us,
         Py_ssize_t numbered_max=*,
     )
+    @cython.locals(qos=uint)
     cpdef Blob _maybe_as_stored(self, Chunk chunk, Form form, bint v5)

@@ -16,6 +16,7 @@ from router.readers.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.delivery_properties import NamesByNumber
 from rumq.mqtt.kernels.fanout import Blob
+from rumq.session.state.session import Shape
 from rumq.shards.delivery.traced_deliveries import replayed
 from rumq.tracing.tracer import Tracer
 
@@ -71,6 +72,22 @@ def tells_publisher(group: Group) -> bool:
 ANY = 1 << 40  # messages
 
 
+class GroupBytes:
+    """What shapes the bytes of a group: of its key, and its forms as the kernel takes them, by partition.
+
+    key: the client's, where its bytes are its own; None: they are anybody's"""
+
+    __slots__ = ("alias_max", "forms", "key", "packet_max", "v5")
+
+    def __init__(self, group: Group, partitions: int) -> None:
+        shape: Shape
+        key: str | None
+        shape, key = group.shape  # type: ignore[misc]
+        self.key = key
+        self.v5, self.packet_max, self.alias_max = shape.version == 5, shape.packet_max, shape.alias_max
+        self.forms: list[list[fanout.Form]] = [[] for _ in range(partitions)]
+
+
 class FanOutCache:
     """Builds and keeps blobs. feeds: by partition"""
 
@@ -80,16 +97,19 @@ class FanOutCache:
         self._kept: deque[tuple[Chunk, Group, int]] = deque()
         self._kept_bytes = 0
 
+    def shaped(self, group: Group) -> GroupBytes:
+        """What shapes the bytes of a group, made once."""
+        shaped: GroupBytes | None = group.cache  # type: ignore[assignment]
+        if shaped is None:
+            shaped = group.cache = GroupBytes(group, len(self._located))
+        return shaped
+
     def forms(self, group: Group, partition: int, v5: bool, chunk: Chunk) -> list[fanout.Form]:
         """The group's forms as the kernel takes them."""
         if chunk.publishers is not None and tells_publisher(group):
             names = chunk.publishers
             return [self._form(group, form, v5, partition, names) for form in group.forms]
-        cache: list[list[fanout.Form]] | None = group.cache  # type: ignore[assignment]
-        if cache is None:
-            cache = [[] for _ in self._located]
-            group.cache = cache
-        forms = cache[partition]
+        forms = self.shaped(group).forms[partition]
         while len(forms) < len(group.forms):
             publishers = self.feeds[partition].partition.publisher_names
             forms.append(self._form(group, group.forms[len(forms)], v5, partition, publishers))
@@ -142,7 +162,8 @@ class FanOutCache:
         """The chunk's own frames, if they can go out as they are."""
         if not chunk.flags & FLAG_UNIFORM or bool(chunk.flags & FLAG_V5) is not v5 or not form.plain():
             return None
-        qos = chunk.rows[ROW_FLAGS_AT] & ROW_QOS
+        qos: int = chunk.rows[ROW_FLAGS_AT]
+        qos &= ROW_QOS
         if qos > form.qos:
             return None
         return fanout.whole(chunk.frames, chunk.rows, chunk.count, qos > 0, chunk.base_lsn)

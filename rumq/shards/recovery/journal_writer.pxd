@@ -1,9 +1,10 @@
 import cython
 
 from rumq.session.journal.recorder cimport JournalRecorder
+from rumq.loop.stage cimport Stage
 
 
-cdef class JournalWriter:
+cdef class JournalWriter(Stage):
     cdef public object _checkpoints, _clock, _last_checkpoint, _lifecycle, _partitions
     cdef public object _router, _snapshots, _topic_id, _waiting, partition
     cdef public bint _is_writing_snapshot

@@ -15,6 +15,7 @@ from commitlog.row_layout import ROW
 from commitlog.write.retention import SegmentRemoval
 from router.shard import ShardRouter
 from rumq.loop.ports import Clock, LifecycleState
+from rumq.loop.stage import Stage
 from rumq.session.journal import entries as e
 from rumq.session.journal.reader_positions import cursors_of
 from rumq.session.journal.recorder import JournalRecorder
@@ -26,7 +27,7 @@ TOPIC = b"_state"
 CHECKPOINT_SECONDS = 1.0
 
 
-class JournalWriter:
+class JournalWriter(Stage):
     """Writes the entries of one shard's journal, with checkpoints and snapshots."""
 
     def __init__(

@@ -19,6 +19,7 @@ from rumq.cluster.replication.leader_core import BEAT_SECONDS, LeaderCore
 from rumq.cluster.replication.quorum import majority_of
 from rumq.cluster.replication.standby.office import WAY_OUT
 from rumq.loop.ports import Clock, EventSink, ReadPool, Timers
+from rumq.loop.stage import Stage
 from rumq.session.state.histogram import Histogram
 from rumq.shards.replication.asker import Askers
 from rumq.shards.replication.copy_notes import CopyNotes
@@ -35,7 +36,7 @@ from rumq.shards.replication.term_row import term_row
 ALL_BYTES = 1 << 62  # as uncommitted: nobody's records are taken
 
 
-class Replication:
+class Replication(Stage):
     """The leader's side of one shard. is_open: clients may be served"""
 
     def __init__(

@@ -14,6 +14,7 @@ from commitlog import Partition, Store
 from commitlog.disk.space import FillRate, Sealed, VolumeSpace, free_wanted, missing, oldest_first
 from commitlog.write.retention import SegmentRemoval
 from rumq.loop.ports import Clock, EventSink
+from rumq.loop.stage import Stage
 from rumq.shards.bus import messages as m
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.space_events import SpaceEvents
@@ -81,8 +82,8 @@ class SpaceSettings:
     is_first: bool
 
 
-class DiskSpace:
-    """Of one shard. look: in a turn; told: the operator, and what went for room"""
+class DiskSpace(Stage):
+    """Of one shard. told: the operator, and what went for room"""
 
     def __init__(
         self, store: Store, bounds: RetentionBounds, peers: SpacePeers, probe: Probe, remover: Remover,
@@ -115,7 +116,7 @@ class DiskSpace:
         assert self.space is not None
         return free_wanted(self.space, self.log_bytes, self.settings.percent, self.reserve)
 
-    def look(self) -> None:
+    def end_turn(self) -> None:
         """After a measurement: tell, and let go of what must go."""
         probe = self._probe
         if probe.latest is None:

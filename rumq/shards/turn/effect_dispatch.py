@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from router.effects import Effect, Merged, ReplayEnded, ReplayStarted
+from router.effects import Deliver, Effect, Merged, ReplayEnded, ReplayStarted
 from rumq.mqtt.encode import encode
 from rumq.mqtt.packets import Publish
 from rumq.mqtt.properties import Properties
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
+from rumq.shards.delivery.fan_out import FanOut
 
 END_TOPIC = "$log/end"
 
@@ -20,17 +21,25 @@ END_TOPIC = "$log/end"
 class EffectDispatch:
     """The `EffectSink` of a shard."""
 
-    __slots__ = ("_handlers",)
+    __slots__ = ("_fan_out", "_handlers")
 
     def __init__(self) -> None:
         self._handlers: dict[type, Callable[[Any], None]] = {}
+        self._fan_out: FanOut | None = None
+
+    def deliver_by(self, fan_out: FanOut) -> None:
+        """Have it carry out `Deliver`, most of all effects."""
+        self._fan_out = fan_out
 
     def handle(self, handlers: Mapping[type, Callable[[Any], None]]) -> None:
         """Have effects of some kinds carried out by these calls."""
         self._handlers.update(handlers)
 
     def carry_out(self, effect: Effect) -> None:
-        self._handlers[type(effect)](effect)
+        if type(effect) is Deliver and self._fan_out is not None:
+            self._fan_out.deliver(effect)
+        else:
+            self._handlers[type(effect)](effect)
 
 
 class JournalEffects:

@@ -1,11 +1,16 @@
 import cython
 
 from commitlog.chunk cimport Chunk
+from commitlog.log.partition cimport Partition
+from router.commands cimport appended
 from router.shard cimport ShardRouter as Router
+from rumq.loop.kernels cimport system_clock
 from rumq.loop.queues cimport ReadyLinks, StepQueue
 from rumq.loop.scheduler cimport ShardClock, TimerQueue
+from rumq.loop.stage cimport Stage
 from rumq.mqtt.kernels.batch cimport Batch
 from rumq.mqtt.kernels.trace_context cimport Sampler
+from rumq.net.turn_handler cimport TurnHandler
 from rumq.session.connection.pending_acks cimport AckTracker
 from rumq.session.state.histogram cimport Histogram
 from rumq.session.state.shard_totals cimport ShardTotals
@@ -24,7 +29,9 @@ cdef class BatchAppender:
     cdef public object _tracer
 
     cpdef end_turn(self)
-    @cython.locals(batch=Batch, sampler=Sampler, chunk=Chunk, index=Py_ssize_t)
+    @cython.locals(
+        batch=Batch, sampler=Sampler, chunk=Chunk, index=Py_ssize_t, count=Py_ssize_t, flags=uint, log=Partition
+    )
     cpdef settle(self)
 
 
@@ -45,16 +52,18 @@ cdef class Steps:
 cdef class Stages:
     cdef public double seconds, due_at, timed_at
     cdef public bint are_waiting
-    cdef public tuple _timed, _stages, _again, _timed_deadlines, _deadlines
+    cdef public tuple _timed, _each, _again, _deadlines
 
     cpdef bint are_due(self, double now, bint is_plain)
+    @cython.locals(stage=Stage)
     cpdef run(self, double now)
+    @cython.locals(stage=Stage)
     cpdef run_again(self)
-    @cython.locals(other=double)
+    @cython.locals(other=double, stage=Stage)
     cpdef double earliest(self, double deadline) except -1
 
 
-cdef class Turn:
+cdef class Turn(TurnHandler):
     cdef public ShardClock clock
     cdef public TimerQueue _timers
     cdef public StepQueue _commands
@@ -69,7 +78,7 @@ cdef class Turn:
     cdef public Histogram durations
     cdef public object _events, _peers
 
-    cpdef begin_turn(self)
+    cpdef double begin_turn(self) except? -1
     cpdef end_turn(self)
     cpdef end_quiet_turn(self)
     cpdef double seconds_to_next_deadline(self) except? -1

@@ -6,18 +6,20 @@ a turn repeats steps until nothing is left, within `STEPS_A_TURN`. Stages end th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
+from commitlog.log.partition import Partition
 from commitlog.log.partition_types import PartitionWriter
 from commitlog.log.store import Store
-from router.commands import Appended, GoOn
+from router.commands import GoOn, appended
 from router.shard import ShardRouter
 from rumq.loop.fault_guard import ShardEvents
+from rumq.loop.kernels import system_clock
 from rumq.loop.queues import ReadyLinks, StepQueue
 from rumq.loop.scheduler import ShardClock, TimerQueue
+from rumq.loop.stage import Stage
 from rumq.mqtt.kernels.trace_context import Sampler
+from rumq.net.turn_handler import TurnHandler
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.state.histogram import Histogram
 from rumq.session.state.shard_totals import ShardTotals
@@ -61,7 +63,9 @@ class BatchAppender:
         if self._commands.items:
             self.is_plain = False
         sampler = self.sampler
-        for index, batch in enumerate(self._batches):
+        index = -1
+        for batch in self._batches:
+            index += 1
             if batch.count:
                 sender = self._senders[index]
                 self._totals.published_bytes += batch.frames_len
@@ -72,10 +76,15 @@ class BatchAppender:
                     if stamped is not None:
                         frames, flags = stamped.frames, stamped.flags
                 if sender is None:
-                    chunk = self._own[index].append(rows, frames, count, flags, self._clock.now_us, tags)
+                    partition = self._own[index]
+                    if isinstance(partition, Partition):
+                        log: Partition = partition
+                        chunk = log.append(rows, frames, count, flags, self._clock.now_us, tags)
+                    else:
+                        chunk = partition.append(rows, frames, count, flags, self._clock.now_us, tags)
                     if stamped is not None:
                         chunk.traces = self._tracer.appended(chunk.base_lsn, stamped.traces)
-                    self._commands.put(Appended(index, chunk))
+                    self._commands.items.append(appended(index, chunk))
                 else:
                     self.is_plain = False
                     self._totals.handed_over += count
@@ -150,20 +159,14 @@ class Steps:
 
 
 class StagesInOrder(NamedTuple):
-    """stages: of each turn; again: those of them that a second step needs
+    """timed: have nothing to do before a deadline of theirs, or of a timed call, and come first; each: of each turn
 
-    deadlines: when a stage wants a turn, monotonic seconds"""
+    again: those of them that a second step needs; deadlines: those that may want a turn"""
 
-    stages: tuple[Callable[[], None], ...]
-    again: tuple[Callable[[], None], ...] = ()
-    deadlines: tuple[Callable[[], float], ...] = ()
-
-
-class TimedStages(NamedTuple):
-    """Stages that have nothing to do before a deadline of theirs, or of a timed call. They come first."""
-
-    stages: tuple[Callable[[], None], ...] = ()
-    deadlines: tuple[Callable[[], float], ...] = ()
+    timed: tuple[Stage, ...] = ()
+    each: tuple[Stage, ...] = ()
+    again: tuple[Stage, ...] = ()
+    deadlines: tuple[Stage, ...] = ()
 
 
 class Stages:
@@ -178,16 +181,14 @@ class Stages:
         self.seconds = seconds
         self.due_at = self.timed_at = 0.0
         self.are_waiting = False
-        self._timed: tuple[Callable[[], None], ...] = ()
-        self._stages: tuple[Callable[[], None], ...] = ()
-        self._again: tuple[Callable[[], None], ...] = ()
-        self._timed_deadlines: tuple[Callable[[], float], ...] = ()
-        self._deadlines: tuple[Callable[[], float], ...] = ()
+        self._timed: tuple[Stage, ...] = ()
+        self._each: tuple[Stage, ...] = ()
+        self._again: tuple[Stage, ...] = ()
+        self._deadlines: tuple[Stage, ...] = ()
 
-    def connect(self, stages: StagesInOrder, timed: TimedStages) -> None:
-        """Once, before the first turn. Stages confine what goes wrong in them."""
-        self._timed, self._timed_deadlines = timed.stages, timed.deadlines
-        self._stages, self._again, self._deadlines = stages.stages, stages.again, stages.deadlines
+    def connect(self, stages: StagesInOrder) -> None:
+        """Once, before the first turn."""
+        self._timed, self._each, self._again, self._deadlines = stages
 
     def are_due(self, now: float, is_plain: bool) -> bool:
         """Whether they are to run in this turn. is_plain: as of `BatchAppender`"""
@@ -201,32 +202,32 @@ class Stages:
     def run(self, now: float) -> None:
         """All of them but those that go by the clock, if nothing of these is due."""
         if now >= self.timed_at:
-            for end_turn in self._timed:
-                end_turn()
+            for stage in self._timed:
+                stage.end_turn()
         self.timed_at = 0.0  # this turn may have set an earlier one
-        for end_turn in self._stages:
-            end_turn()
+        for stage in self._each:
+            stage.end_turn()
 
     def run_again(self) -> None:
         """Those that a second step in the same turn may have given something to do that does not wait."""
-        for end_turn in self._again:
-            end_turn()
+        for stage in self._again:
+            stage.end_second_step()
 
     def earliest(self, deadline: float) -> float:
         """The first of a deadline of a timed call and theirs."""
-        for next_deadline in self._timed_deadlines:
-            other = next_deadline()
+        for stage in self._timed:
+            other = stage.next_deadline()
             if other < deadline:
                 deadline = other
         self.timed_at = deadline
-        for next_deadline in self._deadlines:
-            other = next_deadline()
+        for stage in self._deadlines:
+            other = stage.next_deadline()
             if other < deadline:
                 deadline = other
         return deadline
 
 
-class Turn:
+class Turn(TurnHandler):
     """steps, stages, appender: its parts"""
 
     def __init__(
@@ -251,14 +252,15 @@ class Turn:
 
     # Called by the pump
 
-    def begin_turn(self) -> None:
-        self._began = monotonic()
+    def begin_turn(self) -> float:
+        self._began = system_clock.monotonic()
         self.clock.tick()
         self._retained.begin_turn(self.clock.now_us)
         if self._router.begin_turn():
             self._commands.put(GoOn())
         self._timers.run_next_turn(self.steps.guard)
         self._ready.begin_turn()
+        return self.clock.monotonic
 
     def end_quiet_turn(self) -> None:
         """End a turn in which only packets came that change nothing: skip the stages unless a deadline has passed."""
@@ -283,7 +285,7 @@ class Turn:
         if self._peers is not None:
             self._peers.end_turn()
         self.appender.end_turn()
-        self.durations.observe(monotonic() - self._began)
+        self.durations.observe(system_clock.monotonic() - self._began)
 
     def drained(self, connection: Any) -> None:
         self._ready.add(connection.link)

@@ -1,6 +1,8 @@
 import cython
 
 from commitlog.log.partition cimport Partition
+from rumq.loop.stage cimport Stage
+from rumq.session.ports.backpressure cimport BackpressureBits
 
 
 cdef class WatchedPart:
@@ -12,10 +14,11 @@ cdef class WatchedPart:
     cpdef long long pending(self) except -1
 
 
-cdef class Backpressure:
+cdef class Backpressure(Stage):
+    cdef public BackpressureBits bits
     cdef public list _parts, _slowed
     cdef public long long pending_bytes_max
-    cdef public object _acks, _commit, _events, _uncommitted, behind, crowded
+    cdef public object _acks, _commit, _events, _uncommitted
 
     @cython.locals(part=WatchedPart, pending=longlong)
     cpdef end_turn(self)

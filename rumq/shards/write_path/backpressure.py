@@ -14,7 +14,9 @@ from commitlog.log.partition_types import AckSource
 from commitlog.log.store import Store
 from router.matching.feed import Feed
 from rumq.loop.ports import EventSink
+from rumq.loop.stage import Stage
 from rumq.session.connection.pending_acks import AckTracker
+from rumq.session.ports.backpressure import BackpressureBits
 from rumq.shards.write_path.group_commit import GroupCommit
 
 CROWDED_BYTES = 2 << 20  # a few ms of a disk
@@ -35,8 +37,8 @@ class WatchedPart:
         return unwritten + self.feed.deferred_bytes
 
 
-class Backpressure:
-    """Bit p of `behind`: partition p is over the limit for everyone; of `crowded`: over the limit for bulk senders."""
+class Backpressure(Stage):
+    """bits: which partitions are over their limits now"""
 
     def __init__(
         self, store: Store, feeds: list[Feed], commit: GroupCommit, acks: AckTracker, events: EventSink, *,
@@ -46,7 +48,7 @@ class Backpressure:
         self._commit, self._acks, self._events = commit, acks, events
         self.pending_bytes_max, self._uncommitted = pending_bytes_max, uncommitted
         self._parts = [WatchedPart(p.index, p.ack_source, feeds[p.index]) for p in store.partitions]
-        self.behind = self.crowded = 0
+        self.bits = BackpressureBits()
         self._slowed: list[tuple[Any, int, bool]] = []
 
     def end_turn(self) -> None:
@@ -60,9 +62,9 @@ class Backpressure:
                 crowded |= 1 << part.index
             if pending > self.pending_bytes_max:
                 behind |= 1 << part.index
-        self.crowded = crowded | behind
-        if behind != self.behind:
-            self.behind, before = behind, self.behind
+        self.bits.crowded, before = crowded | behind, self.bits.behind
+        if behind != before:
+            self.bits.behind = behind
             if not before:
                 self._events.tell("publish.slowed", pending_bytes=self._commit.pending_bytes)
             elif not behind:
@@ -70,18 +72,18 @@ class Backpressure:
         if self._slowed:
             slowed, self._slowed = self._slowed, []
             for link, parts, bulk in slowed:
-                if parts & (self.crowded if bulk else behind):
+                if parts & (self.bits.crowded if bulk else behind):
                     self._slowed.append((link, parts, bulk))
                 else:
                     link.transport.resume_reading()
 
     def end_second_step(self) -> None:
         """As `end_turn`, behind a second step of the same turn: it may have made room, and has not taken any."""
-        if self.crowded:
+        if self.bits.crowded:
             self.end_turn()
 
     def pause_publisher(self, link: Any, bulk: bool) -> None:
         """Pause a connection that has published to a partition over its limit. bulk: it is a bulk sender"""
-        parts = (self.crowded if bulk else self.behind) & link.wire.touched
+        parts = (self.bits.crowded if bulk else self.bits.behind) & link.wire.touched
         self._slowed.append((link, parts, bulk))
         link.transport.pause_reading()

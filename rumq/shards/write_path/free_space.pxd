@@ -1,7 +1,9 @@
 import cython
 
+from rumq.loop.stage cimport Stage
 
-cdef class FreeSpaceProbe:
+
+cdef class FreeSpaceProbe(Stage):
     cdef public bint _is_measuring
     cdef public double _began_at, _due_at
     cdef public long long _began_bytes, _due_bytes

@@ -10,6 +10,7 @@ from typing import Protocol
 from commitlog.disk.space import VolumeSpace
 from commitlog.log.store import Store
 from rumq.loop.ports import Clock, ReadPool
+from rumq.loop.stage import Stage
 from rumq.shards.write_path.write_admission import WriteAdmission
 
 MEASURE_SECONDS = 1.0
@@ -22,7 +23,7 @@ class Written(Protocol):
     submitted_bytes: int
 
 
-class FreeSpaceProbe:
+class FreeSpaceProbe(Stage):
     """latest: the last measurement; None until there is one, and again once its reader has reset it"""
 
     def __init__(self, store: Store, pool: ReadPool, admission: WriteAdmission, clock: Clock, written: Written) -> None:

@@ -8,6 +8,7 @@ from router.commands cimport Committed
 from rumq.loop.kernels cimport system_clock
 from rumq.loop.queues cimport StepQueue
 from rumq.loop.scheduler cimport ShardClock
+from rumq.loop.stage cimport Stage
 from rumq.session.connection.pending_acks cimport AckTracker
 from rumq.session.state.histogram cimport Histogram
 from rumq.shards.write_path.worker_threads cimport Pool
@@ -17,7 +18,7 @@ cdef Py_ssize_t WRITE_BYTES, ROOM_WAITS_MAX
 cdef double MARK_SECONDS, RETRY_SECONDS, SLOW_SECONDS, NEVER
 
 
-cdef class GroupCommit:
+cdef class GroupCommit(Stage):
     cdef public bint is_draining, is_frozen
     cdef public double linger
     cdef public long long submitted_bytes

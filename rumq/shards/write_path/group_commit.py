@@ -20,6 +20,7 @@ from rumq.loop.kernels import system_clock
 from rumq.loop.ports import EventSink
 from rumq.loop.queues import StepQueue
 from rumq.loop.scheduler import ShardClock
+from rumq.loop.stage import Stage
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.state.histogram import Histogram
 from rumq.shards.write_path.worker_threads import DiskWorkers, LogStateUnknown
@@ -42,7 +43,7 @@ class CommitOptions(NamedTuple):
     copied: Callable[[int], None] | None = None
 
 
-class GroupCommit:
+class GroupCommit(Stage):
     """The write side of every partition of a shard; each has a lane of the writer."""
 
     def __init__(

@@ -25,7 +25,7 @@ class PublishGate:
         self._admission, self._retained_quota = admission, retained_quota
         self.topics, self.topics_with = topics.known, topics.with_name
         self.add_topic, self._refuse_topic = topics.add, topics.refuse
-        self.backpressure, self.pause_publisher = backpressure, backpressure.pause_publisher
+        self.backpressure, self.pause_publisher = backpressure.bits, backpressure.pause_publisher
 
     def publisher_number(self, partition: int, client_id: str) -> int:
         return int(self._partitions[partition].add_publisher(client_id))

@@ -1,5 +1,7 @@
+from rumq.loop.stage cimport Stage
 
-cdef class RetainedQuota:
+
+cdef class RetainedQuota(Stage):
     cdef public list _batches
     cdef public object _events, _looked, _say, _store, _view, refused
     cdef public set full

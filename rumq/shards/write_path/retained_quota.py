@@ -11,6 +11,7 @@ from collections.abc import Callable
 from commitlog.log.store import Store
 from router.matching.retained import RetainedView
 from rumq.loop.ports import EventSink
+from rumq.loop.stage import Stage
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.broker_port import PublishRefusal
@@ -18,7 +19,7 @@ from rumq.session.connection.broker_port import PublishRefusal
 FREED = 0.95  # x the quota: a full partition accepts again below this, so that it does not flap
 
 
-class RetainedQuota:
+class RetainedQuota(Stage):
     """batches: as `cut` fills them; say: tells other shards whether a partition of ours may retain more"""
 
     def __init__(

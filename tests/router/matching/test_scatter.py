@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from router import commands as c
-from router.effects import CatchUpPaused, Deliver, Scatter
+from router.effects import CatchUpPaused, Deliver, Scatter, readers_served
 from router.matching.scatter import GROUPS_MIN
 from router.readers.reader import Reader
 from router.readers.subscription import Subscription
@@ -173,13 +173,13 @@ def test_with_few_groups_tables_cost_less() -> None:
 
 
 def test_readers_that_are_served_by_a_step_are_those_of_its_parts() -> None:
-    """`Delivery.readers_served`"""
+    """`readers_served`"""
     world = crowded()
     taken: list[set[Reader]] = []
     carry_out = world._carry_out
 
     def look(effect: Any, waiting: list[c.Command]) -> None:
-        taken.append(world.shard.delivery.readers_served())
+        taken.append(readers_served(world.shard.delivery.effects))
         carry_out(effect, waiting)
 
     world._carry_out = look  # type: ignore[method-assign]

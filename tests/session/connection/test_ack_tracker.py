@@ -9,6 +9,7 @@ from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.reasons import Reason
 from rumq.session.connection.pending_acks import AckTracker, PendingAcks
 from rumq.session.flow_control.delivery_window import DeliveryWindow
+from rumq.session.ports.clock import TurnClock
 from rumq.session.ports.transport import Outbox
 from rumq.session.state.session import Session
 
@@ -35,7 +36,7 @@ class Client(PendingAcks):
 
     def __init__(self) -> None:
         self.outbox, session = Sent(), Session("c", None, personal=False)
-        super().__init__(SimpleNamespace(), session, Wire(False, 1 << 20, 10, 0), self.outbox)  # type: ignore[arg-type]
+        super().__init__(SimpleNamespace(journal=None, acks=None), session, Wire(False, 1 << 20, 10, 0), self.outbox)  # type: ignore[arg-type]
         self.flow = DeliveryWindow(self.outbox, session, 10, StepQueue())
         self.releases = 0
 
@@ -64,8 +65,7 @@ class World:
     def __init__(self) -> None:
         self.sources = [Source(), Source(), Source()]
         self.flushes = 0
-        clock = SimpleNamespace(now_us=0, monotonic=0.0)
-        self.acks = AckTracker(self.sources, self._flush, clock)  # type: ignore[arg-type]
+        self.acks = AckTracker(self.sources, self._flush, TurnClock())
 
     def _flush(self, now_us: int) -> None:
         self.flushes += 1
@@ -130,17 +130,17 @@ def test_who_has_waited_too_long_loses_the_connection_and_nothing_is_promised() 
     for client in (early, late, gone):
         client.session.link = Link(lambda reason, client=client: dismissed.append((client, reason)))
     clock = world.acks._clock
-    clock.monotonic = 1.0  # type: ignore[misc]
+    clock.monotonic = 1.0
     world.append(0)
     world.promise(early, b"early", 0b001)
     world.promise(gone, b"gone", 0b001)
     gone.leave()
-    clock.monotonic = 5.0  # type: ignore[misc]
+    clock.monotonic = 5.0
     world.append(1)
     world.promise(late, b"late", 0b010)
-    clock.monotonic = 10.9  # type: ignore[misc]
+    clock.monotonic = 10.9
     assert world.acks.give_up(10.0, "too few") == 0 and not dismissed
-    clock.monotonic = 11.0  # type: ignore[misc]
+    clock.monotonic = 11.0
     assert world.acks.give_up(10.0, "too few") == 1
     assert dismissed == [(early, Reason.SERVER_BUSY)]
     assert early.sent == late.sent == []

@@ -150,7 +150,7 @@ def test_a_client_over_its_rate_is_not_read_until_its_bucket_refills() -> None:
 def test_backpressure_pauses_bulk_senders_first(payload_bytes: int) -> None:
     broker = Broker()
     wire = connected(broker)
-    broker.crowded = 1
+    broker.backpressure.crowded = 1
     wire.say(publish(1, bytes(payload_bytes)))
     assert broker.slowed == ([True] if payload_bytes >= BULK_BYTES else [])
 

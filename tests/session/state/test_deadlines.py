@@ -1,5 +1,7 @@
 """Deadlines agree with a dictionary, however they are set, moved, cancelled and reached."""
 
+from math import inf
+
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -17,7 +19,7 @@ ITEMS = [Item() for _ in range(5)]
 class DeadlinesAgreeWithADict(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.deadlines: Deadlines[Item] = Deadlines()
+        self.deadlines = Deadlines()
         self.model: dict[Item, float] = {}
         for item in ITEMS:
             item.timer = None
@@ -43,14 +45,14 @@ class DeadlinesAgreeWithADict(RuleBasedStateMachine):
 
     @invariant()
     def the_next_one_is_known(self) -> None:
-        assert self.deadlines.first() == min(self.model.values(), default=None)
+        assert self.deadlines.earliest() == min(self.model.values(), default=inf)
 
 
 TestDeadlinesAgreeWithADict = DeadlinesAgreeWithADict.TestCase
 
 
 def test_cancelled_entries_keep_no_item_and_are_swept_away() -> None:
-    deadlines: Deadlines[Item] = Deadlines()
+    deadlines = Deadlines()
     kept = Item()
     deadlines.put(kept, 1.0)
     for _ in range(3 * SWEEP_MIN):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from commitlog import Chunk
 from router.commands import Appended
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus.messages import Numbered, PublishedRecords
@@ -34,7 +35,7 @@ class World:
         self.said: list[Any] = []
 
     def _append(self, rows: bytearray, *rest: Any) -> Any:
-        return SimpleNamespace(rows=rows)
+        return Chunk(10, 1, 0, 0, rows, b"f")
 
     def publish(self, sequence: int, flags: int = 0) -> Appended:
         link: Any = SimpleNamespace(say=self.said.append)

@@ -13,6 +13,7 @@ from router.effects import Deliver
 from router.readers.reader import Group, GroupKey, Reader
 from router.readers.subscription import DeliveryOptions, Subscription
 from router.shard import ShardRouter
+from rumq.session.state.session import shape_of
 from rumq.shards.delivery import fan_out_cache
 from rumq.shards.delivery.fan_out_cache import FanOutCache, encoded_identifiers, wire_form
 from tests.commitlog.records import NOW, append, opened, some_records
@@ -35,7 +36,7 @@ class World:
 
     def group(self, count: int = 2, *, committed_only: bool = False, qos: int = 1) -> Group:
         """With so many readers, and one form."""
-        group = Group(GroupKey(frozenset([Subscription("#", qos)]), committed_only), 1)
+        group = Group(GroupKey(frozenset([Subscription("#", qos)]), committed_only, (shape_of(4, 0, 0), None)), 1)
         group.count = count
         group.form_number(["#"], "t/0")
         return group
@@ -77,7 +78,8 @@ def test_readers_who_learn_their_place_in_the_log_have_the_partition_s_name_in_t
 def test_records_that_come_with_their_publishers_names_are_told_by_those() -> None:
     """Those of the partition may be other ones by then: docs/decisions, "Names of publishers are bounded"."""
     world = World()
-    group = Group(GroupKey(frozenset([Subscription("#", 1, tells_publisher=True)]), False), 1)
+    wanted = frozenset([Subscription("#", 1, tells_publisher=True)])
+    group = Group(GroupKey(wanted, False, (shape_of(4, 0, 0), None)), 1)
     group.form_number(["#"], "t/0")
     read = Chunk(0, 1, 0, 0, b"", b"")
     read.publishers = {7: b"long ago"}

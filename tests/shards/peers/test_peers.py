@@ -9,6 +9,7 @@ import pytest
 
 from rumq.loop.fault_guard import ShardEvents
 from rumq.net.pump import Pump
+from rumq.net.turn_handler import TurnHandler
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import STEADY_SECONDS, LinkRetries
 from rumq.shards.bus.dialers import PairDialer
@@ -57,9 +58,8 @@ class World:
         self.doors = [Door(network.next_fd()) for _ in range(3)]
         self.here = Doors(network, self.doors, index, poller)
         self.network = network
-        turns: Any = SimpleNamespace()
         epoll: Any = lambda: poller  # noqa: E731
-        self.pump = Pump(turns, epoll=epoll)
+        self.pump = Pump(TurnHandler(), epoll=epoll)
         self.others = {at: Other(at) for at in range(3) if at != index}
         self.is_draining = False
         others: Any = self.others

@@ -14,6 +14,7 @@ from rumq.cluster.replication import messages as m
 from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.net.frames import MessageReader, encoded
 from rumq.net.pump import Pump
+from rumq.net.turn_handler import TurnHandler
 from rumq.shards.replication.follower_link import ReplicaLink
 from rumq.shards.replication.follower_links import BACKOFF_SECONDS, FollowerLinks, connector
 from tests.shards.replication.world import Wire, guard
@@ -145,10 +146,12 @@ def test_a_refusal_ends_the_link() -> None:
     assert world.wire.is_cut and world.events[-1][1]["why"] == "this is another shard"
 
 
-class Turns:
-    """A pump's owner that does nothing."""
+class Turns(TurnHandler):
+    """It does nothing."""
 
-    def begin_turn(self) -> None: ...
+    def begin_turn(self) -> float:
+        return 0.0
+
     def end_turn(self) -> None: ...
     def end_quiet_turn(self) -> None: ...
     def drained(self, connection: Any) -> None: ...

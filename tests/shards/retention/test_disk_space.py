@@ -90,7 +90,7 @@ class World:
     def measured(self, free_bytes: int, seconds: float = 1.0) -> None:
         self.hand.monotonic += seconds
         self.latest = VolumeSpace(free_bytes, TOTAL)
-        self.disk.look()
+        self.disk.end_turn()
 
     @property
     def segments_gone(self) -> int:
@@ -102,7 +102,7 @@ class World:
 
 def test_before_the_first_measurement_nothing_is_known_and_nothing_goes() -> None:
     world = World()
-    world.disk.look()
+    world.disk.end_turn()
     statistics = world.disk.statistics()
     assert (statistics.free_bytes, statistics.total_bytes, statistics.seconds_to_full) == (None, None, None)
     assert statistics.free_wanted == RESERVE and statistics.yields and world.segments_gone == 0

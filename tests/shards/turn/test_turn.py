@@ -1,7 +1,8 @@
 """What an answer on one connection means for another, whatever shards their clients live in:
 docs/explanation/guarantees.md."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,8 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from router.commands import GoOn
 from router.effects import ReportShareReady
 from router.shard import ShardRouter
-from rumq.shards.turn.turn import STEPS_A_TURN, StagesInOrder, TimedStages
+from rumq.loop.stage import Stage
+from rumq.shards.turn.turn import STEPS_A_TURN, StagesInOrder
 from tests.broker_process import Rumqd
 from tests.conformance import wire
 from tests.conformance.peer import Peer
@@ -141,7 +143,8 @@ def test_stages_wait_a_moment_while_only_qos_0_is_delivered(shard: Shard) -> Non
     reader, publisher = Client(shard, "reader", 5), Client(shard, "publisher", 5)
     reader.say(wire.subscribe(1, [("t", 0)]))
     reader.take()
-    turn.stages.connect(StagesInOrder((lambda: ran.append(1),), (), (lambda: shard.monotonic + 9.0,)), TimedStages())
+    ran_one = Noted(lambda: ran.append(1), lambda: shard.monotonic + 9.0)
+    turn.stages.connect(StagesInOrder(each=(ran_one,), deadlines=(ran_one,)))
     turn.stages.seconds = 0.001
 
     def stages_run_with(packet: bytes) -> bool:
@@ -167,7 +170,8 @@ def test_stages_wait_a_moment_while_only_qos_0_is_delivered(shard: Shard) -> Non
 
 def test_a_quiet_turn_runs_stages_only_when_one_is_due_or_something_is_left_to_do(shard: Shard) -> None:
     turn, ran, due = shard.parts.turn, [], [shard.monotonic + 9.0]
-    turn.stages.connect(StagesInOrder((lambda: ran.append(1),), (), (lambda: due[0],)), TimedStages())
+    ran_one = Noted(lambda: ran.append(1), lambda: due[0])
+    turn.stages.connect(StagesInOrder(each=(ran_one,), deadlines=(ran_one,)))
 
     def stages_run() -> bool:
         ran.clear()
@@ -195,9 +199,8 @@ def test_a_quiet_turn_runs_stages_only_when_one_is_due_or_something_is_left_to_d
 
 def test_stages_that_go_by_the_clock_run_once_a_deadline_of_theirs_or_of_a_timed_call_has_come(shard: Shard) -> None:
     turn, due, ran = shard.parts.turn, [shard.monotonic + 9.0], list[str]()
-    turn.stages.connect(
-        StagesInOrder((lambda: ran.append("each"),)), TimedStages((lambda: ran.append("timed"),), (lambda: due[0],))
-    )
+    timed = Noted(lambda: ran.append("timed"), lambda: due[0])
+    turn.stages.connect(StagesInOrder(timed=(timed,), each=(Noted(lambda: ran.append("each")),)))
 
     def stages_run() -> list[str]:
         ran.clear()
@@ -269,12 +272,24 @@ def test_a_second_step_of_a_turn_is_followed_by_the_stages_that_it_needs_alone(s
         if ran.count("commit") == 1:
             turn._commands.put(GoOn())
 
-    turn.stages.connect(
-        StagesInOrder((commit, lambda: ran.append("each")), (commit,)), TimedStages((lambda: ran.append("timed"),))
-    )
+    timed, each, again = Noted(lambda: ran.append("timed")), Noted(lambda: ran.append("each")), Noted(commit)
+    turn.stages.connect(StagesInOrder(timed=(timed,), each=(again, each), again=(again,)))
     turn.begin_turn()
     turn.end_turn()
     assert ran == ["timed", "commit", "each", "commit"]
+
+
+class Noted(Stage):
+    """A stage that calls."""
+
+    def __init__(self, call: Callable[[], object], deadline: Callable[[], float] = lambda: inf) -> None:
+        self._call, self._deadline = call, deadline
+
+    def end_turn(self) -> None:
+        self._call()
+
+    def next_deadline(self) -> float:
+        return self._deadline()
 
 
 class Link:
@@ -309,14 +324,15 @@ def test_the_pump_waits_for_what_is_due_first_and_not_at_all_while_something_is_
     shard: Shard,
 ) -> None:
     turn, timers = shard.parts.turn, shard.parts.timers
-    turn.stages._timed_deadlines = (lambda: shard.monotonic + 5.0,)
-    turn.stages._deadlines = (lambda: shard.monotonic + 3.0,)
+    due = [5.0, 3.0]
+    first, second = (Noted(lambda: None, lambda at=at: shard.monotonic + due[at]) for at in range(2))  # type: ignore[misc]
+    turn.stages.connect(StagesInOrder(timed=(first,), deadlines=(second,)))
     timers._later.clear()
     assert turn.seconds_to_next_deadline() == pytest.approx(3.0)
     timers.later(1.0, lambda: None)
     assert turn.seconds_to_next_deadline() == pytest.approx(1.0)
-    turn.stages._deadlines = (lambda: shard.monotonic - 1.0,)
+    due[1] = -1.0
     assert turn.seconds_to_next_deadline() == 0.0, "what is overdue is not waited for, nor less than nothing"
-    turn.stages._deadlines = (lambda: shard.monotonic + 5.0,)
+    due[1] = 5.0
     timers.next_turn(lambda: None)
     assert turn.seconds_to_next_deadline() == 0.0

@@ -76,23 +76,23 @@ def test_a_partition_has_a_limit_for_bulk_senders_and_one_for_everyone(
     world = World()
     world.awaited = {1} if is_awaited else {0}
     world.pending(0, size)
-    assert (world.backpressure.behind, world.backpressure.crowded) == (behind, crowded)
+    assert (world.backpressure.bits.behind, world.backpressure.bits.crowded) == (behind, crowded)
 
 
 def test_what_waits_for_copies_counts_as_unwritten() -> None:
     world = World()
     world.uncommitted[1] = MAX
     world.pending(0, 0)
-    assert not world.backpressure.behind
+    assert not world.backpressure.bits.behind
     world.pending(0, 1)
-    assert world.backpressure.behind == 0b10
+    assert world.backpressure.bits.behind == 0b10
 
 
 def test_records_whose_topics_are_still_being_matched_count_as_unwritten() -> None:
     world = World()
     world.feeds[0].deferred_bytes = MAX
     world.pending(1, 0)
-    assert world.backpressure.behind == 0b01
+    assert world.backpressure.bits.behind == 0b01
 
 
 def test_the_operator_hears_once_that_publishers_are_slowed_and_once_that_they_go_on() -> None:
@@ -144,7 +144,7 @@ def test_a_limit_that_changes_counts_from_the_next_turn() -> None:
     world.pending(MAX, 0)
     world.backpressure.pending_bytes_max = MAX - 1
     world.pending(MAX, 0)
-    assert world.backpressure.behind == 0b01
+    assert world.backpressure.bits.behind == 0b01
 
 
 SIZES = st.sampled_from([0, CROWDED_BYTES, CROWDED_BYTES + 1, MAX, MAX + 1])

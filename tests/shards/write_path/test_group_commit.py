@@ -42,7 +42,8 @@ class Link(PendingAcks):
 
     def __init__(self) -> None:
         self.outbox, session = Sent(), Session("c", None, personal=False)
-        super().__init__(SimpleNamespace(), session, Wire(False, 1 << 20, 10, 0), self.outbox)  # type: ignore[arg-type]
+        broker: Any = SimpleNamespace(journal=None, acks=None)
+        super().__init__(broker, session, Wire(False, 1 << 20, 10, 0), self.outbox)
         self.flow = DeliveryWindow(self.outbox, session, 10, StepQueue())
         self.releases = 0
 

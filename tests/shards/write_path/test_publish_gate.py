@@ -11,6 +11,7 @@ from rumq.auth.identity import Identity
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.reasons import Reason
 from rumq.mqtt.topics import matches
+from rumq.session.ports.backpressure import BackpressureBits
 from rumq.shards.write_path.publish_gate import PublishGate
 from rumq.shards.write_path.retained_quota import RetainedQuota
 from rumq.shards.write_path.topic_registry import TopicRegistry
@@ -36,7 +37,7 @@ class World:
         self.hand, self.batches = Hand(), [Batch(), Batch()]
         self.admission = WriteAdmission(self.store, self.batches, self.hand, free_bytes_min=0, say=lambda *state: None)
         self.quota = RetainedQuota(self.store, RetainedView(), self.batches, self.hand, lambda index, full: None)
-        self.backpressure: Any = SimpleNamespace(pause_publisher=lambda link, bulk: None)
+        self.backpressure: Any = SimpleNamespace(bits=BackpressureBits(), pause_publisher=lambda link, bulk: None)
         topics = TopicRegistry(self.store, self.hand)
         undecided: Any = None
         budget: Any = SimpleNamespace(match=lambda client, name: None, change_filters=lambda client: 0.0)
@@ -94,5 +95,5 @@ def test_a_user_who_may_bring_no_more_topics_into_being_is_named_too() -> None:
 
 def test_what_the_gate_shows_of_backpressure_is_that_of_the_shard() -> None:
     world = World()
-    assert world.gate.backpressure is world.backpressure
+    assert world.gate.backpressure is world.backpressure.bits
     assert world.gate.pause_publisher is world.backpressure.pause_publisher

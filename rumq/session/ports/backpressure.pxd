@@ -1,0 +1,2 @@
+cdef class BackpressureBits:
+    cdef public unsigned long long behind, crowded
