@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rumq.process.listeners.listener_changes import Pair, are_fixed, identities, paired, with_listeners
-from rumq.process.listeners.listener_policies import FLIGHT, GRPC, key_of
+from rumq.process.listeners.listener_policies import FLIGHT, GRPC, KAFKA, key_of
 from rumq.settings.keys import LISTENER, maybe_key
 from rumq.settings.table import Listener, Settings
 from rumq.settings.types.setting_types import RESTART
@@ -115,6 +115,7 @@ def file_digests(settings: Settings) -> dict[str, tuple[str, bytes]]:
         ("auth", settings.auth),
         (key_of(FLIGHT), settings.flight),
         (key_of(GRPC), settings.grpc),
+        (key_of(KAFKA), settings.kafka),
         ("trace", settings.trace),
     ]
     sections += [(key_of(number), listener) for number, listener in enumerate(settings.listeners)]
