@@ -171,7 +171,8 @@ class ServedLog:
             if partition.tail is None:
                 await self._begin_tail(partition)
             else:
-                await trio.to_thread.run_sync(partition.tail.look, limiter=self._threads)
+                if not partition.tail.look_shortly():
+                    await trio.to_thread.run_sync(partition.tail.look, limiter=self._threads)
                 if partition.tail.is_ended:
                     partition.advance()
                     await self._begin_tail(partition)

@@ -5,9 +5,8 @@ blocks; one thread at a time. docs/reference/log-format.md, "Reading"."""
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import islice
 
 from commitlog import Chunk
 from commitlog.chunk import DATA, HEADER_BYTES, SEAL, maybe_header
@@ -16,7 +15,7 @@ from commitlog.format.segment import chunk_in, place_of
 from commitlog.index.segment_view import SegmentView
 from commitlog.read.cold_reads import clipped
 
-BLOCK_BYTES = 1 << 18  # that are read at once
+SMALL_BLOCK_BYTES, BLOCK_BYTES = 1 << 12, 1 << 18  # that are read at first, and while there is more
 KEPT_BYTES_MAX = 8 << 20  # of one partition
 AHEAD_BYTES_MAX = 32 << 20  # that one look reads; who is so far behind reads files
 
@@ -29,9 +28,10 @@ class LogTail:
         """segment: the last one of a view; end_lsn: of the view"""
         self._files, self._path, self._salt = files, segment.path, segment.salt
         self._position = segment.logical_end
-        self._chunks: deque[Chunk] = deque()
+        self._chunks: list[Chunk] = []  # replaced where some are dropped, so that who reads keeps its own
         self._bytes = 0
         self._said = 0
+        self._has_large = False  # a chunk came that is more than a short look takes
         self.end = self.written = self.first = end_lsn
         self.is_ended = segment.finished
 
@@ -40,33 +40,48 @@ class LogTail:
         self._said = max(self._said, committed_lsn)
         return self._commit()
 
-    def look(self) -> bool:
-        """Take what was written since. Returns whether more may be read. raises: OSError"""
+    def look_shortly(self) -> bool:
+        """Take a few chunks that were written just now, from the page cache. Returns whether that was all.
+
+        raises: OSError"""
+        handle = self._files.open(self._path)
+        try:
+            size = self._block(handle, SMALL_BLOCK_BYTES)
+        finally:
+            self._files.close(handle)
+        self._commit()
+        return size < SMALL_BLOCK_BYTES // 2 and not self._has_large
+
+    def look(self) -> None:
+        """Take all that was written since; may wait for a disk. raises: OSError"""
         left = AHEAD_BYTES_MAX
         handle = self._files.open(self._path)
         try:
-            while left > 0 and not self.is_ended and (size := self._block(handle)):
+            while left > 0 and not self.is_ended and (size := self._block(handle, BLOCK_BYTES)):
                 left -= size
         finally:
             self._files.close(handle)
         self.is_ended |= left <= 0
-        return self._commit()
+        self._commit()
 
-    def _block(self, handle: int) -> int:
+    def _block(self, handle: int, wanted: int) -> int:
         """How many bytes of whole chunks were taken."""
-        data = memoryview(self._files.read(handle, self._position, BLOCK_BYTES))
+        data = self._files.read(handle, self._position, wanted)
         at = 0
+        self._has_large = False
         while at + HEADER_BYTES <= len(data):
-            header = maybe_header(bytes(data[at : at + HEADER_BYTES]), self._salt)
+            header = maybe_header(data[at : at + HEADER_BYTES], self._salt)
             if header is None:
                 break
             if at + header.total_len > len(data):
-                if at or len(data) < BLOCK_BYTES:
+                self._has_large = True
+                if at or len(data) < wanted or wanted < BLOCK_BYTES:
                     break  # the rest is read next, or is yet to be written
-                data = memoryview(self._files.read(handle, self._position, header.total_len))
+                data = self._files.read(handle, self._position, header.total_len)
                 if len(data) < header.total_len:
                     break
             if header.kind == DATA and header.count:
+                # A copy: a chunk that is kept must not keep the block.
                 found = chunk_in(
                     data[at : at + header.total_len],
                     self._path,
@@ -89,10 +104,18 @@ class LogTail:
         self._chunks.append(chunk)
         self._bytes += size_of(chunk)
         self.written = chunk.next_lsn
-        while self._bytes > KEPT_BYTES_MAX and len(self._chunks) > 1 and self._chunks[0].next_lsn <= self.end:
-            dropped = self._chunks.popleft()
-            self._bytes -= size_of(dropped)
-            self.first = dropped.next_lsn
+        if self._bytes > KEPT_BYTES_MAX:
+            self._drop()
+
+    def _drop(self) -> None:
+        """The oldest half of what is committed."""
+        number = 0
+        for number, chunk in enumerate(self._chunks):
+            if self._bytes <= KEPT_BYTES_MAX // 2 or chunk.next_lsn > self.end:
+                break
+            self._bytes -= size_of(chunk)
+            self.first = chunk.next_lsn
+        self._chunks = self._chunks[number:]
 
     def _commit(self) -> bool:
         before = self.end
@@ -101,12 +124,17 @@ class LogTail:
 
     def chunks(self, at: int, end: int) -> Iterator[Chunk]:
         """Committed records at..end; `at` is not below `first`. For any thread, beside a look."""
-        for number in range(len(self._chunks)):
-            chunk = next(islice(self._chunks, number, None), None)
-            if chunk is None or chunk.base_lsn >= end:
+        chunks = self._chunks
+        for number in range(max(0, bisect_right(chunks, at, key=base_of) - 1), len(chunks)):
+            chunk = chunks[number]
+            if chunk.base_lsn >= end:
                 return
             if chunk.next_lsn > at:
                 yield clipped(chunk, at, end)
+
+
+def base_of(chunk: Chunk) -> int:
+    return chunk.base_lsn
 
 
 def size_of(chunk: Chunk) -> int:
