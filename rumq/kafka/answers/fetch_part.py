@@ -36,7 +36,7 @@ class FetchPart:
 
     @property
     def is_full(self) -> bool:
-        return not self._has_room(self.bytes_max)
+        return not self.batches.has_room(self.bytes_max)
 
     def fill(self, bytes_max: int, examined_max: int, lost: Lost) -> int:
         """Add batches, until there are so many bytes; returns how many bytes of the log were looked at. raises: OSError
@@ -44,7 +44,7 @@ class FetchPart:
         One record fits always, if nothing is there yet."""
         bytes_max = min(bytes_max, self.bytes_max)
         examined = 0
-        while not self.is_at_end and examined < examined_max and self._has_room(bytes_max):
+        while not self.is_at_end and examined < examined_max and self.batches.has_room(bytes_max):
             end = self.partition.piece(self.at, PIECE_BYTES)
             if end <= self.at:
                 break  # a newer view is needed
@@ -55,11 +55,8 @@ class FetchPart:
                     continue
                 self.at = self.batches.add(found, bytes_max)
                 examined += len(found.frames) + ROW_BYTES * found.count
-                if self.at < found.next_lsn or not self._has_room(bytes_max) or examined >= examined_max:
+                if self.at < found.next_lsn or not self.batches.has_room(bytes_max) or examined >= examined_max:
                     break
             else:
                 self.at = max(self.at, end)
         return examined
-
-    def _has_room(self, bytes_max: int) -> bool:
-        return not self.batches.records or self.batches.size < bytes_max

@@ -25,6 +25,8 @@ CRC = struct.Struct(">I")
 EMPTY = struct.Struct(">hiqqqhii")  # what the checksum of a batch without records counts
 HEAD = struct.Struct(">qiibI")
 SPAN_MAX = (1 << 31) - 1  # offsets of one batch
+BATCH_BYTES_MIN = 256  # that must be free for another batch
+BUFFER_BYTES_MIN = 4096
 FRAME_WORD, ROW_WORDS = 1, 8
 
 
@@ -60,24 +62,28 @@ class BatchWriter:
         self.size = self.records = 0
         self.end = at
 
+    def has_room(self, bytes_max: int) -> bool:
+        """Whether another batch may be added. One record fits always, if nothing is there yet."""
+        return not self.records or self.size + BATCH_BYTES_MIN <= bytes_max
+
     def add(self, chunk: Chunk, bytes_max: int) -> int:
         """The offset of the first record that was not looked at: the chunk's end, unless there is no more room."""
         if self._table is not None:
             self._table.decide(chunk, 0)
         verdicts = None if self._table is None else self._table.verdicts
         row = 0
-        while row < chunk.count and (self.size < bytes_max or not self.records):
-            room = max(min(bytes_max - self.size, len(chunk.frames) + 64 * (chunk.count - row) + 4096), 1024)
-            row = self._add_batch(chunk, row, verdicts, room)
+        while row < chunk.count and self.has_room(bytes_max):
+            row = self._add_batch(chunk, row, verdicts, max(0, bytes_max - self.size))
         return chunk.base_lsn + row
 
-    def _add_batch(self, chunk: Chunk, row: int, verdicts: bytearray | None, room: int) -> int:
+    def _add_batch(self, chunk: Chunk, row: int, verdicts: bytearray | None, bytes_max: int) -> int:
         """The next row."""
-        buffer = bytearray(room)
-        stop, records, next_row, need = put_batch(chunk, row, verdicts, self._clears, buffer, 0, room)
+        likely = len(chunk.frames) + 64 * (chunk.count - row)  # headers take more than properties
+        buffer = bytearray(max(BUFFER_BYTES_MIN, min(bytes_max, likely)))
+        stop, records, next_row, need = put_batch(chunk, row, verdicts, self._clears, buffer, 0, bytes_max)
         if need and not records:
             buffer = bytearray(need)
-            stop, records, next_row, need = put_batch(chunk, row, verdicts, self._clears, buffer, 0, need)
+            stop, records, next_row, need = put_batch(chunk, row, verdicts, self._clears, buffer, 0, bytes_max)
         if records:
             data = memoryview(buffer)[:stop]
             CRC.pack_into(buffer, CRC_AT, crc32c(data[CRC_FROM:]))

@@ -26,7 +26,8 @@ Values = Mapping[str, Any]
 class Field(NamedTuple):
     """One field of a message. kind: a type of above, or an `Array`; since, until: versions that have it
 
-    nullable: since which version it may be null; default: where a version has none"""
+    nullable: since which version it may be null; default: where a version has none, or nothing is given; of an array
+    nothing is an empty one"""
 
     name: str
     kind: str | Array
@@ -34,6 +35,10 @@ class Field(NamedTuple):
     until: int = NEVER
     nullable: int = NEVER
     default: Any = 0
+
+    @property
+    def nothing(self) -> Any:
+        return () if isinstance(self.kind, Array) and self.default == 0 else self.default
 
 
 class Array(NamedTuple):
@@ -147,9 +152,9 @@ def codec_of(fields: Sequence[Field], version: int, *, flexible: bool) -> Codec:
         if field.since <= version <= field.until:
             made = of_kind(field.kind, version, flexible, is_nullable=version >= field.nullable)
             readers.append((field.name, made[0]))
-            writers.append((field.name, field.default, made[1]))
+            writers.append((field.name, field.nothing, made[1]))
         else:
-            absent[field.name] = field.default
+            absent[field.name] = field.nothing
 
     def read(reader: FrameReader) -> dict[str, Any]:
         found = dict(absent)
