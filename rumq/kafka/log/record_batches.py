@@ -60,11 +60,12 @@ class BatchWriter:
         self._table, self._clears = table, clears
         self.parts: list[memoryview | bytes] = []
         self.size = self.records = 0
+        self._is_full = False  # a record did not fit
         self.end = at
 
     def has_room(self, bytes_max: int) -> bool:
         """Whether another batch may be added. One record fits always, if nothing is there yet."""
-        return not self.records or self.size + BATCH_BYTES_MIN <= bytes_max
+        return not self.records or (not self._is_full and self.size + BATCH_BYTES_MIN <= bytes_max)
 
     def add(self, chunk: Chunk, bytes_max: int) -> int:
         """The offset of the first record that was not looked at: the chunk's end, unless there is no more room."""
@@ -91,6 +92,7 @@ class BatchWriter:
             self.size += stop
             self.records += records
             self.end = chunk.base_lsn + next_row
+            self._is_full = next_row < chunk.count and not need
         return next_row
 
     def span(self, end: int) -> None:

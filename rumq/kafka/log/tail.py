@@ -15,7 +15,7 @@ from commitlog.format.segment import chunk_in, place_of
 from commitlog.index.segment_view import SegmentView
 from commitlog.read.cold_reads import clipped
 
-SMALL_BLOCK_BYTES, BLOCK_BYTES = 1 << 12, 1 << 18  # that are read at first, and while there is more
+SMALL_BLOCK_BYTES, BLOCK_BYTES = 1 << 15, 1 << 18  # that are read in a short look, and at once in a long one
 KEPT_BYTES_MAX = 8 << 20  # of one partition
 AHEAD_BYTES_MAX = 32 << 20  # that one look reads; who is so far behind reads files
 
@@ -31,7 +31,7 @@ class LogTail:
         self._chunks: list[Chunk] = []  # replaced where some are dropped, so that who reads keeps its own
         self._bytes = 0
         self._said = 0
-        self._has_large = False  # a chunk came that is more than a short look takes
+        self._has_more = False  # chunks may follow those that were read last
         self.end = self.written = self.first = end_lsn
         self.is_ended = segment.finished
 
@@ -46,11 +46,11 @@ class LogTail:
         raises: OSError"""
         handle = self._files.open(self._path)
         try:
-            size = self._block(handle, SMALL_BLOCK_BYTES)
+            self._block(handle, SMALL_BLOCK_BYTES)
         finally:
             self._files.close(handle)
         self._commit()
-        return size < SMALL_BLOCK_BYTES // 2 and not self._has_large
+        return not self._has_more
 
     def look(self) -> None:
         """Take all that was written since; may wait for a disk. raises: OSError"""
@@ -68,13 +68,13 @@ class LogTail:
         """How many bytes of whole chunks were taken."""
         data = self._files.read(handle, self._position, wanted)
         at = 0
-        self._has_large = False
+        self._has_more = len(data) == wanted
         while at + HEADER_BYTES <= len(data):
             header = maybe_header(data[at : at + HEADER_BYTES], self._salt)
             if header is None:
+                self._has_more = False
                 break
             if at + header.total_len > len(data):
-                self._has_large = True
                 if at or len(data) < wanted or wanted < BLOCK_BYTES:
                     break  # the rest is read next, or is yet to be written
                 data = self._files.read(handle, self._position, header.total_len)
