@@ -14,10 +14,9 @@ def publish_all(broker: Address, messages: list[tuple[str, bytes, dict[str, Any]
     """Topic, payload and properties of each, QoS 1."""
 
     async def run() -> None:
-        async with connect(broker.host, broker.port) as client:
-            async with trio.open_nursery() as nursery:
-                for topic, payload, more in messages:
-                    nursery.start_soon(publish_one, client, topic, payload, more)
+        async with connect(broker.host, broker.port) as client, trio.open_nursery() as nursery:
+            for topic, payload, more in messages:
+                nursery.start_soon(publish_one, client, topic, payload, more)
 
     trio.run(run)
 

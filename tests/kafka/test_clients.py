@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.kafka.conftest import VIEW, KafkaBroker, Row, kafka_broker
-from tests.kafka.published import publish_all
 from tests.kafka.node_client import in_node
+from tests.kafka.published import publish_all
 
 RECORDS, PARTITIONS = 2_000, 2
 SECONDS = 60.0

@@ -15,7 +15,6 @@ from rumq.kafka.access.logins import PLAIN
 from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.errors import Code, KafkaFault
 
-
 T = TypeVar("T")
 
 

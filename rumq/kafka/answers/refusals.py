@@ -49,8 +49,7 @@ def offset_commit(body: dict[str, Any]) -> dict[str, Any]:
             {
                 "name": topic["name"],
                 "partitions": [
-                    {"partition_index": each["partition_index"], "error_code": REFUSED}
-                    for each in topic["partitions"]
+                    {"partition_index": each["partition_index"], "error_code": REFUSED} for each in topic["partitions"]
                 ],
             }
             for topic in body["topics"]

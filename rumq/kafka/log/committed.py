@@ -5,7 +5,6 @@ A broker alone answers; a node of a cluster is not asked, as its copies prove by
 from __future__ import annotations
 
 import msgspec
-import trio
 
 from rumq.admin import requests as q
 from rumq.admin.operations import OPERATIONS, question_of

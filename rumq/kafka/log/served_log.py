@@ -6,7 +6,7 @@ they do not prove to be committed yet, the broker is asked after a moment. docs/
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
 import trio

@@ -18,7 +18,12 @@ VARINT_BYTES_MAX = 5
 ALWAYS, NEVER = 0, 1 << 15
 INT8, INT16, INT32, INT64, BOOL, UUID = "int8", "int16", "int32", "int64", "bool", "uuid"
 STRING, BYTES, RECORDS = "string", "bytes", "records"
-NUMBERS = {INT8: struct.Struct(">b"), INT16: struct.Struct(">h"), INT32: struct.Struct(">i"), INT64: struct.Struct(">q")}
+NUMBERS = {
+    INT8: struct.Struct(">b"),
+    INT16: struct.Struct(">h"),
+    INT32: struct.Struct(">i"),
+    INT64: struct.Struct(">q"),
+}
 NO_UUID = bytes(16)
 Values = Mapping[str, Any]
 

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commitlog import Chunk, RealFiles
 from commitlog.read.cold_reads import clipped
 from commitlog.read.log_reader import LogReader
-from crc32c import crc32c
 from rumq.mqtt.packets import Publish
 from tests.commitlog.records import NOW
 from tests.kafka.decoded import KafkaRecord, batches
