@@ -4,7 +4,8 @@ Kernels are ordinary Python files (`*/kernels/*.py`) that Cython turns into C, a
 `# compiled: hot` or `# compiled: warm` below its docstring. Without a C compiler the same files run as they are,
 slower: the install succeeds, and as pip hides what is said here, rumqd says it at each start. `RUMQ_COMPILE=0` asks
 for that, `RUMQ_COMPILE=require` makes a failed compilation fail the install. In a clone `RUMQ_COMPILE=product` leaves
-out what only tests and the bench use, and what runs once a connection or less: a first look at rumq waits for neither.
+out what only tests and the bench use, what runs once a connection or less, and wings that are off until a setting turns
+them on: a first look at rumq waits for none of them.
 """
 
 import hashlib
@@ -52,6 +53,9 @@ COMMON = {
 FAST = {**COMMON, "boundscheck": False, "wraparound": False, "cdivision": True, "initializedcheck": False}
 # Annotations of plain modules are for mypy: taken as C types they would refuse what Python accepts.
 PLAIN = {**COMMON, "annotation_typing": False}
+# Folders whose services are off by default. Nothing else is compiled against them.
+OFF_BY_DEFAULT = ("rumq/queues/", "rumq/services/")
+
 # No debug information and no warnings: nobody steps through the C or edits it, and they take a third of the time.
 FLAGS = ["-g0", "-Wno-all", "-Wno-sign-compare", "-fno-strict-aliasing"]
 # A function that Cython forgot to write is an error of the compiler, not one of an import later.
@@ -209,6 +213,8 @@ def is_of_the_tree(one: Extension) -> bool:
 
 def can_wait(path: str) -> bool:
     """Whether the product runs nearly as fast without it compiled. A hot module may be compiled against a .pxd."""
+    if path.startswith(OFF_BY_DEFAULT):
+        return True
     return kind_of(path) == "warm" and not Path(ROOT, path).with_suffix(".pxd").exists()
 
 

@@ -16,6 +16,7 @@ import msgspec
 import rumq
 from bench import doors, limit
 from bench.cluster import command as cluster
+from bench.compare import command as report_command
 from bench.connections import Address, BenchFault, allow_files
 from bench.cost import command as cost
 from bench.gateway import command as gateway
@@ -44,6 +45,7 @@ examples:
   python -m bench --scenario one-to-one-qos0 --peers rumq,nats --runs 3
   python -m bench --broker-address localhost:1883 --pid 4711
   python -m bench --broker-address localhost:8883 --tls ca.pem
+  python -m bench compare                                 one report beside three brokers, in half an hour. --help
   python -m bench list                                    the scenarios and the peers
   python -m bench limit                                   what the generator itself can do
   python -m bench doors                                   what TLS handshakes and rules cost. --help
@@ -69,6 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(words, file=sys.stderr)
     if arguments[:1] == ["doors"]:
         return doors.main(arguments[1:])
+    if arguments[:1] == ["compare"]:
+        return report_command.main(arguments[1:])
     if arguments[:1] == ["cost"]:
         return cost.main(arguments[1:])
     if arguments[:1] == ["profile"]:

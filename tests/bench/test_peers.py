@@ -13,6 +13,7 @@ from bench.load.load import Load
 from bench.measure.measure import traffic
 from bench.peers import PEERS
 from bench.peers.peer import DAEMONS, running, version
+from bench.peers.rabbitmq import SERVER
 from bench.peers.wire import Wire
 from bench.suite.scenarios import SCENARIOS
 
@@ -23,6 +24,10 @@ INSTALLED = {
 installed = [
     pytest.param(name, marks=pytest.mark.skipif(not path, reason="not installed")) for name, path in INSTALLED.items()
 ]
+# It takes ten seconds to begin.
+slow = pytest.param(
+    "rabbitmq", marks=[pytest.mark.long, pytest.mark.skipif(not os.path.exists(SERVER), reason="not installed")]
+)
 
 
 class Broken(Wire):
@@ -44,7 +49,7 @@ def test_a_peer_that_does_not_start_says_why_and_leaves_nothing(own_folder: Path
     assert list(own_folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", installed)
+@pytest.mark.parametrize("name", [*installed, slow])
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_a_peer_delivers_all_that_a_small_load_sends(name: str, qos: int, own_folder: Path) -> None:
     peer = PEERS[name]

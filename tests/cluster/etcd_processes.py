@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -13,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.peers.peer import free_port
+
 ETCD = shutil.which("etcd")
 needs_etcd = pytest.mark.skipif(ETCD is None, reason="etcd is missing (sudo apt-get install etcd-server)")
 READY_SECONDS_MAX = 60.0
@@ -20,11 +21,7 @@ READY_SECONDS_MAX = 60.0
 
 def free_ports(count: int) -> list[int]:
     """Ports that nothing listens on now. etcd cannot choose its own."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports: list[int] = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    return [free_port() for _ in range(count)]
 
 
 class EtcdMember:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.peers.peer import free_port
 from tests.broker_process import Address
 from tests.cli.conftest import rumqd
 from tests.interop.conftest import BROKER
@@ -89,9 +90,7 @@ def test_mqttjs(installed: None, broker: Address, dead: int, tmp_path: Path) -> 
     reason="mosquitto is not installed",
 )
 def test_a_bridge_of_mosquitto(broker: Address, dead: int, tmp_path: Path) -> None:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port = int(sock.getsockname()[1])
+    port = free_port()
     settings = tmp_path / "mosquitto.conf"
     settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n{block('conf', broker, dead)}")
     log = tmp_path / "log"

@@ -212,6 +212,28 @@ def test_a_poison_message_becomes_a_dead_letter_whichever_way_it_fails(world: Wo
     world.run(body, "first", "other")
 
 
+def test_a_dead_letter_is_made_once_though_the_last_consumer_leaves_at_once(world: World) -> None:
+    """Nobody consumes afterwards: what its engine does not finish would wait, or come a second time, to the next."""
+    leavings = 12
+
+    async def body(door: Queues) -> None:
+        await door.create_queue("", "left")
+        made = await door.create_channel("", "left", settings=ChannelSettings(tries_max=1))
+        channel = made.definition.channel_id
+        for number in range(leavings):
+            await door.push("", "left", [Push(payload=b"%d" % number)])
+            async with door.consume("", channel, 1) as consumer:
+                (given,) = await consumer.next_batch(1, 5.0)
+                await consumer.reject([given.id])
+                for _ in range(number):
+                    await trio.lowlevel.checkpoint()  # the letter is on its way, a bit further each time
+            await until(lambda: door._engines.maybe_engine(channel) is None)
+            letters = await door.peek("", "left.dead", messages_max=2 * leavings)
+            assert [each.payload for each in letters] == [b"%d" % each for each in range(number + 1)]
+
+    world.run(body)
+
+
 def has_tries(door: Queues, channel: str, message_id: MessageId, tries: int) -> bool:
     return door._follower.tries.of(channel, message_id) == tries
 

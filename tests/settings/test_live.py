@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.peers.peer import free_port
 from rumq.settings.keys import KEYS, STREAM_KEYS, Key
 from rumq.settings.types.setting_types import ANOTHER_LISTENER, RESTART
 from tests.settings.other_values import other_value
@@ -228,10 +229,7 @@ def test_a_change_of_a_live_key_is_met_by_a_client(site: Site, name: str) -> Non
 
 @pytest.mark.parametrize("name", [name for name, key in KEYS.items() if key.applies == ANOTHER_LISTENER])
 def test_a_change_of_a_listener_s_address_is_another_listener(site: Site, name: str, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.3", 0))
-        port = free.getsockname()[1]
-    value = {"host": "127.0.0.4", "port": port, "path": f"{tmp_path}/s", "protocol": "websocket"}
+    value = {"host": "127.0.0.4", "port": free_port(), "path": f"{tmp_path}/s", "protocol": "websocket"}
     bound, removed = (len(site.broker.named(f"listener.{what}")) for what in ("bound", "removed"))
     site.reload(site.changed((name, REPLACED, value[name.partition(".")[2]])))
     assert "listener" in site.told()["changed"] and not site.told()["after_restart"]

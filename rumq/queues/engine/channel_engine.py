@@ -106,24 +106,29 @@ class ChannelEngine:
 
     async def run(self) -> None:
         """Until the last consumer has left, or the channel is gone. Raises nothing that is expected."""
-        delay = BACK_OFF_SECONDS
         try:
-            with self._scope:
-                while True:
-                    began = trio.current_time()
-                    if await self._serve():
-                        delay = BACK_OFF_SECONDS
-                        continue
-                    if trio.current_time() - began > BACK_OFF_SECONDS_MAX:
-                        delay = BACK_OFF_SECONDS
-                    await trio.sleep(delay)
-                    delay = min(BACK_OFF_GROWTH * delay, BACK_OFF_SECONDS_MAX)
+            async with trio.open_nursery() as lasting:
+                with self._scope:
+                    await self._keep_serving(lasting)
+                lasting.cancel_scope.cancel()
         finally:
             self.ended = self.ended or QueuesUnavailable("the channel's engine has ended: consume again")
             self.changed.unpark_all()
             self.gone.set()
 
-    async def _serve(self) -> bool:
+    async def _keep_serving(self, lasting: trio.Nursery) -> None:
+        delay = BACK_OFF_SECONDS
+        while True:
+            began = trio.current_time()
+            if await self._serve(lasting):
+                delay = BACK_OFF_SECONDS
+                continue
+            if trio.current_time() - began > BACK_OFF_SECONDS_MAX:
+                delay = BACK_OFF_SECONDS
+            await trio.sleep(delay)
+            delay = min(BACK_OFF_GROWTH * delay, BACK_OFF_SECONDS_MAX)
+
+    async def _serve(self, lasting: trio.Nursery) -> bool:
         """One connection. returns: whether it ended because another window is wanted"""
         link: MemberLink | None = None
         self._connection = trio.CancelScope()
@@ -138,14 +143,14 @@ class ChannelEngine:
                 await link.subscribe([share], tells_place=True)
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(link.keep_alive)
-                    nursery.start_soon(self._carry_out, link, nursery)
+                    nursery.start_soon(self._carry_out, link, lasting, nursery)
                     await self._read(link)
         except* ClientError as faults:
             for fault in leaves_of(faults):
                 self._lost(fault)
         finally:
             if link is not None:
-                await self._close(link)
+                await self._close(link, lasting)
         return self._connection.cancelled_caught
 
     def _lost(self, fault: BaseException) -> None:
@@ -154,19 +159,22 @@ class ChannelEngine:
         else:
             self._ports.event("queues.channel_waits", channel=self.definition.channel_id, why=str(fault)[:200])
 
-    async def _close(self, link: MemberLink) -> None:
+    async def _close(self, link: MemberLink, lasting: trio.Nursery) -> None:
         """At the end of the engine with its session; else the next connection goes on with it."""
         if not self._scope.cancel_called:
             await link.close()
             return
         with trio.move_on_after(LEAVE_SECONDS_MAX) as scope:
             scope.shield = True
+            tokens = self._take_effects()
+            if self.ended is None:  # else they are gone, or those of another process
+                await self._failures.end_burials(lasting)
             try:
-                await link.acknowledge(self._take_effects())
+                await link.acknowledge(tokens + self._take_effects())
             except ClientError:
                 pass  # they come again, to others
             await self._failures.tell_last()
-            await link.leave(ends_session=True)
+        await link.leave(ends_session=True)
 
     async def _read(self, link: MemberLink) -> None:
         while True:
@@ -189,12 +197,12 @@ class ChannelEngine:
             # Never of what doors push; it is none of ours, and must not come for ever.
             self._strays.append(packet.packet_id)
 
-    async def _carry_out(self, link: MemberLink, nursery: trio.Nursery) -> None:
+    async def _carry_out(self, link: MemberLink, lasting: trio.Nursery, nursery: trio.Nursery) -> None:
         """Acknowledgements, tries, dead letters and visible times, as they come."""
         while True:
             self._work = trio.Event()
             tokens = self._take_effects()
-            self._failures.start(nursery, self.wake)
+            self._failures.start(lasting, nursery, self.wake)
             await link.acknowledge(tokens)
             next_at = self.state.next_at
             with trio.move_on_at(float("inf") if next_at is None else next_at):

@@ -38,6 +38,8 @@ class Failures:
         self._tries = OwnTries(follower.tries.told_by(definition.channel_id, ports.name))
         self._topic = tries_topic(definition.label, definition.channel_id, ports.name)
         self._dead: list[ChannelEntry] = []
+        self._burials = 0  # that are not over
+        self._burial_over = trio.lowlevel.ParkingLot()
         self._is_telling = False
 
     @property
@@ -51,14 +53,26 @@ class Failures:
             self._tries.put(message_id, tries, until_us)
         self._dead += effects.dead
 
-    def start(self, nursery: trio.Nursery, done: Callable[[], None]) -> None:
-        """Begin what is to be done. done: called after each burial"""
-        if self._dead:
-            dead, self._dead = self._dead, []
-            nursery.start_soon(self._bury_them, dead, done)
+    def start(self, lasting: trio.Nursery, nursery: trio.Nursery, done: Callable[[], None]) -> None:
+        """Begin what is to be done. done: called after each burial
+
+        lasting: for burials, which go on while the engine connects again, or ends: half of one makes two letters"""
+        self._start_burial(lasting, done)
         if self._tries.changed and not self._is_telling:
             self._is_telling = True
             nursery.start_soon(self._keep_telling)
+
+    def _start_burial(self, lasting: trio.Nursery, done: Callable[[], None]) -> None:
+        if self._dead:
+            dead, self._dead = self._dead, []
+            self._burials += 1
+            lasting.start_soon(self._bury_them, dead, done)
+
+    async def end_burials(self, lasting: trio.Nursery) -> None:
+        """Until all that is dead is a dead letter, or could not be made one."""
+        self._start_burial(lasting, lambda: None)
+        while self._burials:
+            await self._burial_over.park()
 
     async def tell_last(self) -> None:
         if self._tries.changed:
@@ -76,6 +90,8 @@ class Failures:
                 self._state.buried(dead)
             else:
                 self._state.unburied(dead, BURY_AGAIN_SECONDS, trio.current_time())
+            self._burials -= 1
+            self._burial_over.unpark_all()
             done()
 
     async def _keep_telling(self) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.peers.peer import free_port
 from tests import admin_questions
 from tests.broker_process import Address, Rumqd
 from tests.conformance.peer import Peer
@@ -238,14 +239,9 @@ def test_a_port_that_is_taken_refuses_the_reload_as_a_whole(site: Site) -> None:
     peer.close()
 
 
-def free_port(host: str) -> int:
-    with socket.create_server((host, 0)) as sock:
-        return int(sock.getsockname()[1])
-
-
 def test_another_address_at_the_same_port_is_one_fewer_and_one_more(site: Site) -> None:
     """The new one covers the old one: both could not be bound side by side."""
-    port = free_port("127.0.0.7")
+    port = free_port()
     site.reload(FIRST, f'host = "127.0.0.7"\nport = {port}')
     old = connected(Address("127.0.0.7", port), "old")
     site.reload(FIRST, f'host = "0.0.0.0"\nport = {port}')
@@ -259,7 +255,7 @@ def test_another_address_at_the_same_port_is_one_fewer_and_one_more(site: Site) 
 def test_tls_is_switched_on_at_the_same_port(site: Site, tmp_path: Path) -> None:
     authorities = Authorities(tmp_path)
     (tmp_path / "server.key").chmod(0o600)
-    port = free_port("127.0.0.7")
+    port = free_port()
     plain = f'host = "127.0.0.7"\nport = {port}'
     tls = f'{plain}\ntls_certificate = "{authorities.path("server")}"\ntls_key = "{authorities.path("server", "key")}"'
     address = Address("127.0.0.7", port)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from bench.peers.peer import free_port
 from rumq.errors import RumqError
 from rumq.process.listeners.listening_sockets import ListeningSocket
 from rumq.process.node.addresses import advertised, bind_cluster, listen, reachable_mqtt, split
@@ -24,8 +25,7 @@ def doorway() -> Any:
 
 
 def test_each_shard_has_a_port_behind_the_first(doorway: ListeningSocket) -> None:
-    with listen("127.0.0.1", 0) as free:
-        first = free.getsockname()[1]
+    first = free_port()
     found = bind_cluster(settings(host="127.0.0.1", port=first - 1, shards=1), [doorway])
     [sock] = found.sockets
     assert sock.getsockname() == ("127.0.0.1", first) and not sock.getblocking()

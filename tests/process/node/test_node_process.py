@@ -1,7 +1,6 @@
 """`rumqd run` as the only node of a cluster, whose control plane is a file: every process of a node takes part."""
 
 import json
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bench.peers.peer import free_port
 from commitlog import StreamSpec
 from rumq.process.node.node_process import has_log
 from tests.broker_process import ENVIRONMENT, Rumqd
@@ -17,8 +17,7 @@ from tests.cli.conftest import rumqd
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Rumqd]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     settings = {
         "cluster.name": "demo", "cluster.node": "n1", "cluster.replicas": 1, "cluster.shards": 1,
         "cluster.host": "127.0.0.1", "cluster.port": port - 1,
@@ -62,8 +61,7 @@ def test_a_data_directory_may_be_deeper_than_the_address_of_a_unix_socket(tmp_pa
     """unix(7): 107 bytes. The leader and the edge reach the agent all the same."""
     deep = tmp_path / ("d" * 60) / ("e" * 60)
     deep.mkdir(parents=True)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     settings = {
         "cluster.name": "demo", "cluster.node": "n1", "cluster.replicas": 1, "cluster.shards": 1,
         "cluster.host": "127.0.0.1", "cluster.port": port - 1,

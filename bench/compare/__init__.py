@@ -1,0 +1,1 @@
+"""`python -m bench compare`: one report of brokers side by side, for an unattended half hour."""
