@@ -198,10 +198,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"subprocess", "multiprocessing"},
     ),
-    "rumq/kafka/protocol": ({"rumq.kafka.errors"}, WORLD | {"os"}),
+    "rumq/kafka/protocol": ({"rumq.kafka.protocol.errors"}, WORLD | {"os"}),
     "rumq/kafka/kernels": ({"cython"}, WORLD | {"os"}),
     "rumq/kafka/topics": (
-        {"rumq.auth.permit", "rumq.mqtt.topics", "rumq.kafka.errors"},
+        {"rumq.auth.permit", "rumq.mqtt.topics", "rumq.kafka.protocol.errors"},
         WORLD | {"os"},
     ),
     "rumq/kafka": (
@@ -217,9 +217,9 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {
             "commitlog", "cryptography", "msgspec", "pyarrow", "trio", "rumq.admin", "rumq.auth", "rumq.cluster",
             "rumq.compiled_modules", "rumq.errors", "rumq.events", "rumq.flight", "rumq.functions", "rumq.gateway",
-            "rumq.kafka", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net", "rumq.queues", "rumq.services", "rumq.session",
-            "rumq.settings", "rumq.shards", "rumq.sink", "rumq.supervision", "rumq.table.flight_location",
-            "rumq.terminal", "rumq.unix_address", "rumq.version", "grpc",
+            "rumq.kafka", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net", "rumq.queues", "rumq.services",
+            "rumq.session", "rumq.settings", "rumq.shards", "rumq.sink", "rumq.supervision",
+            "rumq.table.flight_location", "rumq.terminal", "rumq.unix_address", "rumq.version", "grpc",
         },
         {"argparse"},  # a command parses, and calls
     ),
@@ -267,7 +267,7 @@ WINGS = {
     "rumq/gateway": (
         ".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records",
     ),
-    "rumq/kafka": (".", "answers", "access log", "protocol", "kernels topics"),
+    "rumq/kafka": (".", "answers", "access log topics", "kernels protocol"),
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/loop": (".", "kernels"),
     "rumq/mqtt": (".", "kernels"),

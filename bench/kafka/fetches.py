@@ -21,20 +21,20 @@ RECORDS = 2_000_000
 VIEW = 'kafka.view=[{ name = "tenth", filter = "plant/3/#" }]'
 
 
-class Door(NamedTuple):
+class RunningServer(NamedTuple):
     port: int
     pid: int
 
 
 @contextmanager
-def door(root: str) -> Iterator[Door]:
+def door(root: str) -> Iterator[RunningServer]:
     """`rumqd kafka` as a user starts it, without a broker."""
     flags = ["--data", root, "--host", "127.0.0.1", "--port", "-1", "--set", VIEW]
     process = subprocess.Popen([*rumqd(), "kafka", *flags], stderr=subprocess.PIPE)
     try:
         assert process.stderr is not None
         line = process.stderr.readline()
-        yield Door(json.loads(line)["port"], process.pid)
+        yield RunningServer(json.loads(line)["port"], process.pid)
     finally:
         process.terminate()
         process.wait(20)
@@ -53,7 +53,7 @@ def fetches(runs: int, records: int = RECORDS) -> dict[str, float]:
     return found
 
 
-def read_all(here: Door, name: str, topic: str, wanted: int, scanned: int, runs: int) -> dict[str, float]:
+def read_all(here: RunningServer, name: str, topic: str, wanted: int, scanned: int, runs: int) -> dict[str, float]:
     """raises: RuntimeError where there are more or fewer records"""
     per_core, per_second = [], []
     for _ in range(runs):

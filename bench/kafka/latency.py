@@ -1,15 +1,15 @@
-"""From PUBLISH to a consumer that waits: messages at a steady rate, QoS 1, durability disk, each consumed by one client."""
+"""From PUBLISH to a consumer that waits: messages at a steady rate, QoS 1, durability disk, consumed by one client."""
 
 from __future__ import annotations
 
 import socket
 import threading
 import time
+from pathlib import Path
 
 from bench.gateway.running import running
-from bench.kafka.fetches import process_cpu_s
 from bench.kafka.reader import KafkaReader, count_of
-from bench.process import read, tree
+from bench.process import process_cpu_s, read, tree
 from rumq.mqtt.encode import encode
 from rumq.mqtt.packets import Connect, Publish
 
@@ -41,8 +41,6 @@ def latency(runs: int, seconds: float) -> dict[str, float]:
 
 
 def read_command(pid: int) -> str:
-    from pathlib import Path
-
     return read(Path(f"/proc/{pid}/cmdline"))
 
 

@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from rumq.kafka.protocol.apis import APIS, answer_codec, request_codec
-from rumq.kafka.protocol.fields import NUMBERS, FrameReader, FrameWriter
+from rumq.kafka.protocol.fields import NUMBERS, FieldReader, FieldWriter
 
 FETCH, FETCH_VERSION, LIST_OFFSETS, LIST_VERSION = 1, 11, 2, 5
 COUNT_AT, SPAN_AT, BATCH_HEADER_BYTES = 57, 23, 61
@@ -25,13 +25,13 @@ class KafkaReader:
         """raises: OSError"""
         flexible = APIS[key].is_flexible(version)
         self._correlation += 1
-        writer = FrameWriter()
+        writer = FieldWriter()
         writer.add(struct.pack(">hhih", key, version, self._correlation, -1) + bytes(flexible))
         request_codec(key, version).write(writer, body)
         data = b"".join(writer.parts())
         self._socket.sendall(NUMBERS["int32"].pack(len(data)) + data)
         size = int.from_bytes(self._file.read(4), "big")
-        reader = FrameReader(self._file.read(size))
+        reader = FieldReader(self._file.read(size))
         reader.take(5 if flexible else 4)
         return answer_codec(key, version).read(reader)
 

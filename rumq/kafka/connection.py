@@ -14,9 +14,9 @@ import trio
 from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.dispatch import answer, refused_login
 from rumq.kafka.answers.fetch_answers import TopicTables
-from rumq.kafka.answers.login_answers import LoginRefused, authenticate
-from rumq.kafka.errors import Code, KafkaFault, TooMuch
+from rumq.kafka.answers.login_answers import KafkaLoginRefused, authenticate
 from rumq.kafka.protocol.apis import API_VERSIONS
+from rumq.kafka.protocol.errors import ErrorCode, KafkaFault, TooMuch
 from rumq.kafka.protocol.frames import FrameCutter, Part, UnknownVersion, answer_frame, offered, parse_request
 
 RECEIVE_BYTES = 1 << 14
@@ -31,7 +31,7 @@ class ConnectionBounds(NamedTuple):
     idle_seconds_max: float
 
 
-class Connection:
+class KafkaConnection:
     def __init__(self, stream: trio.abc.Stream, client: KafkaClient, bounds: ConnectionBounds) -> None:
         self._stream, self._client, self._bounds = stream, client, bounds
         self._cutter = FrameCutter(LOGIN_BYTES_MAX)
@@ -56,7 +56,7 @@ class Connection:
                 until = trio.current_time() + self._bounds.idle_seconds_max
             else:
                 until = until_login
-            data = b""
+            data: bytes | bytearray = b""
             with trio.move_on_at(until) as waited:
                 data = await self._stream.receive_some(RECEIVE_BYTES)
             if waited.cancelled_caught or not data:
@@ -75,12 +75,12 @@ class Connection:
         try:
             request = parse_request(frame)
         except UnknownVersion as fault:
-            await self._send(answer_frame(API_VERSIONS, 0, fault.correlation, offered(Code.UNSUPPORTED_VERSION)))
+            await self._send(answer_frame(API_VERSIONS, 0, fault.correlation, offered(ErrorCode.UNSUPPORTED_VERSION)))
             return True
         goes_on = True
         try:
             body = await answer(self._client, self._tables, request)
-        except LoginRefused as refused:
+        except KafkaLoginRefused as refused:
             body, goes_on = refused_login(request.api, refused.text), False
         if body is None:
             return False
@@ -88,7 +88,7 @@ class Connection:
         return goes_on
 
     async def _raw_login(self, data: bytes) -> None:
-        """As after SaslHandshake 0: a message alone. raises: LoginRefused, which has no answer there"""
+        """As after SaslHandshake 0: a message alone. raises: KafkaLoginRefused, which has no answer there"""
         body = await authenticate(self._client, data)
         message = body.get("auth_bytes", b"")
         await self._send([len(message).to_bytes(4, "big"), message])

@@ -11,14 +11,14 @@ import trio
 
 from rumq.admin.figures import KafkaFigures
 from rumq.gateway.broker.service_client import KAFKA_NAME
-from rumq.kafka.server import Server
+from rumq.kafka.server import KafkaServer
 from rumq.unix_address import Address
 
 SECONDS_MAX = 5.0
 LINE_BYTES_MAX = 64
 
 
-async def answer_figures(directory: str, server: Server) -> None:
+async def answer_figures(directory: str, server: KafkaServer) -> None:
     """Until cancelled. Without a directory that can be written there are no figures, and all else goes on."""
     path = f"{directory}/{KAFKA_NAME}"
     sock = trio.socket.socket(trio.socket.AF_UNIX, trio.socket.SOCK_STREAM)
@@ -48,7 +48,7 @@ async def answer_figures(directory: str, server: Server) -> None:
             os.unlink(path)
 
 
-def figures_of(server: Server) -> KafkaFigures:
+def figures_of(server: KafkaServer) -> KafkaFigures:
     counted = server.door.figures
     return KafkaFigures(
         connections=server.connections.held, records=counted.records, bytes=counted.bytes, fetches=counted.fetches,

@@ -12,23 +12,23 @@ import trio
 
 from rumq.auth.identity import Certificate
 from rumq.auth.quota_holder import holder_of
-from rumq.kafka.access.shares import Shares
-from rumq.kafka.answers.connected_client import Address, Door, KafkaClient
-from rumq.kafka.connection import Connection, ConnectionBounds
-from rumq.kafka.errors import KafkaFault
+from rumq.kafka.access.shares import KafkaShares
+from rumq.kafka.answers.connected_client import AdvertisedAddress, KafkaClient, KafkaDoor
+from rumq.kafka.connection import ConnectionBounds, KafkaConnection
+from rumq.kafka.protocol.errors import KafkaFault
 from rumq.net.certificate import peer_certificate
 
 HANDSHAKE_SECONDS_MAX = 10.0
 
 
-class Server:
+class KafkaServer:
     """tls: the context for new connections, asked for each; None: without TLS"""
 
     def __init__(
-        self, door: Door, bounds: ConnectionBounds, connections_max: int, tls: Callable[[], ssl.SSLContext | None],
+        self, door: KafkaDoor, bounds: ConnectionBounds, connections_max: int, tls: Callable[[], ssl.SSLContext | None],
     ) -> None:  # fmt: skip
         self.door, self._bounds, self._tls = door, bounds, tls
-        self.connections = Shares(connections_max)
+        self.connections = KafkaShares(connections_max)
         self._open: dict[trio.CancelScope, None] = {}
 
     def end_all(self) -> None:
@@ -70,10 +70,10 @@ class Server:
 
     async def _serve(self, stream: trio.SocketStream, peer: str, network: str) -> None:
         host, port = stream.socket.getsockname()[:2]
-        client = KafkaClient(self.door, peer, network, Address(plain_address(host), port))
+        client = KafkaClient(self.door, peer, network, AdvertisedAddress(plain_address(host), port))
         context = self._tls()
         if context is None:
-            await Connection(stream, client, self._bounds).run()
+            await KafkaConnection(stream, client, self._bounds).run()
             return
         secure = trio.SSLStream(stream, context, server_side=True, https_compatible=True)
         with trio.move_on_after(HANDSHAKE_SECONDS_MAX) as waited:
@@ -81,12 +81,15 @@ class Server:
         if waited.cancelled_caught:
             return
         client.certificate = certificate_of(secure)
-        await Connection(secure, client, self._bounds).run()
+        await KafkaConnection(secure, client, self._bounds).run()
 
 
 async def listen(
-    server: Server, listeners: list[trio.SocketListener], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
-) -> None:  # fmt: skip
+    server: KafkaServer,
+    listeners: list[trio.SocketListener],
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
     """Until cancelled."""
     async with trio.open_nursery() as nursery:
         await nursery.start(partial(trio.serve_listeners, server.serve, listeners, handler_nursery=nursery))

@@ -142,7 +142,7 @@ def broken_kafka(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fau
     if advertised and not HOST_AND_PORT.fullmatch(advertised):
         expected = "expected host:port, such as broker.example.org:9092, or nothing"
         yield Fault(origins["kafka.advertised"], "kafka.advertised", as_toml(advertised), expected)
-    streams = {stream.name: stream for stream in settings.stream}
+    streams = [stream.name for stream in settings.stream]
     names = set(streams)
     for view in settings.kafka_view:
         prefix = f"{VIEW}.{view.name}"
@@ -151,9 +151,9 @@ def broken_kafka(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fau
             expected = "a stream or another view has this name; give it another one"
             yield Fault(source, f"{prefix}.name", as_toml(view.name), expected)
         names.add(view.name)
-        if view.stream not in streams or streams[view.stream].durability == "memory":
-            there = ", ".join(name for name, stream in streams.items() if stream.durability != "memory")
-            yield Fault(source, f"{prefix}.stream", as_toml(view.stream), f"expected a stored stream: {there}")
+        if view.stream not in streams:
+            there = ", ".join(streams)
+            yield Fault(source, f"{prefix}.stream", as_toml(view.stream), f"expected a stream: {there}")
         if problem := filter_problem(view.filter):
             yield Fault(source, f"{prefix}.filter", as_toml(view.filter), problem.replace("stream", "view"))
 

@@ -13,11 +13,11 @@ import trio
 from rumq.auth.credentials.authenticator import OPEN, Authenticator
 from rumq.auth.rules import RuleSet
 from rumq.kafka.access.logins import KafkaLogins
-from rumq.kafka.access.shares import Shares
-from rumq.kafka.answers.connected_client import Door, FetchBounds
+from rumq.kafka.access.shares import KafkaShares
+from rumq.kafka.answers.connected_client import FetchBounds, KafkaDoor
 from rumq.kafka.connection import ConnectionBounds
-from rumq.kafka.log.served_log import ServedLog
-from rumq.kafka.server import Server, listen
+from rumq.kafka.log.served_log import KafkaLog
+from rumq.kafka.server import KafkaServer, listen
 from rumq.kafka.topics.topic_catalog import TopicCatalog, TopicSource
 
 SECONDS = 30.0
@@ -31,7 +31,7 @@ SOURCES = [
 class Served:
     """server: runs on a thread of its own; port: where; events: (name, fields) that it told"""
 
-    def __init__(self, server: Server, events: list[tuple[str, dict[str, Any]]]) -> None:
+    def __init__(self, server: KafkaServer, events: list[tuple[str, dict[str, Any]]]) -> None:
         self.server, self.events, self.port = server, events, 0
         self._token: trio.lowlevel.TrioToken | None = None
         self._scope = trio.CancelScope()
@@ -76,13 +76,13 @@ def served(
     logins = KafkaLogins(
         authenticator, rules, now=time.monotonic, now_us=clock, wait=lambda _: None, guess_seconds_max=0.0
     )
-    door = Door(
-        ServedLog(root, committed), TopicCatalog(SOURCES, b"log"), logins,
-        FetchBounds(answer_bytes_max, Shares(waiting_bytes_max)), cluster_id="rumq-test", advertised=None,
+    door = KafkaDoor(
+        KafkaLog(root, committed), TopicCatalog(SOURCES, b"log"), logins,
+        FetchBounds(answer_bytes_max, KafkaShares(waiting_bytes_max)), cluster_id="rumq-test", advertised=None,
         clears=False, retention=lambda _: {"cleanup.policy": "delete"},
         event=lambda name, **fields: events.append((name, fields)), now_us=clock,
     )  # fmt: skip
-    server = Server(door, ConnectionBounds(request_bytes_max, idle_seconds_max), connections_max, lambda: tls)
+    server = KafkaServer(door, ConnectionBounds(request_bytes_max, idle_seconds_max), connections_max, lambda: tls)
     found = Served(server, events)
     try:
         yield found

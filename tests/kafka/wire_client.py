@@ -6,7 +6,7 @@ import socket
 from typing import Any
 
 from rumq.kafka.protocol.apis import API_VERSIONS, APIS, answer_codec, request_codec
-from rumq.kafka.protocol.fields import FrameReader, FrameWriter
+from rumq.kafka.protocol.fields import FieldReader, FieldWriter
 
 NUMBERS = {api.name: api.key for api in APIS.values()}
 SECONDS = 30.0
@@ -29,7 +29,7 @@ class WireClient:
             return b""
 
     def answer(self, name: str, version: int) -> dict[str, Any]:
-        reader = FrameReader(self.frame())
+        reader = FieldReader(self.frame())
         key = NUMBERS[name]
         reader.take(5 if APIS[key].is_flexible(version) and key != API_VERSIONS else 4)
         return answer_codec(key, version).read(reader)
@@ -55,7 +55,7 @@ class WireClient:
 
 def frame_of(name: str, version: int, body: dict[str, Any]) -> bytes:
     key = NUMBERS[name]
-    writer = FrameWriter()
+    writer = FieldWriter()
     writer.add(key.to_bytes(2, "big") + version.to_bytes(2, "big") + (7).to_bytes(4, "big") + b"\0\4test")
     if APIS[key].is_flexible(version):
         writer.varint(0)

@@ -19,7 +19,7 @@ PLAIN = "PLAIN"
 PARTS_OF_PLAIN = 3  # for whom, who, password
 
 
-class ScramLogin(NamedTuple):
+class BegunScram(NamedTuple):
     """One that waits for the client's last message. challenge: the message for the client"""
 
     steps: Steps
@@ -44,7 +44,7 @@ class KafkaLogins(CallAuthorization):
         shown = base64.b64encode(parts[1] + b":" + parts[2]).decode()
         return self.authorize(f"Basic {shown}", peer, certificate)
 
-    def scram_first(self, data: bytes, peer: str, certificate: Certificate | None) -> ScramLogin:
+    def scram_first(self, data: bytes, peer: str, certificate: Certificate | None) -> BegunScram:
         """raises: Denied"""
         shown = Credentials("", None, None, certificate, peer=peer, now=self._now(), now_us=self._now_us(),
                             method=SCRAM, data=data)  # fmt: skip
@@ -57,9 +57,9 @@ class KafkaLogins(CallAuthorization):
             step = outcome(steps)
         if not isinstance(step, Challenge):
             raise Denied(NOT_AUTHORIZED, "SCRAM: no challenge")
-        return ScramLogin(steps, step.data)
+        return BegunScram(steps, step.data)
 
-    def scram_last(self, login: ScramLogin, data: bytes, peer: str) -> tuple[FlightCaller, bytes]:
+    def scram_last(self, login: BegunScram, data: bytes, peer: str) -> tuple[FlightCaller, bytes]:
         """Who it is, and the server's proof. raises: Denied, after a delay for who guesses"""
         source = source_of(peer)
         try:
@@ -74,7 +74,7 @@ class KafkaLogins(CallAuthorization):
             permit = self._rules.permit(who, "") if self._rules is not None else None
         return FlightCaller(who.user, permit, who.expires_us), who.last_data
 
-    def _proved(self, login: ScramLogin, data: bytes, source: str) -> Identity:
+    def _proved(self, login: BegunScram, data: bytes, source: str) -> Identity:
         """raises: Denied, TooManyWaiting"""
         with self._lock:
             step = outcome(login.steps, data)

@@ -12,7 +12,7 @@ from rumq.auth.fair_queue import UNBOUNDED, FairQueue
 READS_MAX = 4
 
 
-class Turn:
+class ReadTurn:
     """A read that waits. given_up: nobody waits for it any more"""
 
     __slots__ = ("given_up", "ready")
@@ -25,12 +25,12 @@ class ReadTurns:
     """Each connection waits for one turn at most, so connections bound how many wait."""
 
     def __init__(self, running_max: int = READS_MAX) -> None:
-        self._queue: FairQueue[Turn] = FairQueue(running_max, UNBOUNDED)
+        self._queue: FairQueue[ReadTurn] = FairQueue(running_max, UNBOUNDED)
 
     @asynccontextmanager
     async def turn(self, address: str, user: str) -> AsyncIterator[None]:
         """Hold a turn, after waiting for it."""
-        mine = Turn()
+        mine = ReadTurn()
         self._queue.put(address, mine, user)
         self._start()
         try:

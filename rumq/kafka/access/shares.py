@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 
-class Shares:
+class KafkaShares:
     """total: of all holders; held: at present; refused: how often there was nothing left"""
 
     def __init__(self, total: int) -> None:

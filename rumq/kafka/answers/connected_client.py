@@ -10,18 +10,18 @@ import trio
 
 from rumq.auth.identity import Certificate
 from rumq.flight.serving.call_authorization import FlightCaller
-from rumq.kafka.access.logins import KafkaLogins, ScramLogin
+from rumq.kafka.access.logins import BegunScram, KafkaLogins
 from rumq.kafka.access.read_turns import ReadTurns
-from rumq.kafka.access.shares import Shares
-from rumq.kafka.log.served_log import ServedLog
-from rumq.kafka.topics.topic_catalog import Reader, TopicCatalog
+from rumq.kafka.access.shares import KafkaShares
+from rumq.kafka.log.served_log import KafkaLog
+from rumq.kafka.topics.topic_catalog import TopicCatalog, TopicReader
 
 NODE_ID = 1
 LOGINS_MAX = 160  # threads: more than refusals that may be delayed (rumq.flight.serving.login_turns)
 Event = Callable[..., None]
 
 
-class Address(NamedTuple):
+class AdvertisedAddress(NamedTuple):
     """Where clients connect to."""
 
     host: str
@@ -32,7 +32,7 @@ class FetchBounds(NamedTuple):
     """answer_bytes_max: of one answer's records; waiting: bytes of answers that clients are still to take"""
 
     answer_bytes_max: int
-    waiting: Shares
+    waiting: KafkaShares
 
 
 @dataclass
@@ -48,19 +48,19 @@ class DoorFigures:
 
 
 @dataclass
-class Door:
+class KafkaDoor:
     """The parts of the server that all connections share. cluster_id: as clients are told it
 
     advertised: None: clients are told the address that they have connected to
     clears: cleared retained messages are null; retention: of a stream, for DescribeConfigs
     event: reports to the operator; now_us: µs since 1970"""
 
-    log: ServedLog
+    log: KafkaLog
     catalog: TopicCatalog
     logins: KafkaLogins
     bounds: FetchBounds
     cluster_id: str
-    advertised: Address | None
+    advertised: AdvertisedAddress | None
     clears: bool
     retention: Callable[[str], dict[str, str]]
     event: Event
@@ -76,21 +76,21 @@ class KafkaClient:
 
     caller: None until it has logged in; mechanism: of a login that has begun; scram: one that waits for its end"""
 
-    door: Door
+    door: KafkaDoor
     peer: str
     network: str
-    local: Address
+    local: AdvertisedAddress
     certificate: Certificate | None = None
     caller: FlightCaller | None = None
     mechanism: str = ""
     takes_raw_login: bool = False
-    scram: ScramLogin | None = None
+    scram: BegunScram | None = None
     rotation: int = 0
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> TopicReader:
         assert self.caller is not None
-        return Reader(self.caller.permit)
+        return TopicReader(self.caller.permit)
 
     @property
     def user(self) -> str:
@@ -103,5 +103,5 @@ class KafkaClient:
         return (network, f"user {self.user}") if self.user else (network,)
 
     @property
-    def advertised(self) -> Address:
+    def advertised(self) -> AdvertisedAddress:
         return self.door.advertised or self.local

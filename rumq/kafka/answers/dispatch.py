@@ -9,9 +9,9 @@ from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.fetch_answers import TopicTables, fetch
 from rumq.kafka.answers.offset_answers import list_offsets
 from rumq.kafka.answers.topic_answers import describe_cluster, describe_configs, metadata
-from rumq.kafka.errors import Code
 from rumq.kafka.protocol.apis import API_VERSIONS, APIS, SASL_AUTHENTICATE, SASL_HANDSHAKE
-from rumq.kafka.protocol.frames import Request, offered
+from rumq.kafka.protocol.errors import ErrorCode
+from rumq.kafka.protocol.frames import KafkaRequest, offered
 
 NUMBERS = {api.name: api.key for api in APIS.values()}
 BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
@@ -27,10 +27,10 @@ REFUSALS = {
 }
 
 
-async def answer(client: KafkaClient, tables: TopicTables, request: Request) -> dict[str, Any] | None:
+async def answer(client: KafkaClient, tables: TopicTables, request: KafkaRequest) -> dict[str, Any] | None:
     """The body of the answer; None: there is none, and the connection ends.
 
-    raises: LoginRefused, OSError where the log cannot be read"""
+    raises: KafkaLoginRefused, OSError where the log cannot be read"""
     api, body = request.api, request.body
     if client.caller is None and api not in BEFORE_LOGIN:
         await login_answers.begin_without_login(client)
@@ -57,5 +57,5 @@ async def answer(client: KafkaClient, tables: TopicTables, request: Request) -> 
 def refused_login(api: int, text: str) -> dict[str, Any] | None:
     """What a client is told before its connection ends; None: its request has no place for it."""
     if api == SASL_AUTHENTICATE:
-        return {"error_code": Code.SASL_AUTHENTICATION_FAILED, "error_message": text}
+        return {"error_code": ErrorCode.SASL_AUTHENTICATION_FAILED, "error_message": text}
     return None

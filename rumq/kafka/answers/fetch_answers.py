@@ -12,9 +12,9 @@ import trio
 
 from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.fetch_part import EXAMINED_BYTES_MAX, FetchPart
-from rumq.kafka.errors import Code
-from rumq.kafka.log.record_batches import TopicTable
+from rumq.kafka.log.record_batches import TopicVerdicts
 from rumq.kafka.log.served_log import LogPartition
+from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.topics.topic_catalog import KafkaTopic, partition_names
 
 WAIT_SECONDS_MAX = 30.0  # of one request
@@ -23,7 +23,7 @@ BYTES_MIN = 1 << 16  # that an answer may have, however many wait to be taken
 OLD_VIEW_SECONDS = 1.0  # retention removes segments meanwhile
 AGAIN_SECONDS = 0.01  # until the files show what was kept in memory
 IN_MEMORY_RECORDS_MAX = 2_000  # that are turned into batches without a thread
-UNKNOWN_SESSION = {"error_code": Code.FETCH_SESSION_ID_NOT_FOUND}
+UNKNOWN_SESSION = {"error_code": ErrorCode.FETCH_SESSION_ID_NOT_FOUND}
 Named = tuple[dict[str, Any], list[FetchPart | dict[str, Any]]]
 
 
@@ -31,16 +31,16 @@ class TopicTables:
     """Verdicts on topics, kept for a connection: by Kafka topic and partition."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], TopicTable] = {}
+        self._kept: dict[tuple[str, str], TopicVerdicts] = {}
 
-    def maybe_table(self, client: KafkaClient, topic: KafkaTopic, partition: str) -> TopicTable | None:
+    def maybe_table(self, client: KafkaClient, topic: KafkaTopic, partition: str) -> TopicVerdicts | None:
         """None: every record is wanted."""
         reader = client.reader
         if reader.wants_all_of(topic):
             return None
         key = topic.name, partition
         if key not in self._kept:
-            self._kept[key] = TopicTable(partial(reader.wants, topic))
+            self._kept[key] = TopicVerdicts(partial(reader.wants, topic))
         return self._kept[key]
 
 
@@ -49,7 +49,7 @@ async def fetch(client: KafkaClient, tables: TopicTables, version: int, body: di
     if body["session_id"]:
         return UNKNOWN_SESSION
     if sum(len(each["partitions"]) for each in body["topics"]) > PARTITIONS_MAX:
-        return {"error_code": Code.INVALID_REQUEST}
+        return {"error_code": ErrorCode.INVALID_REQUEST}
     door = client.door
     door.figures.fetches += 1
     deadline = trio.current_time() + min(max(0, body["max_wait_ms"]) / 1000, WAIT_SECONDS_MAX)
@@ -76,14 +76,14 @@ async def parts_of(client: KafkaClient, tables: TopicTables, asked: dict[str, An
         topic = catalog.find_id(asked["topic_id"], client.reader)
     else:
         topic = catalog.find(asked["topic"], client.reader)
-    if isinstance(topic, Code):
+    if isinstance(topic, ErrorCode):
         return names, [{"partition_index": each["partition"], "error_code": topic} for each in asked["partitions"]]
     there = partition_names(topic, log.partitions)
     found: list[FetchPart | dict[str, Any]] = []
     for each in asked["partitions"]:
         number = each["partition"]
         if not 0 <= number < len(there):
-            found.append({"partition_index": number, "error_code": Code.UNKNOWN_TOPIC_OR_PARTITION})
+            found.append({"partition_index": number, "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
             continue
         partition = log.partitions[there[number]]
         part = FetchPart(
@@ -95,20 +95,20 @@ async def parts_of(client: KafkaClient, tables: TopicTables, asked: dict[str, An
     return names, found
 
 
-async def fault_of(client: KafkaClient, partition: LogPartition, offset: int) -> Code:
+async def fault_of(client: KafkaClient, partition: LogPartition, offset: int) -> ErrorCode:
     if partition.first <= offset <= partition.end:
-        return Code.NONE
+        return ErrorCode.NONE
     if offset < partition.first:
-        return Code.OFFSET_OUT_OF_RANGE
+        return ErrorCode.OFFSET_OUT_OF_RANGE
     # The broker may know of more: a consumer that was told of it must not be sent back to the beginning.
     is_there = await client.door.log.reach(partition, offset)
     if is_there is None:
-        return Code.OFFSET_NOT_AVAILABLE
-    return Code.NONE if is_there else Code.OFFSET_OUT_OF_RANGE
+        return ErrorCode.OFFSET_NOT_AVAILABLE
+    return ErrorCode.NONE if is_there else ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 def answer_of(part: FetchPart) -> dict[str, Any]:
-    if part.error == Code.NONE:
+    if part.error == ErrorCode.NONE:
         part.batches.span(part.at)
     return {
         "partition_index": part.number,
@@ -134,7 +134,7 @@ class Filling:
     async def run(self, deadline: float) -> None:
         """Until there is enough, something to tell at once, or the time is over. raises: OSError"""
         while True:
-            moved = [each.partition.moved for each in self._parts if each.error == Code.NONE]
+            moved = [each.partition.moved for each in self._parts if each.error == ErrorCode.NONE]
             before = [each.at for each in self._parts]
             await self._fill()
             if self._is_enough() or trio.current_time() >= deadline:
@@ -148,7 +148,7 @@ class Filling:
                 await wait_for_any(moved, min(deadline, trio.current_time() + AGAIN_SECONDS))
 
     def _is_enough(self) -> bool:
-        is_ready = any(each.error != Code.NONE or each.is_full for each in self._parts)
+        is_ready = any(each.error != ErrorCode.NONE or each.is_full for each in self._parts)
         return is_ready or sum(each.batches.size for each in self._parts) >= self._bytes_min
 
     async def _fill(self) -> None:

@@ -1,13 +1,13 @@
-"""One partition of a Fetch: where it stands, and the batches that were made of it so far. Blocks where files are read."""
+"""One partition of a Fetch: where it stands, and the batches that were made of it so far. It may read files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from commitlog import Gap
-from rumq.kafka.errors import Code
-from rumq.kafka.log.record_batches import BatchWriter, TopicTable
+from rumq.kafka.log.record_batches import BatchWriter, TopicVerdicts
 from rumq.kafka.log.served_log import LogPartition
+from rumq.kafka.protocol.errors import ErrorCode
 
 PIECE_BYTES = 1 << 20  # of the log, that are read at once
 EXAMINED_BYTES_MAX = 8 << 20  # of the log, before others have their turn
@@ -19,16 +19,23 @@ class FetchPart:
     """at: the next offset that was not looked at; error: why there is nothing"""
 
     def __init__(
-        self, number: int, at: int, bytes_max: int, partition: LogPartition, table: TopicTable | None, *, clears: bool
+        self,
+        number: int,
+        at: int,
+        bytes_max: int,
+        partition: LogPartition,
+        table: TopicVerdicts | None,
+        *,
+        clears: bool,
     ) -> None:
         self.number, self.at, self.bytes_max = number, at, max(0, bytes_max)
         self.partition = partition
-        self.error = Code.NONE
+        self.error = ErrorCode.NONE
         self.batches = BatchWriter(table, at, clears=clears)
 
     @property
     def is_at_end(self) -> bool:
-        return self.error != Code.NONE or self.at >= self.partition.end
+        return self.error != ErrorCode.NONE or self.at >= self.partition.end
 
     @property
     def is_in_memory(self) -> bool:

@@ -13,12 +13,12 @@ from rumq.auth.errors import SERVER_BUSY, Denied
 from rumq.flight.serving.call_authorization import FlightCaller
 from rumq.kafka.access.logins import PLAIN
 from rumq.kafka.answers.connected_client import KafkaClient
-from rumq.kafka.errors import Code, KafkaFault
+from rumq.kafka.protocol.errors import ErrorCode, KafkaFault
 
 T = TypeVar("T")
 
 
-class LoginRefused(KafkaFault):
+class KafkaLoginRefused(KafkaFault):
     """The connection ends, after the client was told. text: for the client"""
 
     def __init__(self, text: str, why: str) -> None:
@@ -31,17 +31,17 @@ def handshake(client: KafkaClient, version: int, body: dict[str, Any]) -> dict[s
     client.scram = None
     if body["mechanism"] not in offered:
         client.mechanism = ""
-        return {"error_code": Code.UNSUPPORTED_SASL_MECHANISM, "mechanisms": offered}
+        return {"error_code": ErrorCode.UNSUPPORTED_SASL_MECHANISM, "mechanisms": offered}
     client.mechanism = body["mechanism"]
     client.takes_raw_login = version == 0
-    return {"error_code": Code.NONE, "mechanisms": offered}
+    return {"error_code": ErrorCode.NONE, "mechanisms": offered}
 
 
 async def authenticate(client: KafkaClient, data: bytes) -> dict[str, Any]:
-    """The body of SaslAuthenticate's answer. raises: LoginRefused"""
+    """The body of SaslAuthenticate's answer. raises: KafkaLoginRefused"""
     mechanism, logins = client.mechanism, client.door.logins
     if not mechanism:
-        return {"error_code": Code.ILLEGAL_SASL_STATE, "error_message": "SaslHandshake names the mechanism first"}
+        return {"error_code": ErrorCode.ILLEGAL_SASL_STATE, "error_message": "SaslHandshake names the mechanism first"}
     answer = b""
     try:
         if mechanism == PLAIN:
@@ -57,24 +57,24 @@ async def authenticate(client: KafkaClient, data: bytes) -> dict[str, Any]:
         client.door.figures.refused_logins += 1
         if denied.reason != SERVER_BUSY:
             client.door.event("kafka.refused", peer=client.peer, why=denied.why)
-        raise LoginRefused(logins.refusal_text(denied), denied.why) from None
+        raise KafkaLoginRefused(logins.refusal_text(denied), denied.why) from None
     client.mechanism = ""
     client.takes_raw_login = False
     if client.caller is not None and client.caller.user != caller.user:
-        raise LoginRefused("a connection keeps its user", "a login as another user")
+        raise KafkaLoginRefused("a connection keeps its user", "a login as another user")
     client.caller = caller
     return {"auth_bytes": answer, "session_lifetime_ms": lifetime_ms(caller, client.door.now_us())}
 
 
 async def begin_without_login(client: KafkaClient) -> None:
-    """For who asks for something before it logs in. raises: LoginRefused"""
+    """For who asks for something before it logs in. raises: KafkaLoginRefused"""
     logins = client.door.logins
     try:
         client.caller = await in_thread(client, partial(logins.without_login, client.peer, client.certificate))
     except Denied as denied:
         client.door.figures.refused_logins += 1
         client.door.event("kafka.refused", peer=client.peer, why=denied.why)
-        raise LoginRefused(f"{PLAIN} or {SCRAM} is needed", denied.why) from None
+        raise KafkaLoginRefused(f"{PLAIN} or {SCRAM} is needed", denied.why) from None
 
 
 def lifetime_ms(caller: FlightCaller, now_us: int) -> int:

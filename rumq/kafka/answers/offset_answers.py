@@ -8,8 +8,8 @@ import trio
 
 from commitlog import Gap
 from rumq.kafka.answers.connected_client import KafkaClient
-from rumq.kafka.errors import Code
 from rumq.kafka.log.served_log import LogPartition
+from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.topics.topic_catalog import partition_names
 
 LATEST, EARLIEST, NEWEST, EARLIEST_LOCAL = -1, -2, -3, -4
@@ -32,17 +32,17 @@ async def list_offsets(client: KafkaClient, body: dict[str, Any]) -> dict[str, A
 async def offsets_of(client: KafkaClient, asked: dict[str, Any], *, is_refused: bool) -> list[dict[str, Any]]:
     topic = client.door.catalog.find(asked["name"], client.reader)
     partitions = client.door.log.partitions
-    names = [] if isinstance(topic, Code) else partition_names(topic, partitions)
+    names = [] if isinstance(topic, ErrorCode) else partition_names(topic, partitions)
     found = []
     for each in asked["partitions"]:
         number = each["partition_index"]
         answer = {"partition_index": number}
         if is_refused:
-            answer["error_code"] = Code.INVALID_REQUEST
-        elif isinstance(topic, Code):
+            answer["error_code"] = ErrorCode.INVALID_REQUEST
+        elif isinstance(topic, ErrorCode):
             answer["error_code"] = topic
         elif not 0 <= number < len(names):
-            answer["error_code"] = Code.UNKNOWN_TOPIC_OR_PARTITION
+            answer["error_code"] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         else:
             answer |= await offset_at(client, partitions[names[number]], each["timestamp"])
         found.append(answer)
@@ -60,7 +60,7 @@ async def offset_at(client: KafkaClient, partition: LogPartition, time_ms: int) 
             return {}
         return {"offset": partition.end - 1, "timestamp": partition.view.last_ts // 1000}
     if time_ms < 0:
-        return {"error_code": Code.INVALID_REQUEST}
+        return {"error_code": ErrorCode.INVALID_REQUEST}
     async with client.door.turns.turn(client.network, client.user):
         return await trio.to_thread.run_sync(found_at, partition, time_ms)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rumq.kafka.errors import Code
+from rumq.kafka.protocol.errors import ErrorCode
 
 READ_ONLY = "read-only: publish over MQTT, gRPC or REST"
 NO_GROUPS = "consumer groups are not served: assign partitions, and keep offsets yourself"
-REFUSED = Code.GROUP_AUTHORIZATION_FAILED  # of all codes the one at which every client stops and says so
+REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED  # of all codes the one at which every client stops and says so
 
 
 def produce(body: dict[str, Any]) -> dict[str, Any] | None:
@@ -22,7 +22,7 @@ def produce(body: dict[str, Any]) -> dict[str, Any] | None:
                 "partition_responses": [
                     {
                         "index": each["index"],
-                        "error_code": Code.TOPIC_AUTHORIZATION_FAILED,
+                        "error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED,
                         "error_message": READ_ONLY,
                     }
                     for each in topic["partition_data"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rumq.kafka.answers.connected_client import NODE_ID, KafkaClient
-from rumq.kafka.errors import Code
+from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.protocol.fields import NO_UUID
 from rumq.kafka.topics.topic_catalog import KafkaTopic, partition_names
 
@@ -33,7 +33,7 @@ async def metadata(client: KafkaClient, version: int, body: dict[str, Any]) -> d
 def asked_for(client: KafkaClient, name: str | None, topic_id: bytes) -> dict[str, Any]:
     catalog, reader = client.door.catalog, client.reader
     found = catalog.find_id(topic_id, reader) if name is None else catalog.find(name, reader)
-    if isinstance(found, Code):
+    if isinstance(found, ErrorCode):
         return {"error_code": found, "name": name, "topic_id": topic_id if name is None else NO_UUID}
     return described(client, found)
 
@@ -77,11 +77,14 @@ def configs_of(client: KafkaClient, resource: dict[str, Any]) -> dict[str, Any]:
     values: dict[str, str] = {}
     if kind == TOPIC_RESOURCE:
         topic = client.door.catalog.find(name, client.reader)
-        if isinstance(topic, Code):
+        if isinstance(topic, ErrorCode):
             return found | {"error_code": topic}
         values = client.door.retention(topic.stream)
     elif kind != BROKER_RESOURCE or name not in ("", str(NODE_ID)):
-        return found | {"error_code": Code.INVALID_REQUEST, "error_message": "only topics and broker 1 have settings"}
+        return found | {
+            "error_code": ErrorCode.INVALID_REQUEST,
+            "error_message": "only topics and broker 1 have settings",
+        }
     keys = resource["configuration_keys"]
     shown = {key: value for key, value in values.items() if not keys or key in keys}
     return found | {"configs": [{"name": key, "value": value} for key, value in shown.items()]}

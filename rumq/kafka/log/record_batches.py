@@ -30,7 +30,7 @@ BUFFER_BYTES_MIN = 4096
 FRAME_WORD, ROW_WORDS = 1, 8
 
 
-class TopicTable:
+class TopicVerdicts:
     """Which topics of a partition are wanted, by their id. wants: asked once for each topic"""
 
     def __init__(self, wants: Callable[[str], bool]) -> None:
@@ -55,7 +55,7 @@ class BatchWriter:
 
     parts: the batches; size: their bytes; records: in them; end: the offset behind the last batch"""
 
-    def __init__(self, table: TopicTable | None, at: int, *, clears: bool) -> None:
+    def __init__(self, table: TopicVerdicts | None, at: int, *, clears: bool) -> None:
         """table: None: every topic is wanted; at: the first offset wanted; clears: as `put_batch` takes it"""
         self._table, self._clears = table, clears
         self.parts: list[memoryview | bytes] = []

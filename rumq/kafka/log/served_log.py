@@ -1,7 +1,8 @@
 """The log of a data directory, as all connections read it: views of partitions, and the tails that somebody follows.
 
 A partition is followed while somebody asks for its end, and some seconds longer. Its files tell of each write; what
-they do not prove to be committed yet, the broker is asked after a moment. docs/decisions/0071-kafka-clients-read-the-log.md"""
+they do not prove to be committed yet, the broker is asked after a moment.
+docs/decisions/0071-kafka-clients-read-the-log.md"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from commitlog import Chunk, Gap, RealFiles
 from commitlog.read.partition_view import PartitionView
 from rumq.gateway.records.partition_views import PartitionViews
 from rumq.kafka.log.file_watch import FileWatch
-from rumq.kafka.log.tail import LogTail
+from rumq.kafka.log.tail import PartitionTail
 
 FOLLOWED_SECONDS = 5.0  # after somebody asked last
 LOOK_SECONDS, BLIND_LOOK_SECONDS = 1.0, 0.02  # between looks when no write is told; without inotify
@@ -37,7 +38,7 @@ class LogPartition:
     def __init__(self, view: PartitionView) -> None:
         self.view = view
         self.name = view.name
-        self.tail: LogTail | None = None
+        self.tail: PartitionTail | None = None
         self.end = view.end_lsn
         self.asked_at = -math.inf  # somebody wanted what comes next
         self._moved = trio.Event()
@@ -88,7 +89,7 @@ class LogPartition:
         return self.view.chunks(at, end)
 
 
-class ServedLog:
+class KafkaLog:
     """partitions: by name, such as main/g1/p0"""
 
     def __init__(self, directory: str, committed: AsksCommitted | None) -> None:
@@ -190,7 +191,7 @@ class ServedLog:
         await self.look()
         segments = await trio.to_thread.run_sync(partition.view.segments, limiter=self._threads)
         if segments and not segments[-1].finished:
-            partition.tail = LogTail(self._files, segments[-1], partition.view.end_lsn)
+            partition.tail = PartitionTail(self._files, segments[-1], partition.view.end_lsn)
             await trio.to_thread.run_sync(partition.tail.look, limiter=self._threads)
         else:
             partition.tail = None

@@ -20,7 +20,7 @@ KEPT_BYTES_MAX = 8 << 20  # of one partition
 AHEAD_BYTES_MAX = 32 << 20  # that one look reads; who is so far behind reads files
 
 
-class LogTail:
+class PartitionTail:
     """end: every record below it is committed; written: the end of what the file has; is_ended: make another one of a
     newer view, as the segment has ended, or something is there that cannot be followed"""
 
@@ -109,13 +109,14 @@ class LogTail:
 
     def _drop(self) -> None:
         """The oldest half of what is committed."""
-        number = 0
-        for number, chunk in enumerate(self._chunks):
+        dropped = 0
+        for chunk in self._chunks:
             if self._bytes <= KEPT_BYTES_MAX // 2 or chunk.next_lsn > self.end:
                 break
             self._bytes -= size_of(chunk)
             self.first = chunk.next_lsn
-        self._chunks = self._chunks[number:]
+            dropped += 1
+        self._chunks = self._chunks[dropped:]
 
     def _commit(self) -> bool:
         before = self.end

@@ -13,7 +13,7 @@ from rumq.kafka.protocol import reading_apis as reading
 from rumq.kafka.protocol.fields import NEVER, Codec, Field, codec_of
 
 
-class Api(NamedTuple):
+class KafkaApi(NamedTuple):
     """flexible: the first version with compact lengths and tagged fields"""
 
     key: int
@@ -33,21 +33,23 @@ PRODUCE, FETCH = 0, 1
 APIS = {
     api.key: api
     for api in (
-        Api(PRODUCE, "Produce", 3, 8, 9, other.PRODUCE_REQUEST, other.PRODUCE_ANSWER),
-        Api(FETCH, "Fetch", 4, 13, 12, reading.FETCH_REQUEST, reading.FETCH_ANSWER),
-        Api(2, "ListOffsets", 1, 8, 6, reading.LIST_OFFSETS_REQUEST, reading.LIST_OFFSETS_ANSWER),
-        Api(3, "Metadata", 0, 12, 9, reading.METADATA_REQUEST, reading.METADATA_ANSWER),
-        Api(8, "OffsetCommit", 2, 9, 8, group.OFFSET_COMMIT_REQUEST, group.OFFSET_COMMIT_ANSWER),
-        Api(9, "OffsetFetch", 1, 9, 6, group.OFFSET_FETCH_REQUEST, group.OFFSET_FETCH_ANSWER),
-        Api(10, "FindCoordinator", 0, 6, 3, group.FIND_COORDINATOR_REQUEST, group.FIND_COORDINATOR_ANSWER),
-        Api(11, "JoinGroup", 0, 9, 6, group.JOIN_GROUP_REQUEST, group.JOIN_GROUP_ANSWER),
-        Api(12, "Heartbeat", 0, 4, 4, group.HEARTBEAT_REQUEST, group.HEARTBEAT_ANSWER),
-        Api(13, "LeaveGroup", 0, 5, 4, group.LEAVE_GROUP_REQUEST, group.LEAVE_GROUP_ANSWER),
-        Api(14, "SyncGroup", 0, 5, 4, group.SYNC_GROUP_REQUEST, group.SYNC_GROUP_ANSWER),
-        Api(SASL_HANDSHAKE, "SaslHandshake", 0, 1, NEVER, other.SASL_HANDSHAKE_REQUEST, other.SASL_HANDSHAKE_ANSWER),
-        Api(API_VERSIONS, "ApiVersions", 0, 4, 3, reading.API_VERSIONS_REQUEST, reading.API_VERSIONS_ANSWER),
-        Api(32, "DescribeConfigs", 1, 4, 4, reading.DESCRIBE_CONFIGS_REQUEST, reading.DESCRIBE_CONFIGS_ANSWER),
-        Api(
+        KafkaApi(PRODUCE, "Produce", 3, 8, 9, other.PRODUCE_REQUEST, other.PRODUCE_ANSWER),
+        KafkaApi(FETCH, "Fetch", 4, 13, 12, reading.FETCH_REQUEST, reading.FETCH_ANSWER),
+        KafkaApi(2, "ListOffsets", 1, 8, 6, reading.LIST_OFFSETS_REQUEST, reading.LIST_OFFSETS_ANSWER),
+        KafkaApi(3, "Metadata", 0, 12, 9, reading.METADATA_REQUEST, reading.METADATA_ANSWER),
+        KafkaApi(8, "OffsetCommit", 2, 9, 8, group.OFFSET_COMMIT_REQUEST, group.OFFSET_COMMIT_ANSWER),
+        KafkaApi(9, "OffsetFetch", 1, 9, 6, group.OFFSET_FETCH_REQUEST, group.OFFSET_FETCH_ANSWER),
+        KafkaApi(10, "FindCoordinator", 0, 6, 3, group.FIND_COORDINATOR_REQUEST, group.FIND_COORDINATOR_ANSWER),
+        KafkaApi(11, "JoinGroup", 0, 9, 6, group.JOIN_GROUP_REQUEST, group.JOIN_GROUP_ANSWER),
+        KafkaApi(12, "Heartbeat", 0, 4, 4, group.HEARTBEAT_REQUEST, group.HEARTBEAT_ANSWER),
+        KafkaApi(13, "LeaveGroup", 0, 5, 4, group.LEAVE_GROUP_REQUEST, group.LEAVE_GROUP_ANSWER),
+        KafkaApi(14, "SyncGroup", 0, 5, 4, group.SYNC_GROUP_REQUEST, group.SYNC_GROUP_ANSWER),
+        KafkaApi(
+            SASL_HANDSHAKE, "SaslHandshake", 0, 1, NEVER, other.SASL_HANDSHAKE_REQUEST, other.SASL_HANDSHAKE_ANSWER
+        ),
+        KafkaApi(API_VERSIONS, "ApiVersions", 0, 4, 3, reading.API_VERSIONS_REQUEST, reading.API_VERSIONS_ANSWER),
+        KafkaApi(32, "DescribeConfigs", 1, 4, 4, reading.DESCRIBE_CONFIGS_REQUEST, reading.DESCRIBE_CONFIGS_ANSWER),
+        KafkaApi(
             SASL_AUTHENTICATE,
             "SaslAuthenticate",
             0,
@@ -56,7 +58,7 @@ APIS = {
             other.SASL_AUTHENTICATE_REQUEST,
             other.SASL_AUTHENTICATE_ANSWER,
         ),
-        Api(60, "DescribeCluster", 0, 0, 0, reading.DESCRIBE_CLUSTER_REQUEST, reading.DESCRIBE_CLUSTER_ANSWER),
+        KafkaApi(60, "DescribeCluster", 0, 0, 0, reading.DESCRIBE_CLUSTER_REQUEST, reading.DESCRIBE_CLUSTER_ANSWER),
     )
 }
 

@@ -1,8 +1,8 @@
 """The types of Kafka's messages and how each is read and written. https://kafka.apache.org/protocol#protocol_types
 
-A message is a tuple of `Field`s; `codec_of` makes of them a reader and a writer for one version. Every length is checked
-against what is left of the frame before anything is taken, and a frame has a bounded number of elements, so that what a
-request takes in memory is a small multiple of its bytes."""
+A message is a tuple of `Field`s; `codec_of` makes of them a reader and a writer for one version. Every length is
+checked against what is left of the frame before anything is taken, and a frame has a bounded number of elements, so
+that what a request takes in memory is a small multiple of its bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rumq.kafka.errors import Malformed
+from rumq.kafka.protocol.errors import Malformed
 
 ELEMENTS_MAX = 10_000  # of all arrays of a request together
 TAGGED_MAX = 100  # fields that a later version has added, of one structure
@@ -52,7 +52,7 @@ class Array(NamedTuple):
     of: str | tuple[Field, ...]
 
 
-class FrameReader:
+class FieldReader:
     """The rest of a frame."""
 
     __slots__ = ("_at", "_data", "_elements")
@@ -111,7 +111,7 @@ class FrameReader:
             self.take(self.varint())
 
 
-class FrameWriter:
+class FieldWriter:
     """A frame in parts: records are parts of their own, so that nobody copies them."""
 
     __slots__ = ("_open", "_parts")
@@ -137,15 +137,15 @@ class FrameWriter:
         return [*self._parts, self._open]
 
 
-Read = Callable[[FrameReader], Any]
-Write = Callable[[FrameWriter, Any], None]
+Read = Callable[[FieldReader], Any]
+Write = Callable[[FieldWriter, Any], None]
 
 
 class Codec(NamedTuple):
     """Of one message in one version."""
 
-    read: Callable[[FrameReader], dict[str, Any]]
-    write: Callable[[FrameWriter, Values], None]
+    read: Callable[[FieldReader], dict[str, Any]]
+    write: Callable[[FieldWriter, Values], None]
 
 
 def codec_of(fields: Sequence[Field], version: int, *, flexible: bool) -> Codec:
@@ -161,7 +161,7 @@ def codec_of(fields: Sequence[Field], version: int, *, flexible: bool) -> Codec:
         else:
             absent[field.name] = field.nothing
 
-    def read(reader: FrameReader) -> dict[str, Any]:
+    def read(reader: FieldReader) -> dict[str, Any]:
         found = dict(absent)
         for name, read_one in readers:
             found[name] = read_one(reader)
@@ -169,7 +169,7 @@ def codec_of(fields: Sequence[Field], version: int, *, flexible: bool) -> Codec:
             reader.skip_tagged()
         return found
 
-    def write(writer: FrameWriter, values: Values) -> None:
+    def write(writer: FieldWriter, values: Values) -> None:
         for name, default, write_one in writers:
             write_one(writer, values.get(name, default))
         if flexible:
@@ -192,7 +192,7 @@ def of_kind(kind: str | Array, version: int, flexible: bool, *, is_nullable: boo
     return sized(kind, flexible, is_nullable=is_nullable)
 
 
-def length_of(kind: str, flexible: bool) -> tuple[Callable[[FrameReader], int], Callable[[FrameWriter, int], None]]:
+def length_of(kind: str, flexible: bool) -> tuple[Callable[[FieldReader], int], Callable[[FieldWriter, int], None]]:
     """Read and write a length; -1: null. A compact length is one more than it says, 0: null."""
     if flexible:
         return (lambda reader: reader.varint() - 1), (lambda writer, size: writer.varint(size + 1))
@@ -204,7 +204,7 @@ def sized(kind: str, flexible: bool, *, is_nullable: bool) -> tuple[Read, Write]
     """Text, bytes and records."""
     read_length, write_length = length_of(kind, flexible)
 
-    def read(reader: FrameReader) -> Any:
+    def read(reader: FieldReader) -> Any:
         size = read_length(reader)
         if size == -1:
             if is_nullable:
@@ -218,7 +218,7 @@ def sized(kind: str, flexible: bool, *, is_nullable: bool) -> tuple[Read, Write]
         except UnicodeDecodeError:
             raise Malformed("text that is no UTF-8") from None
 
-    def write(writer: FrameWriter, value: Any) -> None:
+    def write(writer: FieldWriter, value: Any) -> None:
         if value is None:
             return write_length(writer, -1)
         if kind == RECORDS:
@@ -241,7 +241,7 @@ def array_of(array: Array, version: int, flexible: bool, *, is_nullable: bool) -
     else:
         read_one, write_one = codec_of(array.of, version, flexible=flexible)
 
-    def read(reader: FrameReader) -> list[Any] | None:
+    def read(reader: FieldReader) -> list[Any] | None:
         count = read_length(reader)
         if count == -1:
             if is_nullable:
@@ -249,7 +249,7 @@ def array_of(array: Array, version: int, flexible: bool, *, is_nullable: bool) -
             raise Malformed("null where a list is needed")
         return [read_one(reader) for _ in range(reader.count(count))]
 
-    def write(writer: FrameWriter, values: Any) -> None:
+    def write(writer: FieldWriter, values: Any) -> None:
         if values is None:
             return write_length(writer, -1)
         write_length(writer, len(values))

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from rumq.kafka.errors import Code, Malformed, TooMuch
 from rumq.kafka.protocol.apis import API_VERSIONS, APIS, answer_codec, request_codec
-from rumq.kafka.protocol.fields import INT16, INT32, NUMBERS, STRING, FrameReader, FrameWriter, Values, sized
+from rumq.kafka.protocol.errors import ErrorCode, Malformed, TooMuch
+from rumq.kafka.protocol.fields import INT16, INT32, NUMBERS, STRING, FieldReader, FieldWriter, Values, sized
 
 LENGTH_BYTES = 4
 CLIENT_ID_CHARACTERS_MAX = 256  # of which are kept
@@ -18,7 +18,7 @@ read_client_id, _ = sized(STRING, False, is_nullable=True)
 Part = bytes | bytearray | memoryview
 
 
-class Request(NamedTuple):
+class KafkaRequest(NamedTuple):
     """api: a key of APIS; body: by the names of its fields"""
 
     api: int
@@ -43,7 +43,7 @@ class FrameCutter:
         self.bytes_max = bytes_max
         self._buffer = bytearray()
 
-    def receive(self, data: bytes) -> None:
+    def receive(self, data: bytes | bytearray) -> None:
         self._buffer += data
 
     def frames(self) -> Iterator[bytes]:
@@ -59,9 +59,9 @@ class FrameCutter:
             yield frame
 
 
-def parse_request(frame: bytes) -> Request:
+def parse_request(frame: bytes) -> KafkaRequest:
     """raises: Malformed, UnknownVersion"""
-    reader = FrameReader(frame)
+    reader = FieldReader(frame)
     key, version = reader.number(NUMBERS[INT16]), reader.number(NUMBERS[INT16])
     correlation = reader.number(NUMBERS[INT32])
     api = APIS.get(key)
@@ -78,13 +78,13 @@ def parse_request(frame: bytes) -> Request:
         body = request_codec(key, version).read(reader)
     except Malformed as fault:
         raise Malformed(f"{api.name} {version}: {fault.why}") from None
-    # Bytes that are left are nobody's fault: librdkafka 2.16 lists all topics with a length of four bytes for one of one.
-    return Request(key, version, correlation, client_id[:CLIENT_ID_CHARACTERS_MAX], body)
+    # Bytes that are left are ignored: librdkafka 2.16 asks for all topics with three too many.
+    return KafkaRequest(key, version, correlation, client_id[:CLIENT_ID_CHARACTERS_MAX], body)
 
 
 def answer_frame(api: int, version: int, correlation: int, body: Values) -> list[Part]:
     """The frame with its length, in parts."""
-    writer = FrameWriter()
+    writer = FieldWriter()
     writer.add(NUMBERS[INT32].pack(correlation))
     if APIS[api].is_flexible(version) and api != API_VERSIONS:
         writer.varint(0)  # no tagged fields; clients do not know yet which version ApiVersions is answered in
@@ -93,7 +93,7 @@ def answer_frame(api: int, version: int, correlation: int, body: Values) -> list
     return [NUMBERS[INT32].pack(sum(map(len, parts))), *parts]
 
 
-def offered(error: Code = Code.NONE) -> dict[str, Any]:
+def offered(error: ErrorCode = ErrorCode.NONE) -> dict[str, Any]:
     """The body of ApiVersions' answer."""
     keys = [{"api_key": api.key, "min_version": api.least, "max_version": api.most} for api in APIS.values()]
     return {"error_code": error, "api_keys": keys}

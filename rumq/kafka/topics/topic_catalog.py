@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from rumq.auth.permit import Permit
-from rumq.kafka.errors import Code
+from rumq.kafka.protocol.errors import ErrorCode
 from rumq.mqtt.topics import matches
 
 GENERATION = "g1"
@@ -35,7 +35,7 @@ class TopicSource(NamedTuple):
     view_filter: str | None = None
 
 
-class Reader(NamedTuple):
+class TopicReader(NamedTuple):
     """Who reads. permit: None: everything may be read"""
 
     permit: Permit | None
@@ -66,22 +66,22 @@ class TopicCatalog:
             self.topics[source.name] = KafkaTopic(*source, topic_id)
         self._by_id = {topic.id: topic for topic in self.topics.values()}
 
-    def readable(self, reader: Reader) -> list[KafkaTopic]:
+    def readable(self, reader: TopicReader) -> list[KafkaTopic]:
         """What a reader is shown."""
         return [topic for topic in self.topics.values() if reader.may_read_any(topic)]
 
-    def find(self, name: str, reader: Reader) -> KafkaTopic | Code:
+    def find(self, name: str, reader: TopicReader) -> KafkaTopic | ErrorCode:
         """A topic, or why there is none. Who has rules does not learn which topics there are."""
         topic = self.topics.get(name)
         if topic is not None and reader.may_read_any(topic):
             return topic
-        return Code.UNKNOWN_TOPIC_OR_PARTITION if reader.permit is None else Code.TOPIC_AUTHORIZATION_FAILED
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if reader.permit is None else ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
-    def find_id(self, topic_id: bytes, reader: Reader) -> KafkaTopic | Code:
+    def find_id(self, topic_id: bytes, reader: TopicReader) -> KafkaTopic | ErrorCode:
         topic = self._by_id.get(topic_id)
         if topic is not None and reader.may_read_any(topic):
             return topic
-        return Code.UNKNOWN_TOPIC_ID
+        return ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def partition_names(topic: KafkaTopic, present: Mapping[str, object]) -> list[str]:

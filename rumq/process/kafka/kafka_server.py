@@ -19,7 +19,7 @@ from rumq.events.event_sender import EventSender
 from rumq.events.output import RING, setup_events
 from rumq.kafka.connection import ConnectionBounds
 from rumq.kafka.figures_socket import answer_figures
-from rumq.kafka.server import Server, listen
+from rumq.kafka.server import KafkaServer, listen
 from rumq.net.listening.listener import open_sockets
 from rumq.net.sockets.fd_limit import raise_limit, room_for_connections
 from rumq.process.kafka.parts import door_of
@@ -55,7 +55,7 @@ def serve(load: Load, *, for_broker: bool) -> int:
     os.nice(NICE)
     room = room_for_connections(raise_limit(), 0)
     tls = KafkaTls(settings.kafka)
-    server = Server(
+    server = KafkaServer(
         door_of(settings),
         ConnectionBounds(settings.kafka.request_bytes_max, settings.kafka.idle_seconds_max),
         min(settings.kafka.connections_max, max(2, room)),
@@ -74,7 +74,7 @@ def with_port(load: Load) -> Settings:
     return msgspec.structs.replace(settings, kafka=msgspec.structs.replace(settings.kafka, port=KAFKA_PORT))
 
 
-async def run(load: Load, settings: Settings, server: Server, tls: KafkaTls, parent: int | None) -> None:
+async def run(load: Load, settings: Settings, server: KafkaServer, tls: KafkaTls, parent: int | None) -> None:
     """Serve until a signal, or the end of the broker that is the parent. parent: None: it was started by hand"""
     listeners = await bind(settings)
     async with trio.open_nursery() as nursery:
@@ -104,7 +104,7 @@ async def attend(settings: Settings, tls: KafkaTls, parent: int | None, scope: t
     scope.cancel()
 
 
-def reload(load: Load, server: Server, tls: KafkaTls) -> None:
+def reload(load: Load, server: KafkaServer, tls: KafkaTls) -> None:
     """Users, rules and certificates; invalid ones change nothing. Clients come again, and log in anew."""
     try:
         settings = load()

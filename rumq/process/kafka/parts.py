@@ -8,10 +8,10 @@ import time
 
 from rumq.events.event_log import tell
 from rumq.kafka.access.logins import KafkaLogins
-from rumq.kafka.access.shares import Shares
-from rumq.kafka.answers.connected_client import Address, Door, FetchBounds
+from rumq.kafka.access.shares import KafkaShares
+from rumq.kafka.answers.connected_client import AdvertisedAddress, FetchBounds, KafkaDoor
 from rumq.kafka.log.committed import CommittedQuestions
-from rumq.kafka.log.served_log import ServedLog
+from rumq.kafka.log.served_log import KafkaLog
 from rumq.kafka.topics.topic_catalog import TopicCatalog, TopicSource
 from rumq.process.listeners.broker_secret import maybe_secret
 from rumq.process.listeners.listener_policies import ListenerPolicies
@@ -20,14 +20,14 @@ from rumq.settings.table import Settings
 ANY_ADDRESS = ("*", "")
 
 
-def door_of(settings: Settings) -> Door:
+def door_of(settings: Settings) -> KafkaDoor:
     """raises: ConfigError"""
     kafka, data = settings.kafka, os.path.abspath(settings.data.dir)
     log_id = log_id_of(settings, data)
     committed = None if settings.cluster.name else CommittedQuestions(data, settings.shards.count)
-    return Door(
-        ServedLog(data, committed), catalog_of(settings, log_id), logins_of(settings),
-        FetchBounds(kafka.fetch_bytes_max, Shares(kafka.waiting_bytes_max)),
+    return KafkaDoor(
+        KafkaLog(data, committed), catalog_of(settings, log_id), logins_of(settings),
+        FetchBounds(kafka.fetch_bytes_max, KafkaShares(kafka.waiting_bytes_max)),
         cluster_id=f"rumq-{log_id.hex()[:16]}", advertised=advertised_of(settings), clears=kafka.cleared_as_null,
         retention=lambda stream: retention_of(settings, stream), event=tell, now_us=now_us,
     )  # fmt: skip
@@ -41,9 +41,7 @@ def log_id_of(settings: Settings, data: str) -> bytes:
 
 
 def catalog_of(settings: Settings, log_id: bytes) -> TopicCatalog:
-    sources = [
-        TopicSource(each.name, each.name, each.filters) for each in settings.stream if each.durability != "memory"
-    ]
+    sources = [TopicSource(each.name, each.name, each.filters) for each in settings.stream]
     sources += [TopicSource(each.name, each.stream, (each.filter,), each.filter) for each in settings.kafka_view]
     return TopicCatalog(sources, log_id)
 
@@ -58,10 +56,10 @@ def logins_of(settings: Settings) -> KafkaLogins:
     )  # fmt: skip
 
 
-def advertised_of(settings: Settings) -> Address | None:
+def advertised_of(settings: Settings) -> AdvertisedAddress | None:
     """None: the address that a client came in at."""
     host, _, port = settings.kafka.advertised.rpartition(":")
-    return Address(host.strip("[]"), int(port)) if host else None
+    return AdvertisedAddress(host.strip("[]"), int(port)) if host else None
 
 
 def retention_of(settings: Settings, name: str) -> dict[str, str]:

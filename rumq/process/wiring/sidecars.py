@@ -1,4 +1,5 @@
-"""Sidecar processes of a broker, by its settings: exporters to Parquet, the servers of Flight, gRPC and Kafka, the gateway."""
+"""Sidecar processes of a broker, by its settings: exporters to Parquet, the servers of Flight, gRPC
+and Kafka, the gateway."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from commitlog.read.cold_reads import clipped
-from rumq.kafka.log.record_batches import SPAN_MAX, BatchWriter, TopicTable
+from rumq.kafka.log.record_batches import SPAN_MAX, BatchWriter, TopicVerdicts
 from tests.kafka.decoded import batches
 from tests.kafka.kernels.test_record_batches import chunk_of
 from tests.spark.logs import message
@@ -17,7 +17,7 @@ def test_a_topic_is_decided_once(tmp_path: Path) -> None:
         asked.append(topic)
         return topic.endswith("7")
 
-    table = TopicTable(wants)
+    table = TopicVerdicts(wants)
     for _ in range(2):
         writer = BatchWriter(table, 0, clears=False)
         assert writer.add(chunk, 1 << 20) == 1200

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from rumq.kafka.log import served_log
-from rumq.kafka.log.served_log import LogPartition, ServedLog
+from rumq.kafka.log.served_log import KafkaLog, LogPartition
 from tests.kafka.log.test_tail import Log
 
 P0 = "main/g1/p0"
@@ -25,7 +25,7 @@ class Broker:
 
 def run_with(log: Log, broker: Broker | None, test: object) -> None:
     async def run() -> None:
-        found = ServedLog(log.root, broker)
+        found = KafkaLog(log.root, broker)
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(found.run)
@@ -38,7 +38,7 @@ def run_with(log: Log, broker: Broker | None, test: object) -> None:
     log.store.close()
 
 
-async def reach(served: ServedLog, partition: LogPartition, end: int) -> None:
+async def reach(served: KafkaLog, partition: LogPartition, end: int) -> None:
     while partition.end < end:
         moved = partition.moved
         served.follow(partition)
@@ -50,7 +50,7 @@ def test_a_record_is_there_as_soon_as_the_broker_says_that_it_is_committed(tmp_p
     log.write(b"0")
     broker = Broker(1)
 
-    async def test(served: ServedLog, partition: LogPartition) -> None:
+    async def test(served: KafkaLog, partition: LogPartition) -> None:
         await reach(served, partition, 1)
         assert partition.tail is not None
         log.write(b"1")
@@ -69,7 +69,7 @@ def test_without_a_word_the_marks_of_the_files_tell(tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.write(b"0")
 
-    async def test(served: ServedLog, partition: LogPartition) -> None:
+    async def test(served: KafkaLog, partition: LogPartition) -> None:
         served.follow(partition)
         while partition.tail is None:
             await trio.sleep(0)
@@ -94,7 +94,7 @@ def test_segments_that_end_are_followed_by_their_next(
     log.write(b"0")
     broker = Broker(None)
 
-    async def test(served: ServedLog, partition: LogPartition) -> None:
+    async def test(served: KafkaLog, partition: LogPartition) -> None:
         seen, at = [0], 1
         for _ in range(60):
             log.write(b"x" * 1000)
@@ -122,7 +122,7 @@ def test_the_end_never_goes_back(tmp_path: Path) -> None:
     log.write(b"1")
     broker = Broker(2)
 
-    async def test(served: ServedLog, partition: LogPartition) -> None:
+    async def test(served: KafkaLog, partition: LogPartition) -> None:
         await reach(served, partition, 2)
         partition.tail = None  # nobody follows any more
         await served.look(0.0)

@@ -8,7 +8,7 @@ from commitlog import Chunk, RealFiles
 from commitlog.read.log_reader import LogReader
 from commitlog.read.partition_view import PartitionView
 from rumq.kafka.log import tail as module
-from rumq.kafka.log.tail import LogTail
+from rumq.kafka.log.tail import PartitionTail
 from tests.spark.logs import Publisher, message, store_at
 
 LARGE = 1 << 24
@@ -31,12 +31,12 @@ class Log:
         [found] = LogReader(RealFiles(), self.root).partitions()
         return found
 
-    def tail(self) -> LogTail:
+    def tail(self) -> PartitionTail:
         view = self.view()
-        return LogTail(RealFiles(), view.segments()[-1], view.end_lsn)
+        return PartitionTail(RealFiles(), view.segments()[-1], view.end_lsn)
 
 
-def lsns(tail: LogTail, at: int = 0) -> list[int]:
+def lsns(tail: PartitionTail, at: int = 0) -> list[int]:
     return [lsn for chunk in tail.chunks(at, tail.end) for lsn in range(chunk.base_lsn, chunk.next_lsn)]
 
 
@@ -71,7 +71,7 @@ def test_a_look_takes_all_that_was_written_however_large(tmp_path: Path) -> None
     assert not tail.look_shortly()
     tail.look()
     assert tail.end == log.count and lsns(tail, 1) == list(range(1, log.count))
-    [part] = [each for each in tail.chunks(5, 8)]
+    [part] = list(tail.chunks(5, 8))
     assert (part.base_lsn, part.next_lsn) == (5, 8)
     log.store.close()
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rumq.kafka.errors import Code, KafkaFault, Malformed, TooMuch
 from rumq.kafka.protocol.apis import API_VERSIONS, APIS, answer_codec, request_codec
+from rumq.kafka.protocol.errors import ErrorCode, KafkaFault, Malformed, TooMuch
 from rumq.kafka.protocol.fields import (
     BOOL,
     BYTES,
@@ -21,8 +21,8 @@ from rumq.kafka.protocol.fields import (
     STRING,
     Array,
     Field,
-    FrameReader,
-    FrameWriter,
+    FieldReader,
+    FieldWriter,
 )
 from rumq.kafka.protocol.frames import FrameCutter, UnknownVersion, answer_frame, offered, parse_request
 
@@ -57,7 +57,7 @@ def value_of(kind: Any, version: int, *, nullable: bool = False) -> st.SearchStr
 
 
 def request_frame(key: int, version: int, body: dict[str, Any], client: str = "test") -> bytes:
-    writer = FrameWriter()
+    writer = FieldWriter()
     name = client.encode()
     writer.add(key.to_bytes(2, "big") + version.to_bytes(2, "big") + (7).to_bytes(4, "big"))
     writer.add(len(name).to_bytes(2, "big") + name)
@@ -90,7 +90,7 @@ def test_an_answer_is_read_as_it_was_written(data: st.DataObject, which: tuple[i
     given_ = in_parts(body)
     frame = b"".join(answer_frame(key, version, 9, given_))
     assert int.from_bytes(frame[:4], "big") == len(frame) - 4
-    reader = FrameReader(frame[4:])
+    reader = FieldReader(frame[4:])
     assert reader.take(4) == (9).to_bytes(4, "big")
     if APIS[key].is_flexible(version) and key != API_VERSIONS:
         assert reader.take(1) == b"\0"
@@ -204,8 +204,8 @@ def test_an_unknown_api_and_version_are_malformed_but_for_api_versions() -> None
     with pytest.raises(UnknownVersion) as seen:
         parse_request((18).to_bytes(2, "big") + (99).to_bytes(2, "big") + (5).to_bytes(4, "big") + b"nonsense")
     assert seen.value.correlation == 5
-    answer = b"".join(answer_frame(API_VERSIONS, 0, 5, offered(Code.UNSUPPORTED_VERSION)))
-    found = answer_codec(API_VERSIONS, 0).read(FrameReader(answer[8:]))
+    answer = b"".join(answer_frame(API_VERSIONS, 0, 5, offered(ErrorCode.UNSUPPORTED_VERSION)))
+    found = answer_codec(API_VERSIONS, 0).read(FieldReader(answer[8:]))
     assert found["error_code"] == 35
     assert {each["api_key"]: (each["min_version"], each["max_version"]) for each in found["api_keys"]} == {
         key: (api.least, api.most) for key, api in APIS.items()

@@ -4,20 +4,20 @@ import pytest
 
 from rumq.auth.identity import Identity
 from rumq.auth.rules import parse
-from rumq.kafka.errors import Code
-from rumq.kafka.topics.topic_catalog import KafkaTopic, Reader, TopicCatalog, TopicSource, partition_names
+from rumq.kafka.protocol.errors import ErrorCode
+from rumq.kafka.topics.topic_catalog import KafkaTopic, TopicCatalog, TopicReader, TopicSource, partition_names
 
 SOURCES = [
     TopicSource("main", "main", ("#",)),
     TopicSource("alarms", "alarms", ("alarm/#",)),
     TopicSource("pumps", "main", ("pump/+/state",), "pump/+/state"),
 ]
-ANY = Reader(None)
+ANY = TopicReader(None)
 
 
-def reader(topics: str) -> Reader:
+def reader(topics: str) -> TopicReader:
     text = f'[[rule]]\nallow = ["subscribe", "replay"]\ntopics = [{topics}]'
-    return Reader(parse(text, "rules.toml").permit(Identity("anna"), ""))
+    return TopicReader(parse(text, "rules.toml").permit(Identity("anna"), ""))
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ def test_a_reader_is_shown_what_it_may_read_something_of(topics: str, shown: lis
         found = catalog.find(source.name, who)
         assert isinstance(found, KafkaTopic) == (source.name in shown)
         by_id = catalog.find_id(catalog.topics[source.name].id, who)
-        assert by_id == (found if source.name in shown else Code.UNKNOWN_TOPIC_ID)
+        assert by_id == (found if source.name in shown else ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 def test_who_has_rules_does_not_learn_which_topics_there_are() -> None:
     catalog, who = TopicCatalog(SOURCES, b"log"), reader('"pump/7/level"')
-    assert catalog.find("alarms", who) == catalog.find("nope", who) == Code.TOPIC_AUTHORIZATION_FAILED
-    assert catalog.find("nope", ANY) == Code.UNKNOWN_TOPIC_OR_PARTITION
+    assert catalog.find("alarms", who) == catalog.find("nope", who) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert catalog.find("nope", ANY) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_view_has_its_filter_within_the_rules() -> None:

@@ -7,7 +7,7 @@ from enum import IntEnum
 from rumq.errors import RumqError
 
 
-class Code(IntEnum):
+class ErrorCode(IntEnum):
     """Those that are sent here, by Kafka's names."""
 
     NONE = 0
