@@ -198,7 +198,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"subprocess", "multiprocessing"},
     ),
-    "rumq/kafka/protocol": ({"rumq.kafka.protocol.errors"}, WORLD | {"os"}),
+    "rumq/kafka/protocol": ({"rumq.errors"}, WORLD | {"os"}),
     "rumq/kafka/kernels": ({"cython"}, WORLD | {"os"}),
     "rumq/kafka/topics": (
         {"rumq.auth.permit", "rumq.mqtt.topics", "rumq.kafka.protocol.errors"},
