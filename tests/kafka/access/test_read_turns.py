@@ -29,19 +29,21 @@ def test_addresses_take_turns() -> None:
 def test_who_gives_up_holds_nobody_up() -> None:
     async def run() -> None:
         turns = ReadTurns(1)
-        with trio.CancelScope() as scope:
-            async with trio.open_nursery() as nursery:
+        scope = trio.CancelScope()
 
-                async def wait() -> None:
-                    async with turns.turn("b", ""):
-                        raise AssertionError("it was cancelled")
+        async def wait() -> None:
+            with scope:
+                async with turns.turn("b", ""):
+                    raise AssertionError("it was cancelled")
 
-                async with turns.turn("a", ""):
-                    nursery.start_soon(wait)
-                    await wait_all_tasks_blocked()
-                    scope.cancel()
-        with trio.fail_after(5):
-            async with turns.turn("c", ""):
-                pass
+        async with trio.open_nursery() as nursery:
+            async with turns.turn("a", ""):
+                nursery.start_soon(wait)
+                await wait_all_tasks_blocked()
+                scope.cancel()
+                await wait_all_tasks_blocked()
+            with trio.fail_after(5):
+                async with turns.turn("c", ""):
+                    pass
 
     trio.run(run)
