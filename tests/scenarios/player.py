@@ -222,7 +222,7 @@ class Player:
             return [c.ShareMembers(sharer, Sink(name), members, {}, True)]
         if verb == "hands":  # the home, to us
             return [c.SharePart(rest[0], places(rest))]
-        what = {"gives": "back", "has": "done", "is": "ready"}[verb]
+        what = {"gives": "back", "refuses": "early", "has": "done", "is": "ready"}[verb]
         key = next(word for word in rest if word.startswith("$share/"))
         return [c.ShareNews(sharer, what, key, "", 0, places(rest))]
 

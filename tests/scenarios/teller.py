@@ -46,6 +46,8 @@ class Teller:
             return f"tell the home: {effect.weight} members of {effect.key}"
         if kind is e.ShareBegun:
             return f"write down: {effect.key} begins at {effect.cursors}"
+        if kind is e.ConfirmShareLeft:
+            return f"tell {effect.shard.key}: it has left {effect.key}"
         if kind is e.ReportShareReady:
             return f"tell the home: members of {effect.key} can take more"
         what = {e.ReturnShare: "take back", e.ReportShareDone: "done"}[kind]

@@ -133,7 +133,7 @@ PLANTED = [
         "what came to a shard too early is handed out twice", "router/shared_group_rules.py",
         "self.ranges_returned(shard, key, without(ranges, without(ranges, member.outstanding)))",
         "self.ranges_returned(shard, key, ranges)",
-        SEEDS,
+        ENDS.replace("share-elsewhere-ends", "share-early"),
     ),
     Planted(
         "a share is over before all have been heard", "rumq/shards/peers/shared_groups.py",
