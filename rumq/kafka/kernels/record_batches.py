@@ -88,7 +88,6 @@ def put_big(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.longlon
 
 @cython.cfunc
 @cython.inline
-@cython.exceptval(check=False)
 def name_of_property(kind: cython.uint) -> bytes:
     if kind == 3:
         return CONTENT_TYPE
