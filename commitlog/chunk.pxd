@@ -1,4 +1,3 @@
-
 cdef class Chunk:
     cdef public object sources, tags
     cdef public dict blobs, publishers
@@ -7,3 +6,8 @@ cdef class Chunk:
     cdef public Py_ssize_t count
     cdef public unsigned int flags
     cdef public object frames, rows, routes, traces
+
+    cpdef set(
+        self, unsigned long long base_lsn, Py_ssize_t count, long long base_ts, unsigned int flags, object rows,
+        object frames, object tags, object sources,
+    )

@@ -53,6 +53,13 @@ class Chunk:
         self, base_lsn: int, count: int, base_ts: int, flags: int, rows: Buffer, frames: Buffer, tags: bytes = b"",
         sources: bytes = b"",
     ) -> None:  # fmt: skip
+        self.set(base_lsn, count, base_ts, flags, rows, frames, tags, sources)
+
+    def set(
+        self, base_lsn: int, count: int, base_ts: int, flags: int, rows: Buffer, frames: Buffer, tags: bytes,
+        sources: bytes,
+    ) -> None:  # fmt: skip
+        """Once, of one that `__new__` has made: compiled callers need no object for a number."""
         self.base_lsn = base_lsn
         self.count = count
         self.next_lsn = base_lsn + count

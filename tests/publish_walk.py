@@ -24,7 +24,7 @@ HANDED = {
     ("rumq/net/kernels/sockets.py", "receive"),  # recv(2)
     ("rumq/net/kernels/sockets.py", "send"),
     ("rumq/mqtt/kernels/short_acks.py", "put_ack"),  # its row is in the batch, its PUBACK in the wire
-    ("commitlog/chunk.py", "Chunk.__init__"),  # it has an lsn
+    ("commitlog/chunk.py", "Chunk.set"),  # it has an lsn
     ("rumq/session/connection/pending_acks.py", "PendingAck.__init__"),  # the PUBACK waits for that lsn
     ("commitlog/testing/simulated_files.py", "SimulatedFiles.write"),
     ("commitlog/testing/simulated_files.py", "SimulatedFiles.sync"),

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 HEADING = "### A QoS 1 PUBLISH, file by file"
 FILES_MAX = 10
 HANDED = [
-    "receive", "put_ack", "Chunk.__init__", "PendingAck.__init__", "put", "SimulatedFiles.write",
+    "receive", "put_ack", "Chunk.set", "PendingAck.__init__", "put", "SimulatedFiles.write",
     "SimulatedFiles.sync", "eventfd_write", "Partition.complete", "Connection.write", "send",
 ]  # fmt: skip
 

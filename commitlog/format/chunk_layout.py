@@ -31,6 +31,8 @@ MERGED_BYTES_MAX = 1 << 20
 APART_US_MAX = 3_000_000_000  # a ts_delta is a u32 of µs
 BUFFER_BYTES = 1 << 21
 BUFFER_KEPT_MAX = 1 << 24
+SMALL_BYTES = 12_288
+LATE_WORD, CRC_WORD = 14, 31  # u32 of a header
 
 
 class NumberedNames(NamedTuple):
@@ -61,6 +63,8 @@ class ChunkLayout:
     def __init__(self, names: NumberedNames, generation: int, epoch: int) -> None:
         self._names, self._generation, self._epoch = names, generation, epoch
         self._buffer = mmap(-1, BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS)
+        # One small chunk, with zeros behind it: never resized.
+        self.small_bytes = bytearray(SMALL_BYTES)
         self._salt = self._chain = 0
         self._seen_topics = bytearray()
         self._seen_publishers = bytearray()
@@ -82,25 +86,30 @@ class ChunkLayout:
         )  # fmt: skip
         return raw + bytes(total - HEADER_BYTES)
 
+    def small(self, chunk: Chunk, durable_lsn: int, align: int) -> int:
+        """Lay out one chunk of few records that names nothing new, as `data` would, in `small_bytes`.
+
+        returns: its length; 0: it is none such, and nothing has changed"""
+        if chunk.tags or chunk.sources or self._told_topics or self._told_publishers:
+            return 0
+        total: int = small_chunk.encode(
+            self.small_bytes, chunk.rows, chunk.frames, self._seen_topics, self._seen_publishers, chunk.flags,
+            self._salt, chunk.base_lsn, chunk.base_ts, durable_lsn, self._epoch, self._chain, self._generation, align,
+        )  # fmt: skip
+        if total:
+            self._chain = small_chunk.header_word(self.small_bytes, CRC_WORD)
+        return total
+
+    def small_late(self) -> int:
+        """The greatest ts_delta of the small chunk, µs."""
+        late: int = small_chunk.header_word(self.small_bytes, LATE_WORD)
+        return late
+
     def data(self, chunks: list[Chunk], durable_lsn: int, align: int) -> LaidOut:
         """One chunk of the records of all these; its length is a multiple of `align`."""
         first = chunks[0]
-        if len(chunks) == 1 and not (first.tags or first.sources or self._told_topics or self._told_publishers):
-            encoded = small_chunk.encode(
-                self._buffer, first.rows, first.frames, self._seen_topics, self._seen_publishers, first.flags,
-                self._salt, first.base_lsn, first.base_ts, durable_lsn, self._epoch, self._chain, self._generation,
-                align,
-            )  # fmt: skip
-            if encoded is not None:
-                total, count, late, self._chain = encoded
-                data = memoryview(self._buffer)[:total]
-                return LaidOut(data, memoryview(first.rows), count, first.flags, late, [])
-        return self._merged(chunks, durable_lsn, align)
-
-    def _merged(self, chunks: list[Chunk], durable_lsn: int, align: int) -> LaidOut:
-        first = chunks[0]
-        rows_len = sum(len(chunk.rows) for chunk in chunks)
-        frames_len = sum(len(chunk.frames) for chunk in chunks)
+        rows_len = sum([len(chunk.rows) for chunk in chunks])
+        frames_len = sum([len(chunk.frames) for chunk in chunks])
         buffer = self._room(HEADER_BYTES + rows_len + frames_len)
         rows_end = HEADER_BYTES + rows_len
         rows = memoryview(buffer)[HEADER_BYTES:rows_end]

@@ -26,6 +26,7 @@ from commitlog.chunk import (
 )
 from commitlog.disk.files import Files
 from commitlog.errors import Damaged, FormatTooNew
+from commitlog.format.chunk_position import ChunkPosition as ChunkPosition
 from commitlog.kernels import rows as kernel
 from commitlog.row_layout import ROW_BYTES
 
@@ -54,26 +55,6 @@ class SegmentHeader(NamedTuple):
     def order(self) -> tuple[int, int, int]:
         """Of two segments with common lsns, the one with the higher order was written later and has them."""
         return self.base_lsn, self.epoch, self.created_us
-
-
-class ChunkPosition(NamedTuple):
-    """Position of a chunk of records in its file. flags: of the chunk; late: its greatest ts_delta, µs."""
-
-    base_lsn: int
-    position: int
-    base_ts: int
-    count: int  # type: ignore[assignment]  # the name of a tuple's method; MQTT's and the log's word goes first
-    total_len: int
-    flags: int
-    late: int
-
-    @property
-    def next_lsn(self) -> int:
-        return self.base_lsn + self.count
-
-    @property
-    def last_ts(self) -> int:
-        return self.base_ts + self.late
 
 
 def place_of(position: int, header: Header) -> ChunkPosition:

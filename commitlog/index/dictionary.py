@@ -14,7 +14,8 @@ from zlib import crc32
 
 from commitlog.chunk import NUMBER_MAX
 from commitlog.disk.files import Files, replace_file, whole_file
-from commitlog.index.index import NAMES_A_PIECE, Index, crc32_of
+from commitlog.index.index import NAMES_A_PIECE, crc32_of
+from commitlog.index.index_builder import Index
 from commitlog.kernels import topics as kernel
 from commitlog.names.publisher_names import PublisherNames
 from commitlog.names.topic_table import topic_table

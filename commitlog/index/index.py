@@ -6,26 +6,25 @@ A pure function of the segment up to its logical end: lost or damaged, it is reb
 from __future__ import annotations
 
 import struct
-from array import array
 from bisect import bisect_left
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from typing import NamedTuple
 from zlib import crc32
 
-from commitlog.chunk import HEADER_BYTES, NUMBER_MAX, Buffer, decode_aux, named
+from commitlog.chunk import HEADER_BYTES, NUMBER_MAX, decode_aux, named
 from commitlog.disk.files import Files, replace_file, whole_file
 from commitlog.errors import Damaged
+from commitlog.format.chunk_position import ChunkPosition
 from commitlog.format.segment import (
     HOLDS_RECORDS,
     SEGMENT_HEADER_BYTES,
-    ChunkPosition,
     chunks_through,
     opening,
     place_of,
     read_aux,
 )
+from commitlog.index.index_builder import NUMBERS_MAX, Index, IndexBuilder
 from commitlog.index.name_recovery import name_from_frames
-from commitlog.kernels import rows as kernel
 from commitlog.kernels import topics as topics_kernel
 from commitlog.names.topic_table import TOPIC, PackedTopicTable, TopicRows, topic_table
 from commitlog.row_layout import ROW_BYTES
@@ -37,85 +36,7 @@ NAME = struct.Struct("<IH")
 ROWS_MAX = 1 << 32
 NAMES_A_PIECE = 8192
 Pieces = list[bytes | bytearray | memoryview]
-NUMBERS_MAX = 1 << 26  # topics and publishers are numbered densely: higher numbers were never assigned
 ITEM_BYTES = (PLACE.size, TOPIC.size, 4, 1, 1)  # of each section
-
-
-class Index:
-    """places: every chunk; topics: id -> its rows; rows: their numbers from the base lsn, topic by topic.
-
-    names: of the topics; known: the list of all names, if the builder has it: then `names` is empty"""
-
-    __slots__ = ("known", "names", "places", "publishers", "rows", "topics")
-
-    def __init__(self, known: list[bytes] | None = None) -> None:
-        self.places: list[ChunkPosition] = []
-        self.topics: Mapping[int, TopicRows] = PackedTopicTable()
-        self.names: dict[int, bytes] = {}
-        self.known = known
-        self.publishers: dict[int, bytes] = {}
-        self.rows: array[int] = array("I")
-
-
-class IndexBuilder:
-    """Collects an index during a pass over a segment, by its writer or by a reader."""
-
-    __slots__ = ("_columns", "_first", "_following", "_seen", "index")
-
-    def __init__(self, known: list[bytes] | None = None) -> None:
-        """known: as of `Index`"""
-        self.index = Index(known)
-        self._columns: list[tuple[int, bytes]] = []
-        self._seen = bytearray(1024)
-        self._first: array[int] = array("Q", bytes(8 * 1024))
-        self._following: array[int] = array("Q", bytes(8 * 1024))
-
-    def add(
-        self, place: ChunkPosition, base_lsn: int, rows: Buffer | None, topics: list[tuple[int, int, bytes]],
-        publishers: list[tuple[int, bytes]],
-    ) -> None:  # fmt: skip
-        """Add a chunk. base_lsn: of its segment; rows: None when they cannot be read."""
-        self.index.places.append(place)
-        if topics or publishers:
-            self.name(topics, publishers)
-        if rows is None:
-            return
-        few = kernel.index_few(rows, self._seen, self._first, self._following)
-        if few is not None:
-            self._columns.append((place.base_lsn - base_lsn, few))
-            return
-        column, highest = kernel.topic_column(rows)
-        if highest >= NUMBERS_MAX:
-            return
-        if highest >= len(self._seen):
-            more = highest + 1024 - len(self._seen)
-            self._seen.extend(bytes(more))
-            self._first.frombytes(bytes(8 * more))
-            self._following.frombytes(bytes(8 * more))
-        topics_kernel.first_offsets(rows, self._seen, self._first)
-        kernel.follow(rows, self._following)
-        self._columns.append((place.base_lsn - base_lsn, column))
-
-    def name(self, topics: list[tuple[int, int, bytes]], publishers: list[tuple[int, bytes]]) -> None:
-        for number, _, name in topics:
-            if number < NUMBERS_MAX:
-                self.index.names[number] = name
-        for number, name in publishers:
-            if number < NUMBERS_MAX:
-                self.index.publishers[number] = name
-
-    def finished(self) -> Index:
-        """Sort the rows by topic: count, then place."""
-        index = self.index
-        counts = array("I", bytes(4 * len(self._seen)))
-        for _, column in self._columns:
-            kernel.count_topics(column, counts)
-        starts = array("I", bytes(4 * len(counts)))
-        index.topics = PackedTopicTable(topics_kernel.table(self._seen, counts, self._first, self._following, starts))
-        index.rows = array("I", bytes(sum(len(column) for _, column in self._columns)))
-        for first_row, column in self._columns:
-            kernel.place_rows(column, first_row, starts, index.rows)
-        return index
 
 
 def read_segment(files: Files, path: str, stop: int | None = None) -> Index:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from commitlog.format.segment import SegmentHeader
-from commitlog.index.index import IndexBuilder
+from commitlog.index.index_builder import IndexBuilder
 
 
 class SegmentOpened(NamedTuple):

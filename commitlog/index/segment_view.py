@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from commitlog.format.chunk_position import ChunkPosition
 from commitlog.format.committed_scan import CommittedScan
-from commitlog.format.segment import ChunkPosition
 from commitlog.format.tail_scan import Tail
-from commitlog.index.index import Index
+from commitlog.index.index_builder import Index
 
 
 @dataclass

@@ -1,3 +1,6 @@
+from commitlog.format.chunk_position cimport ChunkPosition
+
+
 cdef class SegmentFile:
     cdef public long long allocated, base_lsn, first_ts, logical_end
     cdef public Py_ssize_t tried_at
@@ -5,7 +8,7 @@ cdef class SegmentFile:
     cdef public object draft, end_lsn, path, salt
     cdef public list places
 
-    cpdef take(self, object place)
+    cpdef take(self, ChunkPosition place)
 
 
 cdef class SegmentList:

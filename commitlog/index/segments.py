@@ -11,9 +11,10 @@ from threading import Lock
 
 from commitlog.disk.clock_guard import Jump
 from commitlog.disk.files import Files
-from commitlog.format.segment import ChunkPosition
+from commitlog.format.chunk_position import ChunkPosition
 from commitlog.index.dictionary import Dictionary
-from commitlog.index.index import IndexBuilder, load_places
+from commitlog.index.index import load_places
+from commitlog.index.index_builder import IndexBuilder
 
 PLACES_KEPT = 32  # segments; of one of 64 MiB, 3 MiB of memory at most
 
@@ -55,7 +56,8 @@ class SegmentFile:
         return max(self.bytes, self.allocated)
 
     def take(self, place: ChunkPosition) -> None:
-        self.first_ts = self.first_ts or place.base_ts
+        if not self.first_ts:
+            self.first_ts = place.base_ts
         self.places.append(place)
 
 

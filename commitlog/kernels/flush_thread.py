@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from queue import SimpleQueue
+from typing import Any
 
 import cython
 
@@ -88,10 +89,23 @@ def serve_python(thread: FlushThread, ended_fd: int) -> None:
         os.eventfd_write(ended_fd, 1)
 
 
+def reset(ended_fd: cython.int) -> None:
+    """Have an eventfd that does not block be readable no more, until it is written to again."""
+    if cython.compiled:
+        number: cython.ulonglong = 0
+        read(ended_fd, cython.address(number), 8)
+    else:
+        try:
+            os.eventfd_read(ended_fd)
+        except BlockingIOError:
+            pass
+
+
 @cython.cclass
 class FlushThread:
     """One job at a time: `start`, then `maybe_end` each time that the eventfd is readable, until it has ended.
 
+    done: what the caller is to call then, for the caller itself
     A thread that is not stopped lives as long as the process."""
 
     def __init__(self, ended_fd: cython.int) -> None:
@@ -99,6 +113,7 @@ class FlushThread:
 
         raises: OSError, without two descriptors or a thread"""
         self.result = 0
+        self.done: Any = None
         if cython.compiled:
             self.is_held = False
             self.job = cython.cast(cython.pointer[FlushJob], calloc(1, cython.sizeof(FlushJob)))
@@ -120,8 +135,8 @@ class FlushThread:
             self.thread = threading.Thread(target=serve_python, args=(self, ended_fd), daemon=True)
             self.thread.start()
 
-    def start(self, fd: cython.int, data: object, position: cython.longlong) -> None:
-        """Have the thread write `data` at `position` of a file, and sync the file.
+    def start(self, fd: cython.int, data: object, size: cython.Py_ssize_t, position: cython.longlong) -> None:
+        """Have the thread write the first `size` bytes of `data` at `position` of a file, and sync the file.
 
         Not before the job before it has ended. data: stays as it is until this one has"""
         if cython.compiled:
@@ -130,14 +145,14 @@ class FlushThread:
             self.is_held = True
             self.job.fd, self.job.position = fd, position
             self.job.data = cython.cast(cython.p_const_char, self.view.buf)
-            self.job.size = self.view.len
+            self.job.size = size
             self.job.state = RUNS
             write(self.job.jobs_fd, cython.address(one), 8)
         else:
             self.result = -1
-            self.jobs.put((fd, memoryview(data), position))  # type: ignore[arg-type]
+            self.jobs.put((fd, memoryview(data)[:size], position))  # type: ignore[arg-type]
 
-    def maybe_end(self) -> int:
+    def maybe_end(self) -> cython.int:
         """How the job ended: 0, or the errno of the call that failed, when any part may be written; -1: not yet."""
         if cython.compiled:
             if self.job != cython.NULL:

@@ -9,4 +9,4 @@ cdef extern from "<sys/resource.h>" nogil:
     int getrusage(int, rusage *)
 
 cdef int write_all(int fd, const char *data, Py_ssize_t size, long long position) noexcept nogil
-cpdef int write_now(int fd, object data, long long position) except -1
+cpdef int write_now(int fd, object data, Py_ssize_t size, long long position) except -1

@@ -49,19 +49,19 @@ def waits_so_far() -> cython.long:
     return usage.ru_nvcsw if getrusage(RUSAGE_THREAD, cython.address(usage)) == 0 else 0
 
 
-def write_now(fd: cython.int, data: object, position: cython.longlong) -> int:
-    """Write all of `data`, without the interpreter's lock.
+def write_now(fd: cython.int, data: object, size: cython.Py_ssize_t, position: cython.longlong) -> cython.int:
+    """Write the first `size` bytes of `data`, without the interpreter's lock.
 
     returns: 0, or the errno of the call that failed; with `WAITED` in it if the thread had to wait"""
     if not cython.compiled:
-        return write_python(fd, data, position)
+        return write_python(fd, memoryview(data)[:size], position)  # type: ignore[arg-type]
     view = cython.declare(Py_buffer)
     number: cython.int
     waits: cython.long
     PyObject_GetBuffer(data, cython.address(view), PyBUF_SIMPLE)
     with cython.nogil:
         waits = waits_so_far()
-        number = write_all(fd, cython.cast(cython.pointer[cython.const[cython.char]], view.buf), view.len, position)
+        number = write_all(fd, cython.cast(cython.pointer[cython.const[cython.char]], view.buf), size, position)
         if waits_so_far() != waits:
             number |= 65536
     PyBuffer_Release(cython.address(view))

@@ -190,11 +190,15 @@ def topic_column(rows: object) -> tuple[bytes, int]:
     return bytes(out[: 4 * total]), highest
 
 
-def index_few(rows: object, seen: object, first: object, following: object) -> bytes | None:
+def index_few(
+    rows: object, seen: object, first: object, following: object, column: object, at: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
     """`topic_column`, `first_offsets` and `follow` of a few rows at once, where `seen` has all their topics.
 
-    returns: the topic ids, as u32; None, and nothing is noted: some topic is beyond `seen`, or there are many rows"""
+    column: u32; those from number `at` on, 16 at most, are set to the topic ids
+    returns: how many rows; -1, and nothing is noted: some topic is beyond `seen`, or there are many rows"""
     words: cython.p_uint
+    ids: cython.p_uint
     marks: cython.p_uchar
     firsts: cython.pointer[cython.ulonglong]
     nexts: cython.pointer[cython.ulonglong]
@@ -202,19 +206,20 @@ def index_few(rows: object, seen: object, first: object, following: object) -> b
         words, marks = words_at(rows), octets(seen)
         firsts = cython.cast(cython.pointer[cython.ulonglong], octets(first))
         nexts = cython.cast(cython.pointer[cython.ulonglong], octets(following))
+        ids = words_at(column)
     else:
         words, marks, firsts, nexts = memoryview(rows).cast("I"), seen, first, following
+        ids = memoryview(column).cast("I")
     total: cython.Py_ssize_t = len(rows) // 32
     known: cython.Py_ssize_t = len(seen)
     i: cython.Py_ssize_t
     topic: cython.uint
     offset: cython.ulonglong
     if total > FEW:
-        return None
+        return -1
     for i in range(total):
         if words[i * 8] >= known:
-            return None
-    found: list = []
+            return -1
     for i in range(total):
         topic = words[i * 8]
         offset = words[i * 8 + 2] | (cython.cast(cython.ulonglong, words[i * 8 + 3]) << 32)
@@ -222,12 +227,8 @@ def index_few(rows: object, seen: object, first: object, following: object) -> b
             marks[topic] = 1
             firsts[topic] = offset
         nexts[topic] = offset + 1
-        found.append(
-            topic.to_bytes(4, "little")
-            if not cython.compiled
-            else cython.cast(cython.p_char, cython.address(topic))[:4]
-        )
-    return found[0] if total == 1 else b"".join(found)
+        ids[at + i] = topic
+    return total
 
 
 def follow(rows: object, following: object) -> None:

@@ -9,13 +9,8 @@ import cython
 from commitlog.chunk import encode_header
 
 if cython.compiled:
-    from cython.cimports.cpython.buffer import (
-        Py_buffer,
-        PyBUF_SIMPLE,
-        PyBUF_WRITABLE,
-        PyBuffer_Release,
-        PyObject_GetBuffer,
-    )
+    from cython.cimports.commitlog.kernels.buffers import octets
+    from cython.cimports.commitlog.kernels.buffers import words as words_at
     from cython.cimports.libc.string import memcpy, memset
 
 # Written out where it is used, the compiler takes it for a Python number.
@@ -80,11 +75,12 @@ def encode(
     out: object, rows: object, frames: object, topics: object, publishers: object, flags: cython.uint,
     salt: cython.ulonglong, base_lsn: cython.ulonglong, base_ts: cython.ulonglong, durable_lsn: cython.ulonglong,
     epoch: cython.uint, chain: cython.uint, generation: cython.uint, align: cython.Py_ssize_t,
-) -> tuple[int, int, int, int] | None:  # fmt: skip
-    """(length, records, greatest ts_delta, CRC of the header) of a chunk of data, laid out at the beginning of `out`.
+) -> cython.Py_ssize_t:  # fmt: skip
+    """Lay out a chunk of data at the beginning of `out`; its length.
 
-    topics, publishers: a byte for each number that the segment has named; out: has room for 12 KiB
-    None: a number is new, or it is not small: nothing is changed then"""
+    topics, publishers: a byte for each number that the segment has named
+    out: 12 KiB, as the last call has left it, zeros before the first one
+    0: a number is new, or it is not small: nothing is changed then"""
     count: cython.Py_ssize_t
     size: cython.Py_ssize_t
     total: cython.Py_ssize_t
@@ -92,93 +88,85 @@ def encode(
     low: cython.uint = LOW
     high: cython.uint = 0
     late: cython.uint = 0
-    crc: cython.uint
+    used: cython.Py_ssize_t
     if not cython.compiled:
         return encode_python(
             out, rows, frames, topics, publishers, flags, salt, base_lsn, base_ts, durable_lsn, epoch, chain,
             generation, align,
         )  # fmt: skip
-    views = cython.declare(Py_buffer[5])
-    held: cython.Py_ssize_t = 0
-    words: cython.pointer[cython.const[cython.uint]]
-    head: cython.pointer[cython.uint]
-    data: cython.pointer[cython.uchar]
-    try:
-        PyObject_GetBuffer(rows, cython.address(views[0]), PyBUF_SIMPLE)
-        held = 1
-        PyObject_GetBuffer(frames, cython.address(views[1]), PyBUF_SIMPLE)
-        held = 2
-        size = views[0].len + views[1].len
-        count = views[0].len // 32
-        if size > BYTES_MAX or count == 0:
-            return None
-        PyObject_GetBuffer(topics, cython.address(views[2]), PyBUF_SIMPLE)
-        held = 3
-        PyObject_GetBuffer(publishers, cython.address(views[3]), PyBUF_SIMPLE)
-        held = 4
-        words = cython.cast(cython.pointer[cython.const[cython.uint]], views[0].buf)
-        for i in range(count):
-            if words[8 * i] >= views[2].len or words[8 * i + 6] >= views[3].len:
-                return None
-            if not cython.cast(cython.pointer[cython.const[cython.uchar]], views[2].buf)[words[8 * i]]:
-                return None
-            if not cython.cast(cython.pointer[cython.const[cython.uchar]], views[3].buf)[words[8 * i + 6]]:
-                return None
-            low = min(low, words[8 * i])
-            high = max(high, words[8 * i])
-            late = max(late, words[8 * i + 4])
-        PyObject_GetBuffer(out, cython.address(views[4]), PyBUF_WRITABLE)
-        held = 5
-        size += HEADER_BYTES
-        total = (size + align - 1) // align * align
-        if total > views[4].len:
-            return None
-        data = cython.cast(cython.pointer[cython.uchar], views[4].buf)
-        memcpy(data + HEADER_BYTES, views[0].buf, views[0].len)
-        memcpy(data + HEADER_BYTES + views[0].len, views[1].buf, views[1].len)
-        memset(data + size, 0, total - size)
-        memset(data, 0, HEADER_BYTES)
-        head = cython.cast(cython.pointer[cython.uint], data)
-        head[0] = MAGIC
-        head[1] = VERSION_AND_KIND | flags << 16
-        head[2], head[3] = salt & LOW, salt >> 32
-        head[4], head[5] = base_lsn & LOW, base_lsn >> 32
-        head[6], head[7], head[8], head[9] = count, views[1].len, 0, total
-        head[10], head[11] = base_ts & LOW, base_ts >> 32
-        head[12], head[13] = durable_lsn & LOW, durable_lsn >> 32
-        head[14], head[15], head[16] = late, epoch, chain
-        head[17] = crc32(data + HEADER_BYTES, views[0].len)
-        head[18] = crc32(data + HEADER_BYTES + views[0].len, views[1].len)
-        head[19] = 0  # of no aux
-        head[20], head[21] = low, high
-        head[22] = 32 | 1 << 16 | 6 << 24
-        head[23] = generation
-        crc = crc32(data, HEADER_BYTES - 4)
-        head[31] = crc
-        return total, count, late, crc
-    finally:
-        for i in range(held):
-            PyBuffer_Release(cython.address(views[i]))
+    words: cython.pointer[cython.uint] = words_at(rows)
+    named: cython.pointer[cython.uchar] = octets(topics)
+    known: cython.pointer[cython.uchar] = octets(publishers)
+    data: cython.pointer[cython.uchar] = octets(out)
+    head: cython.pointer[cython.uint] = words_at(out)
+    named_end: cython.Py_ssize_t = len(topics)
+    known_end: cython.Py_ssize_t = len(publishers)
+    rows_len: cython.Py_ssize_t = len(rows)
+    frames_len: cython.Py_ssize_t = len(frames)
+    count = rows_len // 32
+    size = HEADER_BYTES + rows_len + frames_len
+    total = (size + align - 1) // align * align
+    if count == 0 or rows_len + frames_len > BYTES_MAX or total > len(out):
+        return 0
+    for i in range(count):
+        if words[8 * i] >= named_end or not named[words[8 * i]]:
+            return 0
+        if words[8 * i + 6] >= known_end or not known[words[8 * i + 6]]:
+            return 0
+        low = min(low, words[8 * i])
+        high = max(high, words[8 * i])
+        late = max(late, words[8 * i + 4])
+    # Behind the chunk before this one there are zeros: a page of them is not written each time.
+    used = HEADER_BYTES + 32 * cython.cast(cython.Py_ssize_t, head[6]) + head[7]
+    if used > size:
+        memset(data + size, 0, used - size)
+    memcpy(data + HEADER_BYTES, words, rows_len)
+    memcpy(data + HEADER_BYTES + rows_len, octets(frames), frames_len)
+    memset(data, 0, HEADER_BYTES)
+    head[0] = MAGIC
+    head[1] = VERSION_AND_KIND | flags << 16
+    head[2], head[3] = salt & LOW, salt >> 32
+    head[4], head[5] = base_lsn & LOW, base_lsn >> 32
+    head[6], head[7], head[8], head[9] = count, frames_len, 0, total
+    head[10], head[11] = base_ts & LOW, base_ts >> 32
+    head[12], head[13] = durable_lsn & LOW, durable_lsn >> 32
+    head[14], head[15], head[16] = late, epoch, chain
+    head[17] = crc32(data + HEADER_BYTES, rows_len)
+    head[18] = crc32(data + HEADER_BYTES + rows_len, frames_len)
+    head[19] = 0  # of no aux
+    head[20], head[21] = low, high
+    head[22] = 32 | 1 << 16 | 6 << 24
+    head[23] = generation
+    head[31] = crc32(data, HEADER_BYTES - 4)
+    return total
+
+
+def header_word(out: object, number: cython.Py_ssize_t) -> cython.uint:
+    """A u32 of the header of the chunk in `out`, such as its CRC."""
+    if cython.compiled:
+        return words_at(out)[number]
+    return int.from_bytes(out[4 * number : 4 * number + 4], "little")  # type: ignore[index]
 
 
 def encode_python(
     out: object, rows: object, frames: object, topics: object, publishers: object, flags: int, salt: int, base_lsn: int,
     base_ts: int, durable_lsn: int, epoch: int, chain: int, generation: int, align: int,
-) -> tuple[int, int, int, int] | None:  # fmt: skip
+) -> int:  # fmt: skip
     """As `encode`, uncompiled."""
     row_bytes, frame_bytes = bytes(rows), bytes(frames)  # type: ignore[call-overload]
     words = memoryview(row_bytes).cast("I")
     size = HEADER_BYTES + len(row_bytes) + len(frame_bytes)
     total = (size + align - 1) // align * align
     if size - HEADER_BYTES > BYTES_MAX or not row_bytes or total > len(out):  # type: ignore[arg-type]
-        return None
+        return 0
     for number, marks in [(w, topics) for w in words[::8]] + [(w, publishers) for w in words[6::8]]:
         if number >= len(marks) or not marks[number]:  # type: ignore[arg-type, index]
-            return None
+            return 0
     late = max(words[4::8])
-    raw, crc = encode_header(
+    raw, _ = encode_header(
         DATA, flags, salt, base_lsn, len(words) // 8, row_bytes, frame_bytes, b"", total, base_ts, durable_lsn, late,
         epoch, chain, min(words[::8]), max(words[::8]), generation,
     )  # fmt: skip
-    out[:total] = (raw + row_bytes + frame_bytes).ljust(total, b"\0")  # type: ignore[index]
-    return total, len(words) // 8, late, crc
+    used = HEADER_BYTES + 32 * header_word(out, 6) + header_word(out, 7)
+    out[: max(total, used)] = (raw + row_bytes + frame_bytes).ljust(max(total, used), b"\0")  # type: ignore[index]
+    return total

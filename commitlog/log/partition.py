@@ -15,7 +15,7 @@ from commitlog.disk.files import Files
 from commitlog.disk.os_errors import while_running
 from commitlog.disk.space import Sealed
 from commitlog.errors import LogError, LogFailure, NotInMemory, OffsetTrimmed
-from commitlog.format.segment import ChunkPosition
+from commitlog.format.chunk_position import ChunkPosition
 from commitlog.index.index_job import IndexJob
 from commitlog.index.segment_news import SegmentEnded, SegmentOpened
 from commitlog.index.segments import SegmentFile, SegmentList
@@ -42,8 +42,7 @@ HOT_TRIM, CHUNK_BYTES = 64, 1024  # memory of a chunk beside rows and frames: ob
 class Partition:
     """A dense sequence of records. `index` is its place among all partitions of the store."""
 
-    is_mirrored = False
-    is_volatile = False
+    is_mirrored = is_volatile = False
 
     def __init__(
         self, files: Files, directory: str, identity: PartitionId, writer: SegmentWriter, segments: SegmentList,
@@ -81,6 +80,10 @@ class Partition:
     @property
     def committed_lsn(self) -> int:
         """Everything below is as safe as the stream promises."""
+        return self.committed()
+
+    def committed(self) -> int:
+        """As `committed_lsn`, for compiled callers."""
         if self.replicated_lsn is not None:
             return self.replicated_lsn
         return self.durable_lsn if self.writer.sync_groups else self.written_lsn
@@ -129,12 +132,10 @@ class Partition:
         unknown = kernel.number_rows(rows, count, self.next_offsets)
         if unknown >= 0:
             raise LogError(f"row {unknown} has a topic id that was never added")
-        if now_us < self._last_ts:
-            now_us = self._last_ts  # time never runs backwards in a partition
-        else:
-            self._last_ts = now_us
-        chunk = Chunk(self.next_lsn, count, now_us, flags, rows, frames, tags, sources)
-        self.next_lsn = chunk.next_lsn
+        self._last_ts = now_us = max(now_us, self._last_ts)  # time never runs backwards in a partition
+        chunk = Chunk.__new__(Chunk)
+        chunk.set(self.next_lsn, count, now_us, flags, rows, frames, tags, sources)
+        self.next_lsn += count
         size = len(rows) + len(frames)
         self.pending_bytes += size
         self._pending.append(chunk)
@@ -148,14 +149,15 @@ class Partition:
         if self._in_flight is not None or not self._pending:
             return None
         chunks, self._pending = self._pending, []
-        self._in_flight = WriteGroup(self.writer, chunks, self.committed_lsn, self.next_lsn, 0)
-        return self._in_flight
+        group = self._in_flight = WriteGroup.__new__(WriteGroup)
+        group.set(self.writer, chunks, self.committed(), self.next_lsn)
+        return group
 
     def take_mark(self, now_us: int) -> WriteGroup | None:
         """A group that writes a MARK chunk with the committed lsn, if that has moved and nothing is pending."""
         if self._in_flight is not None or self._pending or self.marked_lsn >= self.committed_lsn or self.offline:
             return None
-        self._in_flight = WriteGroup(self.writer, [], self.committed_lsn, self.next_lsn, max(now_us, self._last_ts))
+        self._in_flight = WriteGroup(self.writer, self.committed_lsn, self.next_lsn, max(now_us, self._last_ts))
         return self._in_flight
 
     def take_preallocation(self) -> WriteGroup | None:
@@ -163,8 +165,7 @@ class Partition:
         if self._in_flight is not None or self.offline or not self.wants_room:
             return None
         self.wants_room = 0
-        end = self.committed_lsn
-        self._in_flight = WriteGroup(self.writer, [], end, end, 0, preallocates=True)
+        self._in_flight = WriteGroup(self.writer, self.committed(), self.committed(), 0, preallocates=True)
         return self._in_flight
 
     def wants_to_roll(self, now_us: int) -> bool:
@@ -186,9 +187,8 @@ class Partition:
         if self._in_flight is not None or self._pending:
             self.writer.must_end = True
             return None
-        self._in_flight = WriteGroup(
-            self.writer, [], self.committed_lsn, self.next_lsn, max(now_us, self._last_ts), roll=True
-        )
+        now_us = max(now_us, self._last_ts)
+        self._in_flight = WriteGroup(self.writer, self.committed(), self.next_lsn, now_us, roll=True)
         return self._in_flight
 
     def complete(self, group: WriteGroup) -> LogFailure | None:
@@ -198,6 +198,8 @@ class Partition:
         is `offline`: nothing is acknowledged, and the next group retries with all that is pending."""
         self._in_flight = None
         segments = self.segments
+        if group.place is not None:
+            segments.last().take(group.place)
         for news in group.news:
             if isinstance(news, ChunkPosition):
                 segments.last().take(news)
@@ -220,10 +222,9 @@ class Partition:
             self.pending_bytes -= group.bytes
             self._trim()
             self.publisher_names.trim(self.next_lsn, self._hot_lsns[0] if self._hot_lsns else self.next_lsn)
-        fault = group.fault
-        if fault is None:
+        if group.fault is None:
             return None
-        return LogFailure(self.directory, f"{fault}: {while_running(fault)}; went on in a new segment")
+        return LogFailure(self.directory, f"{group.fault}: {while_running(group.fault)}; went on in a new segment")
 
     def _go_offline(self, group: WriteGroup, fault: OSError) -> LogFailure:
         """Keep what no segment could take of a group, for the next one."""
@@ -344,8 +345,7 @@ class Partition:
 
     def retention_due(self, now_us: int | None) -> bool:
         """Whether `take_retention` would find something to remove, were nothing kept."""
-        segments = self.segments
-        return segments_to_drop(segments.files, self.spec, now_us, segments.jumps, self._last_ts) > 0
+        return segments_to_drop(self.segments.files, self.spec, now_us, self.segments.jumps, self._last_ts) > 0
 
     def take_retention(
         self, now_us: int | None, keep_lsn: int | None = None, wanted_lsn: int | None = None,

@@ -18,7 +18,8 @@ from commitlog.format.directory import FoundSegment, SegmentListing, listing
 from commitlog.format.manifest import Edit, Manifest, clock_edit
 from commitlog.format.tail_scan import examine
 from commitlog.index.dictionary import maybe_snapshot, take_offsets
-from commitlog.index.index import Index, load_places, maybe_index, read_segment
+from commitlog.index.index import load_places, maybe_index, read_segment
+from commitlog.index.index_builder import Index
 from commitlog.index.segments import SegmentFile
 from commitlog.names.publisher_names import PublisherNames
 

@@ -19,7 +19,8 @@ from commitlog.format.manifest import Manifest
 from commitlog.format.segment import SEGMENT_HEADER_BYTES
 from commitlog.format.tail_scan import examine
 from commitlog.index.dictionary import maybe_snapshot
-from commitlog.index.index import Index, load_publishers, maybe_index, place_at, read_segment
+from commitlog.index.index import load_publishers, maybe_index, place_at, read_segment
+from commitlog.index.index_builder import Index
 from commitlog.index.segment_view import ScanCache, SegmentView, hits
 from commitlog.index.segments import PlaceCache, SegmentFile
 from commitlog.read.cold_reads import ColdReadTask, OffsetSearch, TimeSearch, clipped

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from commitlog.disk.files import Files
-from commitlog.format.segment import ChunkPosition
+from commitlog.format.chunk_position import ChunkPosition
 from commitlog.index.segment_view import SegmentView
 from commitlog.read.partition_view import PartitionView
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from commitlog.chunk import Chunk, Gap
 from commitlog.disk.files import Files, whole_file
 from commitlog.format.joined_chunks import joined
-from commitlog.index.index import NUMBERS_MAX
+from commitlog.index.index_builder import NUMBERS_MAX
 from commitlog.index.name_recovery import topic_of
 from commitlog.index.segments import PlaceCache
 from commitlog.kernels import rows as kernel

@@ -20,7 +20,8 @@ from commitlog.index.dictionary import (
     maybe_snapshot,
     snapshot_pieces,
 )
-from commitlog.index.index import Index, index_path, maybe_index, read_segment, write_index
+from commitlog.index.index import index_path, maybe_index, read_segment, write_index
+from commitlog.index.index_builder import Index
 from commitlog.names.publisher_names import PublisherNames
 from commitlog.names.topic_table import topic_table
 from commitlog.replica.inventory import SegmentState

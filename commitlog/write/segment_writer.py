@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from commitlog.chunk import (
     ALIGN,
@@ -26,44 +27,54 @@ from commitlog.disk.files import Files
 from commitlog.disk.os_errors import FULL
 from commitlog.disk.preallocation import GROUP_BYTES_MAX, LOW_PART, ZEROS, piece_bytes
 from commitlog.format.chunk_layout import ChunkLayout, NumberedNames
+from commitlog.format.chunk_position import ChunkPosition
 from commitlog.format.manifest import Edit, Manifest, clock_edit
-from commitlog.format.segment import SEGMENT_HEADER_BYTES, ChunkPosition, SegmentHeader, encode_segment_header
-from commitlog.index.index import IndexBuilder
+from commitlog.format.segment import SEGMENT_HEADER_BYTES, SegmentHeader, encode_segment_header
+from commitlog.index.index_builder import IndexBuilder
 from commitlog.index.segment_news import Preallocated, SegmentEnded, SegmentOpened
 from commitlog.kernels.positioned_write import WAITED, write_now
 from commitlog.write.tap import WriterTap
+
+NOTHING_NEW: list[Any] = []
+HEAD_END = SEGMENT_HEADER_BYTES
 
 
 class Flush:
     """A chunk that is laid out, to be written and synced: by `run`, on any thread, or by a kernel with the descriptor.
 
-    descriptor: of the segment, -1: only `run` can; data: valid until the partition's next group
+    A segment has one, for one chunk after the other.
+    descriptor: of the segment, -1: only `run` can; data, size: its first bytes are the chunk, until the next one
     syncs: it is synced, too"""
 
-    __slots__ = ("_files", "_handle", "data", "descriptor", "position", "syncs")
+    __slots__ = ("_files", "_handle", "data", "descriptor", "position", "size", "syncs")
 
     def __init__(
-        self, files: Files, handle: int, descriptor: int, position: int, data: memoryview, syncs: bool = True
+        self, files: Files, handle: int, descriptor: int, position: int, data: Buffer, syncs: bool = True
     ) -> None:  # fmt: skip
-        self._files, self._handle, self.syncs = files, handle, syncs
-        self.descriptor, self.position, self.data = descriptor, position, data
+        self._files, self._handle, self.syncs, self.descriptor = files, handle, syncs, descriptor
+        self.set(position, data, len(data))
+
+    def set(self, position: int, data: Buffer, size: int) -> None:
+        self.position, self.data, self.size = position, data, size
 
     def run(self) -> None:
         """raises: OSError"""
-        self._files.write(self._handle, self.position, [self.data])
+        self._files.write(self._handle, self.position, [memoryview(self.data)[: self.size]])
         if self.syncs:
             self._files.sync(self._handle)
 
     def write_now(self) -> bool:
         """Write it, on this thread, and sync nothing; returns whether the thread had to wait. raises: OSError"""
         if self.descriptor < 0:
-            self._files.write(self._handle, self.position, [self.data])
+            self._files.write(self._handle, self.position, [memoryview(self.data)[: self.size]])
             return False
-        found = write_now(self.descriptor, self.data, self.position)
+        found = write_now(self.descriptor, self.data, self.size, self.position)
+        if not found:
+            return False
         number = found & ~WAITED
         if number:
             raise OSError(number, os.strerror(number))
-        return found != 0
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +107,13 @@ class SegmentWriter:
         self._directory = directory
         self._generation, self._epoch = options.generation, options.epoch
         self.sync_groups = options.sync_groups
+        self._small_align = SYNC_ALIGN if options.sync_groups else ALIGN
         self._bytes_max, self._us_max = options.bytes_max, options.us_max
         self._names = names
         self._manifest = manifest
         self._random = random
         self._handle: int | None = None
-        self._descriptor = -1
+        self._flush: Flush
         self.path = ""
         self._opened_us = 0
         self.position = 0
@@ -146,7 +158,8 @@ class SegmentWriter:
         name = f"{base_lsn:020d}-{uuid.hex()[:8]}.seg"
         self.path = f"{self._directory}/{name}"
         self._handle = self._files.create(self.path)
-        self._descriptor = self._files.descriptor(self._handle)
+        descriptor = self._files.descriptor(self._handle)
+        self._flush = Flush(self._files, self._handle, descriptor, 0, b"", self.sync_groups)
         self.position, self._is_known = 0, False
         self._allocated = self._low = 0
         self._may_allocate = self.sync_groups
@@ -172,7 +185,7 @@ class SegmentWriter:
     def must_roll(self, size: int, now_us: int) -> bool:
         if self._handle is None:
             return True
-        if self.position <= SEGMENT_HEADER_BYTES:
+        if self.position <= HEAD_END:
             self._opened_us = max(self._opened_us, now_us)  # its age is that of its first record
             return False
         if self.must_end:
@@ -324,23 +337,29 @@ class SegmentWriter:
             self._draft.add(place, self._base_lsn, laid.rows, [], laid.publishers)
         return place
 
-    def lay_out(self, chunks: list[Chunk], durable_lsn: int) -> tuple[Flush, ChunkPosition]:
-        """Lay memory chunks out as one that is a group of its own; a segment is open. As `append`, if written."""
-        assert self._handle is not None
+    def lay_out(self, chunks: list[Chunk], durable_lsn: int, place: ChunkPosition) -> Flush:
+        """Lay memory chunks out as one that is a group of its own; a segment is open. As `append`, if written.
+
+        place: set to where it will be"""
         first = chunks[0]
-        laid = self._layout.data(chunks, durable_lsn, SYNC_ALIGN if self.sync_groups else ALIGN)
-        # A NamedTuple's own constructor is a function of Python.
-        place: ChunkPosition = tuple.__new__(
-            ChunkPosition,
-            (first.base_lsn, self.position, first.base_ts, laid.records, len(laid.data), laid.flags, laid.late),
-        )
-        with laid.rows:
-            self._draft.add(place, self._base_lsn, laid.rows, [], laid.publishers)
-        flush = Flush(self._files, self._handle, self._descriptor, self.position, laid.data, self.sync_groups)
+        align, flush = self._small_align, self._flush
+        size = self._layout.small(first, durable_lsn, align) if len(chunks) == 1 else 0
+        if size:
+            late = self._layout.small_late()
+            place.set(first.base_lsn, self.position, first.base_ts, first.count, size, first.flags, late)
+            self._draft.add(place, self._base_lsn, first.rows, NOTHING_NEW, NOTHING_NEW)
+            flush.set(self.position, self._layout.small_bytes, size)
+        else:
+            laid = self._layout.data(chunks, durable_lsn, align)
+            size = len(laid.data)
+            place.set(first.base_lsn, self.position, first.base_ts, laid.records, size, laid.flags, laid.late)
+            with laid.rows:
+                self._draft.add(place, self._base_lsn, laid.rows, NOTHING_NEW, laid.publishers)
+            flush.set(self.position, laid.data, size)
         if self.tap is not None:
-            self.tap.written(self._name, self.position, laid.data)
-        self.position += len(laid.data)
-        return flush, place
+            self.tap.written(self._name, self.position, memoryview(flush.data)[:size])
+        self.position += size
+        return flush
 
     def _fill_page(self, lsn: int, now_us: int, durable_lsn: int) -> None:
         """End the page with an empty chunk, so that the next one can bypass the page cache."""

@@ -10,15 +10,22 @@ from __future__ import annotations
 from commitlog.chunk import HEADER_BYTES, Chunk
 from commitlog.disk.preallocation import GROUP_BYTES_MAX
 from commitlog.format.chunk_layout import pieced
-from commitlog.format.segment import SEGMENT_HEADER_BYTES, ChunkPosition
+from commitlog.format.chunk_position import ChunkPosition
+from commitlog.format.segment import SEGMENT_HEADER_BYTES
 from commitlog.index.segment_news import Preallocated, SegmentEnded, SegmentOpened
 from commitlog.write.segment_writer import Flush, SegmentWriter, bytes_of
+
+SMALL_BYTES_MAX = GROUP_BYTES_MAX
+SPARE_BYTES = 2 * HEADER_BYTES  # of a segment, for the headers of a chunk and of the one that seals it
+NO_PIECES: list[list[Chunk]] = []  # nothing is added to either
+NO_NEWS: list[SegmentOpened | SegmentEnded | ChunkPosition | Preallocated] = []
 
 
 class WriteGroup:
     """`run` on the I/O thread; then `Partition.complete` on the loop thread.
 
-    news: segments opened and ended, and chunks written, in order, for the loop thread
+    news: segments opened and ended, and chunks written, in order, for the loop thread; place: of a small group's chunk,
+    which is all that there is to tell of it; None: `news` does
     fault: a write or sync failed, and its records went to another segment; offline: or nowhere
     safe_lsn: everything below is written, and synced where the stream asks for it
     wants_room: the next one should write zeros ahead; preallocates: this one does, and nothing else
@@ -26,33 +33,43 @@ class WriteGroup:
 
     __slots__ = (
         "_failed", "_next", "_pieces", "_position", "_roll", "_writer", "bytes", "chunks", "durable_lsn", "end_lsn",
-        "fault", "mark_us", "news", "offline", "preallocates", "safe_lsn", "wants_room",
+        "fault", "mark_us", "news", "offline", "place", "preallocates", "safe_lsn", "wants_room",
     )  # fmt: skip
 
     def __init__(
-        self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int, mark_us: int,
-        roll: bool = False, preallocates: bool = False,
+        self, writer: SegmentWriter, durable_lsn: int, end_lsn: int, mark_us: int, roll: bool = False,
+        preallocates: bool = False,
     ) -> None:  # fmt: skip
-        """durable_lsn: as it is when the group is taken; mark_us: when not 0, only write that down, at this time;
-        roll: and go on in a new segment"""
-        self.preallocates, self.wants_room = preallocates, False
+        """One without chunks. durable_lsn: as it is when the group is taken; mark_us: when not 0, only write that down,
+        at this time; roll: and go on in a new segment"""
+        self.set(writer, [], durable_lsn, end_lsn)
+        self.mark_us, self._roll, self.preallocates = mark_us, roll, preallocates
+
+    def set(self, writer: SegmentWriter, chunks: list[Chunk], durable_lsn: int, end_lsn: int) -> None:
+        """Once, of one that `__new__` has made: compiled callers need no object for a number."""
+        self.preallocates = self.wants_room = self._roll = False
         self._writer = writer
-        self._roll = roll
         self.chunks = chunks
         self.durable_lsn = durable_lsn
         self.end_lsn = end_lsn
-        self.mark_us = mark_us
+        self.mark_us = 0
         self.bytes = bytes_of(chunks)
-        self.news: list[SegmentOpened | SegmentEnded | ChunkPosition | Preallocated] = []
+        self.news: list[SegmentOpened | SegmentEnded | ChunkPosition | Preallocated] = NO_NEWS
+        self.place: ChunkPosition | None = None
         self._failed: OSError | None = None
         self.fault: OSError | None = None
         self.offline: OSError | None = None
-        self.safe_lsn = chunks[0].base_lsn if chunks else end_lsn
-        self._pieces: list[list[Chunk]] = []
+        self.safe_lsn = self.chunk(0).base_lsn if chunks else end_lsn
+        self._pieces: list[list[Chunk]] = NO_PIECES
         self._next = 0  # the first piece that is not safe
         self._position = 0  # where the pieces from there on begin in the active segment
 
+    def chunk(self, at: int) -> Chunk:
+        """One of the chunks, for compiled callers."""
+        return self.chunks[at]
+
     def run(self) -> None:
+        self.news = []
         if self.mark_us or self.preallocates:
             self._position = self._writer.position
             try:
@@ -82,13 +99,9 @@ class WriteGroup:
 
     def is_small(self) -> bool:
         """Whether it is little, of a segment that is open: `run` does no more than write, and sync where it is due."""
-        if self.bytes > GROUP_BYTES_MAX or not self.chunks:
+        if self.bytes > SMALL_BYTES_MAX or not self.chunks:
             return False
-        return not self._writer.must_roll(self.bytes + 2 * HEADER_BYTES, self.chunks[0].base_ts)
-
-    @property
-    def syncs(self) -> bool:
-        return self._writer.sync_groups
+        return not self._writer.must_roll(self.bytes + SPARE_BYTES, self.chunk(0).base_ts)
 
     def begin(self) -> Flush | None:
         """On the loop, if it is small: what is to be written, and synced where that is due, before `end`.
@@ -99,17 +112,16 @@ class WriteGroup:
         if len(self.chunks) > 1 and len(pieced(self.chunks)) > 1:
             return None
         self._position = self._writer.position
+        self.place = ChunkPosition.__new__(ChunkPosition)
         try:
-            flush, place = self._writer.lay_out(self.chunks, self.durable_lsn)
+            return self._writer.lay_out(self.chunks, self.durable_lsn, self.place)
         except Exception as fault:
             self.failed(fault)
             return None
-        self.news.append(place)
-        return flush
 
     def failed(self, fault: Exception) -> None:
-        """What `begin` gave could not be written, or not be synced."""
-        self._failed = told(fault)
+        """What `begin` gave could not be written, or not be synced: its chunk is nowhere."""
+        self._failed, self.place = told(fault), None
 
     def end(self) -> None:
         """All of it is written, and synced where that is due."""
@@ -136,7 +148,7 @@ class WriteGroup:
         last = len(self._pieces) - 1
         for index in range(self._next, last + 1):
             piece = self._pieces[index]
-            size = bytes_of(piece) + 2 * HEADER_BYTES
+            size = bytes_of(piece) + SPARE_BYTES
             if writer.must_roll(size, piece[0].base_ts):
                 sealed = writer.seal(piece[0].base_lsn, piece[0].base_ts, self.durable_lsn)
                 if sealed is not None:

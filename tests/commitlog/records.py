@@ -91,11 +91,13 @@ def append(
     return partition.append(rows, frames, len(rows) // 32, flags, ts, packed)
 
 
-def write(partition: Partition) -> bool:
-    """One group to the disk, in the ways of a shard; False when it could not be written."""
+def write(partition: Partition, *, small: bool = True) -> bool:
+    """One group to the disk, in the ways of a shard; False when it could not be written.
+
+    small: a small one in the way of small ones"""
     group = partition.take_group()
     if group is not None:
-        flush = group.begin() if group.is_small() and group.syncs else None
+        flush = group.begin() if small and group.is_small() else None
         try:
             if flush is None:
                 group.run()

@@ -28,7 +28,8 @@ from commitlog.format.segment import (
     encode_segment_header,
 )
 from commitlog.index.dictionary import DictionarySnapshot, decode_snapshot, snapshot_pieces
-from commitlog.index.index import NUMBERS_MAX, Index, decode_index, encode_index
+from commitlog.index.index import decode_index, encode_index
+from commitlog.index.index_builder import NUMBERS_MAX, Index
 from commitlog.names.topic_table import TopicRows
 
 U32, U64 = st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)

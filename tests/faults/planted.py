@@ -84,8 +84,8 @@ PLANTED = [
     Planted(
         "the mark says more than is durable",
         "commitlog/log/partition.py",
-        "self._in_flight = WriteGroup(self.writer, chunks, self.committed_lsn, self.next_lsn, 0)",
-        "self._in_flight = WriteGroup(self.writer, chunks, self.next_lsn, self.next_lsn, 0)",
+        "group.set(self.writer, chunks, self.committed(), self.next_lsn)",
+        "group.set(self.writer, chunks, self.next_lsn, self.next_lsn)",
         POWER,
     ),
     Planted(
@@ -260,8 +260,8 @@ PLANTED = [
     Planted(
         "time runs backwards in a partition",
         "commitlog/log/partition.py",
-        "        if now_us < self._last_ts:\n            now_us = self._last_ts",
-        "        if False:\n            now_us = self._last_ts",
+        "self._last_ts = now_us = max(now_us, self._last_ts)",
+        "self._last_ts = now_us",
         CLOCKS,
     ),
     # Preallocated space
@@ -313,6 +313,21 @@ PLANTED = [
         "None if finished else self._data_end(here)",
         "None",
         ROOM,
+    ),
+    # Small groups
+    Planted(
+        "a small chunk has another time",
+        "commitlog/format/chunk_layout.py",
+        "self._salt, chunk.base_lsn, chunk.base_ts, durable_lsn,",
+        "self._salt, chunk.base_lsn, chunk.base_ts + 1, durable_lsn,",
+        "tests/commitlog/test_small_groups.py",
+    ),
+    Planted(
+        "the index takes rows behind a gap for those before it",
+        "commitlog/index/index_builder.py",
+        "        if row != self._few_row + self._few_count or self._few_count >= FEW_MAX:",
+        "        if self._few_count >= FEW_MAX:",
+        "tests/commitlog/index/test_index_builder.py",
     ),
     # Written on the loop
     Planted(

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from commitlog.write.segment_writer import Flush
+from rumq.shards.write_path.worker_threads import Pool
 
 
-class ByHand:
+class ByHand(Pool):
     """lanes: of the jobs that wait, in order; runs_in_place: jobs that wait for no disk run at once"""
 
     fd = -1

@@ -17,6 +17,7 @@ from rumq.shards.assembly.context import Platform, ShardContext
 from rumq.shards.assembly.shard import build_shard
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.turn.turn import Turn
+from rumq.shards.write_path.worker_threads import Pool
 from tests.commitlog.records import numbers
 from tests.simulation.network import Door, Doors, Network, Poller, Stream
 
@@ -29,7 +30,7 @@ class Killed(BaseException):
     """kill -9, between two calls of the file system."""
 
 
-class Worker:
+class Worker(Pool):
     """In the place of `rumq.shards.write_path.worker_threads.Worker`: its jobs run when the simulation says so."""
 
     def __init__(self, fd: int, poller: Poller, name: str) -> None:

@@ -48,6 +48,7 @@ class JournalWriter:
         )
         self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
         self._next_checkpoint = 0.0
+        self._is_writing_snapshot = False
         self._last_checkpoint: tuple[list[tuple[int, int, int]], int] | None = None
 
     def layout(self) -> tuple[str, ...]:
@@ -68,19 +69,28 @@ class JournalWriter:
         """Append what is left; a checkpoint, and a part of a snapshot, if they are due.
 
         Not before the sessions of an earlier run are here: a snapshot of half of them would count as all."""
-        if not self._lifecycle.is_restored:
+        monotonic: float = self._clock.monotonic
+        if not self._has_work(monotonic) or not self._lifecycle.is_restored:
             return
         if self._waiting:
             self._release()
-        now_us, monotonic = self._clock.now_us, self._clock.monotonic
+        now_us = self._clock.now_us
         self.flush(now_us)
         if monotonic >= self._next_checkpoint:
             self._next_checkpoint = monotonic + CHECKPOINT_SECONDS
             self._checkpoint(now_us)
-            if not self._snapshots.is_under_way and self._snapshots.is_due():
+            if not self._is_writing_snapshot and self._snapshots.is_due():
                 self._snapshots.begin(self.layout(), now_us)
-        if self._snapshots.is_under_way:
+                self._is_writing_snapshot = True
+        if self._is_writing_snapshot:
             self._snapshots.write_part(now_us)
+            self._is_writing_snapshot = self._snapshots.is_under_way
+
+    def _has_work(self, now: float) -> bool:
+        """Whether the end of a turn has something to do. now: monotonic seconds"""
+        if self._is_writing_snapshot or now >= self._next_checkpoint:
+            return True
+        return self.recorder.has_entries() or bool(self._waiting)
 
     def _checkpoint(self, now_us: int) -> None:
         watermarks = [

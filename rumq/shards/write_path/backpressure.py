@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from commitlog.log.partition import Partition
+from commitlog.log.partition_types import AckSource
 from commitlog.log.store import Store
 from router.matching.feed import Feed
 from rumq.loop.ports import EventSink
@@ -16,6 +18,21 @@ from rumq.session.connection.pending_acks import AckTracker
 from rumq.shards.write_path.group_commit import GroupCommit
 
 CROWDED_BYTES = 2 << 20  # a few ms of a disk
+
+
+class WatchedPart:
+    """What waits of a partition. partition: as `source`, if it is of this shard, for compiled callers"""
+
+    __slots__ = ("feed", "index", "partition", "source")
+
+    def __init__(self, index: int, source: AckSource, feed: Feed) -> None:
+        self.index, self.source, self.feed = index, source, feed
+        self.partition = source if isinstance(source, Partition) else None
+
+    def pending(self) -> int:
+        """Bytes that are not written, or are written and whose topics are still being matched."""
+        unwritten = self.partition.pending_bytes if self.partition is not None else self.source.pending_bytes
+        return unwritten + self.feed.deferred_bytes
 
 
 class Backpressure:
@@ -28,21 +45,21 @@ class Backpressure:
         """uncommitted: bytes of a partition that are written here, and wait for copies; None on a node alone"""
         self._commit, self._acks, self._events = commit, acks, events
         self.pending_bytes_max, self._uncommitted = pending_bytes_max, uncommitted
-        self._parts = [(p.index, 1 << p.index, p.ack_source, feeds[p.index]) for p in store.partitions]
+        self._parts = [WatchedPart(p.index, p.ack_source, feeds[p.index]) for p in store.partitions]
         self.behind = self.crowded = 0
         self._slowed: list[tuple[Any, int, bool]] = []
 
     def end_turn(self) -> None:
         """Determine which partitions are over their limits now; report when that begins and ends."""
         behind = crowded = 0
-        for index, bit, source, feed in self._parts:
-            pending = source.pending_bytes + feed.deferred_bytes
+        for part in self._parts:
+            pending = part.pending()
             if self._uncommitted is not None:
-                pending += self._uncommitted(index)
-            if pending > CROWDED_BYTES and self._acks.is_awaited(index):
-                crowded |= bit
+                pending += self._uncommitted(part.index)
+            if pending > CROWDED_BYTES and self._acks.is_awaited(part.index):
+                crowded |= 1 << part.index
             if pending > self.pending_bytes_max:
-                behind |= bit
+                behind |= 1 << part.index
         self.crowded = crowded | behind
         if behind != self.behind:
             self.behind, before = behind, self.behind

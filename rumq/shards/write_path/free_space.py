@@ -4,6 +4,7 @@ written since."""
 
 from __future__ import annotations
 
+from math import inf
 from typing import Protocol
 
 from commitlog.disk.space import VolumeSpace
@@ -12,6 +13,7 @@ from rumq.loop.ports import Clock, ReadPool
 from rumq.shards.write_path.write_admission import WriteAdmission
 
 MEASURE_SECONDS = 1.0
+UNLIMITED = (1 << 63) - 1
 
 
 class Written(Protocol):
@@ -26,9 +28,10 @@ class FreeSpaceProbe:
     def __init__(self, store: Store, pool: ReadPool, admission: WriteAdmission, clock: Clock, written: Written) -> None:
         self._store, self._pool, self._admission, self._clock = store, pool, admission, clock
         self._written = written
-        self._next = 0.0
-        self._written_before = 0
+        self._due_at = 0.0  # monotonic seconds; inf while it is measured
+        self._due_bytes = UNLIMITED  # once more than that has been written
         self._is_measuring = False
+        self._began_at, self._began_bytes = 0.0, 0  # of the last measurement
         self.latest: VolumeSpace | None = None
 
     @property
@@ -37,13 +40,11 @@ class FreeSpaceProbe:
 
     def end_turn(self) -> None:
         """Measure if it is time."""
-        if self._is_measuring:
-            return
-        written_bytes = self._written.submitted_bytes
-        monotonic, since = self._clock.monotonic, written_bytes - self._written_before
-        if monotonic >= self._next or 0 < self._admission.free_bytes_min < 4 * since:
-            self._next, self._written_before = monotonic + MEASURE_SECONDS, written_bytes
-            self._is_measuring = True
+        now: float = self._clock.monotonic
+        written_bytes: int = self._written.submitted_bytes
+        if now >= self._due_at or (written_bytes > self._due_bytes and not self._is_measuring):
+            self._due_at, self._is_measuring = inf, True
+            self._began_at, self._began_bytes = now, written_bytes
             self._pool.submit(self._measure, self._measured)
 
     def _measure(self) -> VolumeSpace:
@@ -53,6 +54,9 @@ class FreeSpaceProbe:
 
     def _measured(self, space: VolumeSpace | None, fault: BaseException | None) -> None:
         self._is_measuring = False
+        least = self._admission.free_bytes_min
+        self._due_at = self._began_at + MEASURE_SECONDS
+        self._due_bytes = self._began_bytes + least // 4 if least > 0 else UNLIMITED
         if isinstance(fault, OSError):
             self._admission.unreachable(fault)
         elif fault is not None:

@@ -1,22 +1,54 @@
+import cython
+
+from commitlog.chunk cimport Chunk
+from commitlog.log.partition cimport Partition
 from commitlog.write.segment_writer cimport Flush
 from commitlog.write.write_group cimport WriteGroup
+from router.commands cimport Committed
+from rumq.loop.kernels cimport system_clock
+from rumq.loop.queues cimport StepQueue
+from rumq.loop.scheduler cimport ShardClock
 from rumq.session.connection.pending_acks cimport AckTracker
 from rumq.session.state.histogram cimport Histogram
-from rumq.loop.queues cimport StepQueue
+from rumq.shards.write_path.worker_threads cimport Pool
+from rumq.shards.write_path.write_lane cimport WriteLane
+
+cdef Py_ssize_t WRITE_BYTES, ROOM_WAITS_MAX
+cdef double MARK_SECONDS, RETRY_SECONDS, SLOW_SECONDS, NEVER
 
 
 cdef class GroupCommit:
     cdef public bint is_draining, is_frozen
     cdef public double linger
-    cdef public list _due, _in_flight, _mark_due, _own, _partitions, _retry, _submitted, slow_groups
+    cdef public long long submitted_bytes
+    cdef public list _lanes, _partitions, slow_groups
     cdef public Histogram writes
     cdef public AckTracker _acks
     cdef public StepQueue _commands
+    cdef public ShardClock _clock
+    cdef public Pool _reader, _writer
     cdef public Py_ssize_t _routed
-    cdef public object _admission, _clock, _copied, _events, _workers, submitted_bytes
+    cdef public object _admission, _copied, _events
     cdef public set _given_up, _offline, _rolls
 
+    @cython.locals(lane=WriteLane, now=double)
     cpdef end_turn(self)
-    cpdef _submit(self, Py_ssize_t index, object partition, WriteGroup group)
-    cpdef _write(self, Py_ssize_t index, object partition, WriteGroup group, Flush flush)
-    cpdef _written(self, Py_ssize_t index, object partition, WriteGroup group, object fault)
+    @cython.locals(partition=Partition, group=WriteGroup)
+    cpdef _pending(self, WriteLane lane, double now)
+    cpdef _nothing_pending(self, WriteLane lane, double now)
+    cpdef bint _roll(self, WriteLane lane) except -1
+    cpdef bint _preallocate(self, WriteLane lane) except -1
+    @cython.locals(flush=Flush)
+    cpdef _submit(self, WriteLane lane, WriteGroup group)
+    @cython.locals(has_written=bint)
+    cpdef _write(self, WriteLane lane, WriteGroup group, Flush flush)
+    @cython.locals(group=WriteGroup)
+    cpdef _flushed(self, WriteLane lane, object _, object fault)
+    @cython.locals(group=WriteGroup)
+    cpdef _ended(self, WriteLane lane, object _, object fault)
+    @cython.locals(index=Py_ssize_t, partition=Partition)
+    cpdef _written(self, WriteLane lane, WriteGroup group)
+    @cython.locals(index=Py_ssize_t, seconds=double, chunk=Chunk)
+    cpdef _note_written(self, WriteLane lane, WriteGroup group)
+    @cython.locals(lane=WriteLane, due=double, other=double)
+    cpdef double next_deadline(self) except? -1

@@ -12,11 +12,10 @@ from collections import deque
 from collections.abc import Callable
 from math import inf
 from queue import SimpleQueue
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from commitlog.kernels.flush_thread import FlushThread
+from commitlog.kernels.flush_thread import FlushThread, reset
 from commitlog.write.segment_writer import Flush
-from rumq.loop.ports import ReadPool
 
 T = TypeVar("T")
 Done = Callable[[Any, BaseException | None], None]
@@ -27,7 +26,7 @@ class LogStateUnknown(BaseException):
     """The state of the log is unknown. No guard catches it: the shard ends, and is started again."""
 
 
-class Pool(ReadPool, Protocol):
+class Pool:
     """What a shard needs of a `Worker`. fd: readable when a job has ended; pending: jobs not yet reported"""
 
     fd: int
@@ -37,14 +36,25 @@ class Pool(ReadPool, Protocol):
         """Write a group of the log that is not synced at once, on the loop; False: have a thread do it.
 
         raises: OSError"""
+        raise NotImplementedError
 
     def flush(self, flush: Flush, done: Done, lane: int = 0) -> None:
         """Have a thread write a group of the log, and sync it if that is due, then `done(None, fault)`, on the loop.
 
         For each lane one at a time; beside jobs of its lane."""
+        raise NotImplementedError
 
-    def finish(self) -> None: ...
-    def stop(self) -> None: ...
+    def submit(self, job: Callable[[], T], done: Callable[[T, BaseException | None], None], lane: int = 0) -> None:
+        """Run `job` on the lane's thread; `done(result, fault)` is called by `finish`, on the loop."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Call `done` of every job that has ended since."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """End the threads after the jobs that were submitted."""
+        raise NotImplementedError
 
 
 class DiskWorkers(NamedTuple):
@@ -54,7 +64,7 @@ class DiskWorkers(NamedTuple):
     reader: Pool
 
 
-class Worker:
+class Worker(Pool):
     """A thread for each lane, started with its first job. `submit` on the loop, `finish` when `fd` is readable."""
 
     def __init__(
@@ -68,7 +78,7 @@ class Worker:
         self._lanes: dict[int, SimpleQueue[tuple[Callable[[], object], Done] | None]] = {}
         self._threads: list[threading.Thread] = []
         self._flush_threads: dict[int, FlushThread] = {}
-        self._flushes: list[tuple[FlushThread, Done]] = []  # flushes that run now
+        self._flushes: list[FlushThread] = []  # those that write now
         self._finished: deque[tuple[Done, Any, BaseException | None]] = deque()
         self.pending = 0  # jobs that `finish` has not reported yet
         self._monotonic = monotonic
@@ -88,7 +98,6 @@ class Worker:
         return True
 
     def submit(self, job: Callable[[], T], done: Callable[[T, BaseException | None], None], lane: int = 0) -> None:
-        """Run `job` on the lane's thread; `done(result, fault)` is called by `finish`, on the loop."""
         self.pending += 1
         if self._one_lane:
             lane = 0
@@ -113,36 +122,35 @@ class Worker:
                 self.submit(flush.run, done, lane)
                 return
         self.pending += 1
-        self._flushes.append((thread, done))
-        thread.start(flush.descriptor, flush.data, flush.position)
+        thread.done = done
+        self._flushes.append(thread)
+        thread.start(flush.descriptor, flush.data, flush.size, flush.position)
 
     def finish(self) -> None:
-        """Call `done` of every job that has ended since."""
-        try:
-            os.eventfd_read(self.fd)
-        except BlockingIOError:
-            pass
-        if self._flushes:
-            flushes, self._flushes = self._flushes, []
-            for thread, done in flushes:
-                number = thread.maybe_end()
-                if number < 0:
-                    self._flushes.append((thread, done))
-                else:
-                    failure = OSError(number, os.strerror(number)) if number else None
-                    self._finished.append((done, None, failure))
+        reset(self.fd)
+        at = 0
+        while at < len(self._flushes):
+            thread: FlushThread = self._flushes[at]
+            number = thread.maybe_end()
+            if number < 0:
+                at += 1
+            else:
+                del self._flushes[at]
+                failure = OSError(number, os.strerror(number)) if number else None
+                self._tell(thread.done, None, failure)
         while self._finished:
-            done, result, fault = self._finished.popleft()
-            self.pending -= 1
-            try:
-                done(result, fault)
-            except Exception:
-                if self._failed is None:
-                    raise
-                self._failed(self._name)
+            self._tell(*self._finished.popleft())
+
+    def _tell(self, done: Done, result: object, fault: BaseException | None) -> None:
+        self.pending -= 1
+        try:
+            done(result, fault)
+        except Exception:
+            if self._failed is None:
+                raise
+            self._failed(self._name)
 
     def stop(self) -> None:
-        """End the threads after the jobs that were submitted."""
         for flusher in self._flush_threads.values():
             flusher.stop()
         for jobs in self._lanes.values():

@@ -2,9 +2,9 @@
 
 import pytest
 
+from commitlog.format.chunk_position import ChunkPosition
 from commitlog.format.known_tail import KnownTail, TailReader
 from commitlog.format.manifest import Manifest
-from commitlog.format.segment import ChunkPosition
 from commitlog.index.index import scan_places
 from commitlog.log.recovery import Recovered, recover
 from commitlog.testing.simulated_files import SimulatedFiles

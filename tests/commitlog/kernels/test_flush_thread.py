@@ -24,7 +24,7 @@ class World:
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT)
 
     def flush(self, data: Any, position: int, fd: int | None = None) -> int:
-        self.thread.start(self.fd if fd is None else fd, data, position)
+        self.thread.start(self.fd if fd is None else fd, data, len(data), position)
         while (result := self.thread.maybe_end()) < 0:
             assert select.select([self.ended_fd], [], [], SECONDS_MAX)[0]
             os.eventfd_read(self.ended_fd)
@@ -74,7 +74,7 @@ def test_a_short_write_goes_on_and_its_failure_is_told(world: World) -> None:
 
 def test_the_bytes_are_held_until_the_job_has_ended(world: World) -> None:
     data = bytearray(b"stays")
-    world.thread.start(world.fd, data, 0)
+    world.thread.start(world.fd, data, len(data), 0)
     with pytest.raises(BufferError):
         data.extend(b"could move it")
     while world.thread.maybe_end() < 0:
@@ -85,7 +85,7 @@ def test_the_bytes_are_held_until_the_job_has_ended(world: World) -> None:
 
 
 def test_a_stop_waits_for_the_job(world: World) -> None:
-    world.thread.start(world.fd, b"last", 0)
+    world.thread.start(world.fd, b"last", 4, 0)
     world.thread.stop()
     assert world.thread.maybe_end() == 0 and world.path.read_bytes() == b"last"
     assert select.select([world.ended_fd], [], [], 0.0)[0], "and its end is told"

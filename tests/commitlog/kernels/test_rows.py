@@ -143,7 +143,13 @@ def test_a_few_rows_are_indexed_as_many_are(kernel: Any, ids: list[int], known: 
     for few in (True, False):
         seen, first, following = bytearray(known), array("Q", [7] * known), array("Q", [9] * known)
         seen[0] = 1
-        column = kernel.index_few(rows, seen, first, following) if few else None
+        column = None
+        if few:
+            ids_before = bytearray(b"\xff" * 96)
+            count = kernel.index_few(rows, seen, first, following, ids_before, 8)
+            assert count == (len(ids) if max(ids) < known else -1)
+            assert set(ids_before[:32]) == set(ids_before[32 + 4 * max(count, 0) :]) | {255} == {255}
+            column = bytes(ids_before[32 : 32 + 4 * count]) if count > 0 else None
         if not few and max(ids) < known:
             column = kernel.topic_column(rows)[0]
             topics_kernel.first_offsets(rows, seen, first)
@@ -151,7 +157,7 @@ def test_a_few_rows_are_indexed_as_many_are(kernel: Any, ids: list[int], known: 
         found.append((column, seen, first, following))
     assert found[0] == found[1]
     many = bytearray(rows * 17)
-    assert kernel.index_few(many, bytearray(10), array("Q", [0] * 10), array("Q", [0] * 10)) is None
+    assert kernel.index_few(many, bytearray(10), array("Q", [0] * 10), array("Q", [0] * 10), bytearray(4096), 0) == -1
 
 
 @kernels

@@ -31,9 +31,12 @@ def rows_of(topics: list[int], publisher: int = 1) -> bytearray:
 
 
 def encode(
-    kernel: Any, rows: bytearray, frames: bytes, named: bytes, *, flags: int = 33, align: int = 64
-) -> tuple[Any, bytearray]:
-    out = bytearray(b"\xff" * 12_288)
+    kernel: Any, rows: bytearray, frames: bytes, named: bytes, *, flags: int = 33, align: int = 64,
+    before: bytes = b"",
+) -> tuple[int, bytearray]:  # fmt: skip
+    """before: frames of the chunk that was laid out there last"""
+    out = bytearray(12_288)
+    kernel.encode(out, rows_of([0]), before, b"\1", b"\1\1", 0, 0, 0, 0, 0, 0, 0, 0, 4096)
     found = kernel.encode(
         out, rows, frames, named, b"\1\1", flags, SALT, LSN, TS, DURABLE, EPOCH, CHAIN, GENERATION, align
     )
@@ -43,22 +46,23 @@ def encode(
 @pytest.mark.parametrize("kernel", KERNELS)
 @given(
     topics=st.lists(st.integers(0, 9), min_size=1, max_size=40), frames=st.binary(max_size=2000),
-    flags=st.integers(0, 63), align=st.sampled_from([64, 4096]),
+    flags=st.integers(0, 63), align=st.sampled_from([64, 4096]), before=st.binary(max_size=4000),
 )  # fmt: skip
 def test_they_are_those_of_the_general_way(
-    kernel: Any, topics: list[int], frames: bytes, flags: int, align: int
+    kernel: Any, topics: list[int], frames: bytes, flags: int, align: int, before: bytes
 ) -> None:
     rows = rows_of(topics)
-    found, out = encode(kernel, rows, frames, b"\1" * 10, flags=flags, align=align)
+    found, out = encode(kernel, rows, frames, b"\1" * 10, flags=flags, align=align, before=before)
     size = HEADER_BYTES + len(rows) + len(frames)
     total = (size + align - 1) // align * align
     raw, crc = encode_header(
         1, flags, SALT, LSN, len(topics), rows, frames, b"", total, TS, DURABLE, len(topics) - 1, EPOCH, CHAIN,
         min(topics), max(topics), GENERATION,
     )  # fmt: skip
-    assert found == (total, len(topics), len(topics) - 1, crc)
+    assert found == total
+    assert [kernel.header_word(out, word) for word in (6, 14, 31)] == [len(topics), len(topics) - 1, crc]
     assert out[:total] == (raw + rows + frames).ljust(total, b"\0")
-    assert set(out[total:]) <= {255}, "no byte behind it"
+    assert not any(out[size:]), "only zeros behind it, whatever was there before"
     assert maybe_header(bytes(out[:HEADER_BYTES]), SALT) is not None
 
 
@@ -75,5 +79,5 @@ def test_they_are_those_of_the_general_way(
     ids=["a new topic", "a topic beyond the marks", "a publisher beyond the marks", "much", "nothing"],
 )
 def test_what_is_new_or_much_is_for_the_general_way(kernel: Any, rows: bytearray, frames: bytes, named: bytes) -> None:
-    found, out = encode(kernel, rows, frames, named)
-    assert found is None and set(out) == {255}
+    found, out = encode(kernel, rows, frames, named, before=b"stays")
+    assert found == 0 and kernel.header_word(out, 7) == 5 and out[160:165] == b"stays"

@@ -24,6 +24,7 @@ from rumq.shards.moves.arrivals import continue_moved
 from rumq.shards.moves.client_hold import ClientHold
 from rumq.shards.moves.relayed_clients import RelayedClients
 from rumq.shards.stats.counters import CountedShard, Counters
+from rumq.shards.write_path.worker_threads import Pool
 from tests.commitlog.records import DEAD, NOW, numbers
 from tests.conformance.replies import decode, frame_size
 from tests.conformance.wire import Packet
@@ -33,7 +34,7 @@ OUTBOX_BYTES_MAX = 1 << 20
 TURNS_MAX = 400
 
 
-class Worker:
+class Worker(Pool):
     """In the place of `rumq.shards.write_path.worker_threads.Worker`: a job runs when it is submitted, in this thread.
 
     So what is on the disk after a number of turns does not depend on when a thread runs."""

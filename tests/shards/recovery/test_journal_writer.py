@@ -1,9 +1,12 @@
 """What is written down of sessions is never ahead of the log that it speaks of."""
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.write.write_group import WriteGroup
 from rumq.session.journal.entries import StandingOrder
-from tests.commitlog.records import NOW, everything
+from tests.commitlog.records import NOW, everything, write
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
 from tests.faults.shard import Client, Shard
@@ -19,7 +22,7 @@ def test_a_packet_id_is_not_written_down_before_its_message() -> None:
     client = Client(shard, "c", 5, **LASTING)
     client.say(wire.publish("t", b"first", 1, 1))
     # The writer is busy with an earlier group of the partition, while a checkpoint is due.
-    busy = WriteGroup(shard.store.own[1].writer, [], 0, 0, 0)
+    busy = WriteGroup(shard.store.own[1].writer, 0, 0, 0)
     shard.store.own[1]._in_flight = busy
     shard.monotonic += 2.0
     packet = wire.publish("t", b"second", 2, 7)
@@ -77,3 +80,42 @@ def test_the_journal_comes_before_the_groups_that_acknowledgements_wait_for() ->
     assert internal is not None and internal.pending_bytes
     assert internal.take_group() is None, "the writer has it already"
     shard.end()
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    turns=st.lists(
+        st.tuples(
+            st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 9000)), max_size=3),  # who connects
+            st.floats(0.0, 2.0),  # seconds later
+            st.booleans(),  # whether the operator orders something
+        ),
+        min_size=1, max_size=10,
+    ),
+    cut=st.floats(0, 1),
+)  # fmt: skip
+def test_a_journal_in_small_groups_is_that_of_the_general_way(
+    turns: list[tuple[list[tuple[str, int]], float, bool]], cut: float
+) -> None:
+    """Byte by byte, and whatever a restart finds of its first bytes only."""
+    found = []
+    for small in (True, False):
+        files = SimulatedFiles()
+        run = Run(files)
+        journal = run.journal.partition
+        for connected, seconds, is_ordered in turns:
+            for client_id, expiry_seconds in connected:
+                run.session(client_id, expiry_seconds)
+            run.hand.monotonic += seconds
+            if is_ordered:
+                run.journal.write_orders([StandingOrder("ban", "client", "x", 1, 1.0)], NOW)
+            run.journal.end_turn()
+            assert write(journal, small=small)
+        path = journal.segments.active.path
+        content = files.content(path)
+        size = 4096 + round(cut * (len(content) - 4096))
+        files.put(path, content[:size])
+        again = Run(files.after_kill(), seed=1)
+        kept = {key: session.expiry_seconds for key, session in again.registry.sessions.items()}
+        found.append((content, again.journal.partition.next_lsn, kept))
+    assert found[0] == found[1]

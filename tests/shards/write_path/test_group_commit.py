@@ -10,6 +10,7 @@ import pytest
 from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.loop.queues import StepQueue
+from rumq.loop.scheduler import ShardClock
 from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.session.connection.pending_acks import AckTracker, PendingAcks
@@ -76,7 +77,7 @@ class Bench:
         )
         self.worker = ByHand()
         self.commands = StepQueue()
-        self.clock = SimpleNamespace(now_us=NOW, monotonic=0.0)
+        self.clock = ShardClock(lambda: (NOW, 0.0))
         events = SimpleNamespace(tell=lambda name, **fields: None)
         sources = [partition.ack_source for partition in [*self.store.partitions, self.store.internal]]
         self.acks = AckTracker(sources, lambda now_us: None, self.clock)

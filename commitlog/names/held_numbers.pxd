@@ -1,0 +1,3 @@
+cdef class HeldNumbers:
+    cdef public dict _counts
+    cdef public list released

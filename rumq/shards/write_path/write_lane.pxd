@@ -1,0 +1,18 @@
+import cython
+
+from commitlog.log.partition cimport Partition
+from commitlog.write.write_group cimport WriteGroup
+
+
+cdef double NEVER
+
+
+cdef class WriteLane:
+    cdef public Partition partition
+    cdef public WriteGroup group
+    cdef public Py_ssize_t index
+    cdef public double due_at, mark_due_at, retry_at, submitted_at
+    cdef public object flushed, written
+
+    @cython.locals(due_at=double)
+    cpdef double next_deadline(self) except? -1
