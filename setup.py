@@ -54,7 +54,7 @@ FAST = {**COMMON, "boundscheck": False, "wraparound": False, "cdivision": True, 
 # Annotations of plain modules are for mypy: taken as C types they would refuse what Python accepts.
 PLAIN = {**COMMON, "annotation_typing": False}
 # Folders whose services are off by default. Nothing else is compiled against them.
-OFF_BY_DEFAULT = ("rumq/queues/", "rumq/services/", "rumq/cluster/", "rumq/shards/replication/")
+OFF_BY_DEFAULT = ("rumq/queues/", "rumq/services/", "rumq/kafka/", "rumq/cluster/", "rumq/shards/replication/")
 
 # No debug information and no warnings: nobody steps through the C or edits it, and they take a third of the time.
 FLAGS = ["-g0", "-Wno-all", "-Wno-sign-compare", "-fno-strict-aliasing"]

@@ -22,6 +22,7 @@ from bench.cost import command as cost
 from bench.gateway import command as gateway
 from bench.grpc import command as grpc
 from bench.isolation import command as isolation
+from bench.kafka import command as kafka
 from bench.outbox import command as outbox
 from bench.peers import DEFAULT, PEERS
 from bench.peers.peer import version
@@ -57,6 +58,7 @@ examples:
   python -m bench outbox                                  a client whose broker is away for a minute. --help
   python -m bench gateway                                 the page, REST, scrapes and abuse beside a load. --help
   python -m bench grpc                                    publish and subscribe by gRPC, and beside MQTT. --help
+  python -m bench kafka                                   what Kafka's consumers get, and how soon. --help
 
 exit status: 0 measured; 1 a run failed; 2 arguments refused; 4 a target was missed (with --judge)
 How to read a number: bench/README.md
@@ -81,6 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return gateway.main(arguments[1:])
     if arguments[:1] == ["grpc"]:
         return grpc.main(arguments[1:])
+    if arguments[:1] == ["kafka"]:
+        return kafka.main(arguments[1:])
     if arguments[:1] == ["queue"]:
         return queue.main(arguments[1:])
     if arguments[:1] == ["outbox"]:

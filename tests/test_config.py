@@ -154,9 +154,9 @@ def test_a_value_that_a_later_source_overrides_is_checked_all_the_same(tmp_path:
         ("[log]\ndurabilty = 1", "log.durability"),
         (
             "[mqtt]\nport = 1883",
-            "listener.port or cluster.port or flight.port or gateway.port or grpc.port",
+            "listener.port or cluster.port or flight.port or gateway.port or grpc.port or kafka.port",
         ),  # the right key in the wrong section
-        ("port = 1883", "listener.port or cluster.port or flight.port or gateway.port or grpc.port"),
+        ("port = 1883", "listener.port or cluster.port or flight.port or gateway.port or grpc.port or kafka.port"),
         ("[lgo]", "log"),
         ("[[streams]]", "stream"),
         ("[[stream]]\nname = 'a'\nfilters = ['a']\nparttions = 2", "partitions"),

@@ -201,13 +201,28 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"subprocess", "multiprocessing"},
     ),
+    "rumq/kafka/protocol": ({"rumq.errors"}, WORLD | {"os"}),
+    "rumq/kafka/kernels": ({"cython"}, WORLD | {"os"}),
+    "rumq/kafka/topics": (
+        {"rumq.auth.permit", "rumq.mqtt.topics", "rumq.kafka.protocol.errors"},
+        WORLD | {"os"},
+    ),
+    "rumq/kafka": (
+        # Logins are Flight's; it shares with the gateway what is neither HTTP nor a page.
+        {
+            "commitlog", "crc32c", "msgspec", "rumq.admin", "rumq.auth", "rumq.errors", "rumq.flight.serving",
+            "rumq.gateway.broker.service_client", "rumq.gateway.records.partition_views", "rumq.mqtt.topics",
+            "rumq.net.certificate", "rumq.unix_address", "trio",
+        },
+        {"asyncio", "subprocess", "multiprocessing", "time"},
+    ),
     "rumq/process": (
         {
             "commitlog", "cryptography", "msgspec", "pyarrow", "trio", "rumq.admin", "rumq.auth", "rumq.cluster",
             "rumq.compiled_modules", "rumq.errors", "rumq.events", "rumq.flight", "rumq.functions", "rumq.gateway",
-            "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net", "rumq.queues", "rumq.services", "rumq.session",
-            "rumq.settings", "rumq.shards", "rumq.sink", "rumq.supervision", "rumq.table.flight_location",
-            "rumq.terminal", "rumq.unix_address", "rumq.version", "grpc",
+            "rumq.kafka", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net", "rumq.queues", "rumq.services",
+            "rumq.session", "rumq.settings", "rumq.shards", "rumq.sink", "rumq.supervision",
+            "rumq.table.flight_location", "rumq.terminal", "rumq.unix_address", "rumq.version", "grpc",
         },
         {"argparse"},  # a command parses, and calls
     ),
@@ -255,11 +270,12 @@ WINGS = {
     "rumq/gateway": (
         ".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records",
     ),
+    "rumq/kafka": (".", "answers", "access log topics", "kernels protocol"),
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/loop": (".", "kernels"),
     "rumq/mqtt": (".", "kernels"),
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),
-    "rumq/process": ("broker", "node", "flight functions gateway grpc shard", "certificates wiring", "listeners"),
+    "rumq/process": ("broker", "node", "flight functions gateway grpc kafka shard", "certificates wiring", "listeners"),
     "rumq/services": (
         ".", "queues", "calls", "publishing", "reading", "access", "contract", "generated kernels",
     ),
@@ -384,6 +400,9 @@ def test_nobody_imports_the_bench_the_tests_or_the_simulated_disk() -> None:
         ("rumq/loop", "from rumq.shards.turn.turn import Turn"),
         ("rumq/sink", "from pyspark import TaskContext"),
         ("rumq/client", "from rumq.net import pump"),
+        ("rumq/kafka", "from rumq.shards.turn.turn import Turn"),
+        ("rumq/kafka", "import asyncio"),
+        ("rumq/kafka/protocol", "import socket"),
         ("rumq/services", "from rumq.gateway.handlers.context import Context"),
         ("rumq/services", "from rumq.client.client import Client"),
         ("rumq/table", "from pyspark.sql import DataFrame"),

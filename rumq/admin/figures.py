@@ -67,3 +67,15 @@ class ServiceFigures(Struct, kw_only=True):
     records: Annotated[int, field("sent to subscribers", "records")]
     refused_logins: Annotated[int, field("", "calls")]
     refused_calls: Annotated[int, field("beyond the bounds of calls and waiting bytes", "calls")]
+
+
+class KafkaFigures(Struct, kw_only=True):
+    """What the Kafka server has counted since its process began."""
+
+    connections: Annotated[int, field("that are open", "connections")]
+    records: Annotated[int, field("in answers to Fetch", "records")]
+    bytes: Annotated[int, field("of record batches in answers to Fetch", "bytes")]
+    fetches: Annotated[int, field("requests for records", "requests")]
+    refused_logins: Annotated[int, field("", "logins")]
+    refused_connections: Annotated[int, field("beyond kafka.connections_max", "connections")]
+    lost_records: Annotated[int, field("that a client asked for, and that could not be read", "records")]

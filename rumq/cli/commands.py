@@ -36,6 +36,7 @@ COMMANDS = (
     Command("functions", "analytics.functions", "Python functions on batches of records: check, status, run"),
     Command("cluster", "cluster.command", "a cluster: status, add, remove, drain, move, rebalance, force-leader"),
     Command("grpc", "gateway.grpc", "serve topics to programs over gRPC"),
+    Command("kafka", "gateway.kafka", "serve the log to Kafka's consumers"),
     Command("gateway", "gateway.gateway", "serve REST, metrics and health of a running broker over HTTP"),
     Command("token", "gateway.token", "add, remove or list tokens of the gateway"),
     Command("completion", "completion", "completion of the command line: bash, zsh, fish"),

@@ -18,6 +18,7 @@ SHORT_FLAGS = (
 )
 FLIGHT_FLAGS = (("--host", "HOST", "flight.host"), ("--port", "PORT", "flight.port"), ("--data", "DIR", "data.dir"))
 GRPC_FLAGS = (("--host", "HOST", "grpc.host"), ("--port", "PORT", "grpc.port"), ("--data", "DIR", "data.dir"))
+KAFKA_FLAGS = (("--host", "HOST", "kafka.host"), ("--port", "PORT", "kafka.port"), ("--data", "DIR", "data.dir"))
 GATEWAY_FLAGS = (("--host", "HOST", "gateway.host"), ("--port", "PORT", "gateway.port"), ("--data", "DIR", "data.dir"))
 
 

@@ -24,6 +24,8 @@ from rumq.settings.keys import (
     STREAM,
     STREAM_KEYS,
     VARIABLES,
+    VIEW,
+    VIEW_KEYS,
     Key,
     Value,
     as_toml,
@@ -31,7 +33,7 @@ from rumq.settings.keys import (
 )
 from rumq.settings.queue_streams import place_of, queue_streams
 from rumq.settings.rules import broken_rules
-from rumq.settings.table import Function, Listener, Settings, Shards, Stream
+from rumq.settings.table import Function, KafkaView, Listener, Settings, Shards, Stream
 
 
 class Flag(NamedTuple):
@@ -91,6 +93,8 @@ class Draft:
         self.streams_origin = ""
         self.functions: list[dict[str, Value]] = []
         self.functions_origin = ""
+        self.views: list[dict[str, Value]] = []
+        self.views_origin = ""
         self.more_listeners: list[dict[str, Value]] = []  # than the first, whose keys are among the values
         self.listeners_origin = ""
         self.faults: list[Fault] = []
@@ -128,12 +132,15 @@ class Draft:
                     self.take_raw(source, f"{section}.{name}", raw)
 
     def take_raw(self, source: str, dotted: str, raw: object) -> None:
+        if dotted == VIEW:
+            return self.take_views(source, raw)
         if (key := KEYS.get(dotted)) is None:
             self.refuse(source, dotted, unknown(dotted, KEYS))
         elif (value := key.maybe_value(raw)) is None:
             self.refuse(source, dotted, f"expected {key.allowed}", as_toml(raw))
         else:
             self.values[dotted], self.origins[dotted] = value, source
+        return None
 
     def take_environment(self, environ: Mapping[str, str]) -> None:
         for variable in sorted(environ):
@@ -148,16 +155,18 @@ class Draft:
 
     def take_flags(self, flags: Iterable[Flag]) -> None:
         for flag in flags:
-            if flag.key in (STREAM, FUNCTION) or flag.key in KEYS:
+            if flag.key in (STREAM, FUNCTION, VIEW) or flag.key in KEYS:
                 self.take_text(flag.source, flag.key, flag.text)
             else:
-                self.refuse(flag.source, flag.key, unknown(flag.key, [*KEYS, STREAM, FUNCTION]))
+                self.refuse(flag.source, flag.key, unknown(flag.key, [*KEYS, STREAM, FUNCTION, VIEW]))
 
     def take_text(self, source: str, dotted: str, text: str) -> None:
         if dotted == STREAM:
             return self.take_streams(source, maybe_toml(text), as_text=text)
         if dotted == FUNCTION:
             return self.take_functions(source, maybe_toml(text), as_text=text)
+        if dotted == VIEW:
+            return self.take_views(source, maybe_toml(text), as_text=text)
         key = KEYS[dotted]
         if (value := key.maybe_value_of_text(text)) is None:
             shown = text if maybe_toml(text) is not None else as_toml(text)
@@ -182,6 +191,17 @@ class Draft:
         needed = ("name", "filters", "code", "prefix")
         self.functions = [
             self.named(source, number, each, FUNCTION, FUNCTION_KEYS, needed)
+            for number, each in enumerate(raw, start=1)
+        ]
+
+    def take_views(self, source: str, raw: object, as_text: str | None = None) -> None:
+        """Replace the views of earlier sources as a whole."""
+        if not isinstance(raw, list) or not all(isinstance(each, dict) for each in raw):
+            expected = f'[[{VIEW}]] sections, or on one line [{{ name = "plant", filter = "plant/#" }}]'
+            return self.refuse(source, VIEW, f"expected {expected}", as_toml(raw if as_text is None else as_text))
+        self.views_origin = source
+        self.views = [
+            self.named(source, number, each, VIEW, VIEW_KEYS, ("name", "filter"))
             for number, each in enumerate(raw, start=1)
         ]
 
@@ -266,11 +286,16 @@ class Draft:
         for each in functions:
             for name in FUNCTION_KEYS:
                 origins[f"{FUNCTION}.{each['name']}.{name}"] = self.functions_origin if name in each else "default"
+        views: list[Any] = self.views
+        for each in views:
+            for name in VIEW_KEYS:
+                origins[f"{VIEW}.{each['name']}.{name}"] = self.views_origin if name in each else "default"
         more: list[Any] = self.more_listeners
         settings = Settings(
             **sections,
             stream=tuple(stream for stream, _ in streams),
             function=tuple(Function(**each) for each in functions),
+            kafka_view=tuple(KafkaView(**each) for each in views),
             more_listeners=tuple(Listener(**values) for values in more),
         )
         return Loaded(settings, origins)

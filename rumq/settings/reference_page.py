@@ -11,10 +11,12 @@ from rumq.settings.keys import (
     SECTIONS,
     STREAM,
     STREAM_KEYS,
+    VIEW,
+    VIEW_KEYS,
     Key,
     as_toml,
 )
-from rumq.settings.table import Function, Stream
+from rumq.settings.table import Function, KafkaView, Stream
 
 HEAD = """\
 # Settings
@@ -48,6 +50,8 @@ def lines() -> Iterator[str]:
         if section == "log":  # where a stream's missing keys come from
             yield from table(f"[[{STREAM}]]", Stream.__doc__ or "", STREAM_KEYS)
             yield from table(f"[[{FUNCTION}]]", Function.__doc__ or "", FUNCTION_KEYS)
+        if section == "kafka":
+            yield from table(f"[[{VIEW}]]", KafkaView.__doc__ or "", VIEW_KEYS)
 
 
 def table(title: str, about: str, keys: dict[str, Key]) -> Iterator[str]:

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping
 from rumq.errors import Fault
 from rumq.mqtt.errors import TopicFilterInvalid, TopicNameInvalid
 from rumq.mqtt.topics import SHARE_PREFIX, check_topic_filter, check_topic_name
-from rumq.settings.keys import as_toml
+from rumq.settings.keys import VIEW, as_toml
 from rumq.settings.loopback import is_loopback
 from rumq.settings.table import Settings, Stream
 from rumq.unix_address import ADDRESS_BYTES_MAX, fits
 
 ENDPOINT = re.compile(r"https?://[^/\s]+(?:/\S*)?")
+HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):[0-9]{1,5}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -23,7 +24,7 @@ def broken_rules(settings: Settings, origins: Mapping[str, str]) -> list[Fault]:
     return [
         *broken_listeners(settings, origins), *broken_log(settings, origins), *broken_streams(settings.stream, origins),
         *unreplicated_streams(settings, origins, is_clustered=bool(settings.cluster.name)),
-        *broken_cluster(settings, origins), *broken_trace(settings, origins),
+        *broken_cluster(settings, origins), *broken_trace(settings, origins), *broken_kafka(settings, origins),
     ]  # fmt: skip
 
 
@@ -134,6 +135,27 @@ def broken_trace(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fau
             origins["trace.sample_every"], "trace.sample_every", value,
             "expected gateway.port as well: the gateway exports the spans",
         )  # fmt: skip
+
+
+def broken_kafka(settings: Settings, origins: Mapping[str, str]) -> Iterator[Fault]:
+    advertised = settings.kafka.advertised
+    if advertised and not HOST_AND_PORT.fullmatch(advertised):
+        expected = "expected host:port, such as broker.example.org:9092, or nothing"
+        yield Fault(origins["kafka.advertised"], "kafka.advertised", as_toml(advertised), expected)
+    streams = [stream.name for stream in settings.stream]
+    names = set(streams)
+    for view in settings.kafka_view:
+        prefix = f"{VIEW}.{view.name}"
+        source = origins[f"{prefix}.name"]
+        if view.name in names:
+            expected = "a stream or another view has this name; give it another one"
+            yield Fault(source, f"{prefix}.name", as_toml(view.name), expected)
+        names.add(view.name)
+        if view.stream not in streams:
+            there = ", ".join(streams)
+            yield Fault(source, f"{prefix}.stream", as_toml(view.stream), f"expected a stream: {there}")
+        if problem := filter_problem(view.filter):
+            yield Fault(source, f"{prefix}.filter", as_toml(view.filter), problem.replace("stream", "view"))
 
 
 def broken_streams(streams: tuple[Stream, ...], origins: Mapping[str, str]) -> Iterator[Fault]:

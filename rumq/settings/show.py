@@ -15,11 +15,13 @@ from rumq.settings.keys import (
     SECTIONS,
     STREAM,
     STREAM_KEYS,
+    VIEW,
+    VIEW_KEYS,
     Key,
     as_toml,
 )
 from rumq.settings.load import Loaded
-from rumq.settings.table import Function, Settings, Stream
+from rumq.settings.table import Function, KafkaView, Settings, Stream
 
 HEAD = """\
 # Every setting of rumqd, its default, its unit and a line of why. Run it with: rumqd run --config config.toml
@@ -34,6 +36,7 @@ HEAD = """\
 
 STREAM_EXAMPLE = Stream(name="plant", filters=("plant/#",))
 FUNCTION_EXAMPLE = Function(name="mean", filters=("plant/#",), code="functions.py:mean", prefix="mean/")
+VIEW_EXAMPLE = KafkaView()
 
 
 def example() -> str:
@@ -52,9 +55,11 @@ def example_lines() -> Iterator[str]:
         if section == "log":  # where a stream's missing keys come from
             yield from commented_example(STREAM, STREAM_KEYS, STREAM_EXAMPLE)
             yield from commented_example(FUNCTION, FUNCTION_KEYS, FUNCTION_EXAMPLE)
+        if section == "kafka":
+            yield from commented_example(VIEW, VIEW_KEYS, VIEW_EXAMPLE)
 
 
-def commented_example(section: str, keys: dict[str, Key], example: Stream | Function) -> Iterator[str]:
+def commented_example(section: str, keys: dict[str, Key], example: Stream | Function | KafkaView) -> Iterator[str]:
     yield from about(type(example))
     yield f"# [[{section}]]"
     for key in keys.values():
@@ -84,6 +89,7 @@ def as_object(loaded: Loaded) -> dict[str, dict[str, object]]:
     structs |= {f"{LISTENER}.{number}": each for number, each in enumerate(settings.more_listeners, start=2)}
     structs |= {f"{STREAM}.{each.name}": each for each in settings.stream}
     structs |= {f"{FUNCTION}.{each.name}": each for each in settings.function}
+    structs |= {f"{VIEW}.{each.name}": each for each in settings.kafka_view}
     found: dict[str, dict[str, object]] = {}
     for key, source in loaded.origins.items():
         above, _, name = key.rpartition(".")
@@ -118,4 +124,10 @@ def in_force_lines(settings: Settings, origins: dict[str, str]) -> Iterator[str]
         for name in FUNCTION_KEYS:
             source = origins[f"{FUNCTION}.{function.name}.{name}"]
             yield with_comment(f"{name} = {as_toml(getattr(function, name))}", source)
+        yield ""
+    for view in settings.kafka_view:
+        yield f"[[{VIEW}]]"
+        for name in VIEW_KEYS:
+            source = origins[f"{VIEW}.{view.name}.{name}"]
+            yield with_comment(f"{name} = {as_toml(getattr(view, name))}", source)
         yield ""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rumq.cli.main import build_parser, normalize_arguments
 from rumq.gateway.contract.openapi import description
-from rumq.settings.keys import KEYS, LISTENER, STREAM, VARIABLES
+from rumq.settings.keys import KEYS, LISTENER, STREAM, VARIABLES, VIEW
 
 ROOT = Path(__file__).parents[2]
 # What stands for a value that only the reader knows.
@@ -109,7 +109,7 @@ def rumqd_faults(arguments: list[str]) -> Iterator[str]:
 
 
 def key_faults(key: str) -> Iterator[str]:
-    if key not in KEYS and key not in (STREAM, LISTENER):
+    if key not in KEYS and key not in (STREAM, LISTENER, VIEW):
         yield f"{key}: no such setting"
 
 

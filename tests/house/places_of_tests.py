@@ -8,6 +8,14 @@ from __future__ import annotations
 IMPORTED: dict[str, str] = {
     "rumq/loop/stage.py": "tests/shards/turn/test_turn.py",
     "rumq/net/turn_handler.py": "tests/loop/test_loop.py",
+    "rumq/kafka/answers/connected_client.py": "tests/kafka/served.py",
+    "rumq/kafka/connection.py": "tests/kafka/test_hostile.py",
+    "rumq/process/kafka/kafka_server.py": "tests/kafka/test_process.py",
+    "rumq/kafka/protocol/apis.py": "tests/kafka/protocol/test_frames.py",
+    "rumq/kafka/protocol/errors.py": "tests/kafka/protocol/test_frames.py",
+    "rumq/kafka/protocol/fields.py": "tests/kafka/protocol/test_frames.py",
+    "rumq/kafka/figures_socket.py": "tests/kafka/test_process.py",
+    "rumq/process/kafka/parts.py": "tests/kafka/test_process.py",
     "rumq/client/queues/queue_errors.py": "tests/client/queues/test_gateway_requests.py",
     "rumq/queues/rules/messages.py": "tests/queues/test_queues.py",
     "rumq/services/queues/queue_service.py": "tests/services/test_generated.py",
@@ -202,6 +210,20 @@ IMPORTED: dict[str, str] = {
 # Module: the test file that reaches it, and by what: a module that imports it and is imported there, or, of what runs
 # only in a process, the words of that file that start it or state what it does.
 REACHED: dict[str, tuple[str, str]] = {
+    "rumq/kafka/protocol/group_apis.py": ("tests/kafka/protocol/test_frames.py", "rumq.kafka.protocol.apis"),
+    "rumq/kafka/protocol/login_and_produce_apis.py": (
+        "tests/kafka/protocol/test_frames.py",
+        "rumq.kafka.protocol.apis",
+    ),
+    "rumq/kafka/protocol/reading_apis.py": ("tests/kafka/protocol/test_frames.py", "rumq.kafka.protocol.apis"),
+    "rumq/kafka/answers/dispatch.py": ("tests/kafka/test_server.py", "WireClient"),
+    "rumq/kafka/answers/fetch_answers.py": ("tests/kafka/test_server.py", "fetch("),
+    "rumq/kafka/answers/fetch_part.py": ("tests/kafka/test_server.py", "fetch("),
+    "rumq/kafka/answers/login_answers.py": ("tests/kafka/access/test_logins.py", "SaslAuthenticate"),
+    "rumq/kafka/answers/offset_answers.py": ("tests/kafka/test_server.py", "ListOffsets"),
+    "rumq/kafka/answers/refusals.py": ("tests/kafka/test_server.py", "FindCoordinator"),
+    "rumq/kafka/answers/topic_answers.py": ("tests/kafka/test_server.py", "Metadata"),
+    "rumq/cli/gateway/kafka.py": ("tests/kafka/test_process.py", '"kafka"'),
     "router/readers/moved_groups.py": ("tests/router/test_delivery.py", "router.delivery"),
     "router/readers/range_queue.py": ("tests/router/matching/test_remote_feed.py", "router.readers.shared_group"),
     "rumq/process/grpc/grpc_queues.py": ("tests/services/queues/test_stop.py", "SIGTERM"),

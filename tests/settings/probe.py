@@ -1,6 +1,7 @@
 """`python -m tests.settings.probe run ...`: `rumqd run ...`, which after each reload also says what is in force where.
 
-Its gateway, its Flight and its gRPC server are started with the same. The lines go to standard error, beside events."""
+Its gateway and its servers of Flight, gRPC and Kafka are started with the same. The lines go to standard error, beside
+events."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def probe_broker() -> None:
         return done
 
     Reload.reload = probed  # type: ignore[method-assign]
-    for name in ("gateway_command", "flight_command", "grpc_command"):
+    for name in ("gateway_command", "flight_command", "grpc_command", "kafka_command"):
         command = getattr(sidecars, name)
         setattr(sidecars, name, lambda data, sources, command=command: with_probe(command(data, sources)))
 
@@ -89,8 +90,23 @@ def probe_grpc() -> None:
     grpc_server.reload = probed
 
 
+def probe_kafka() -> None:
+    from rumq.process.kafka import kafka_server
+
+    reload = kafka_server.reload
+
+    def probed(load: Any, server: Any, tls: Any) -> None:
+        reload(load, server, tls)
+        say("kafka", server.door.logins)
+
+    kafka_server.reload = probed
+
+
+PROBES = {
+    "run": probe_broker, "gateway": probe_gateway, "flight": probe_flight, "grpc": probe_grpc, "kafka": probe_kafka,
+}  # fmt: skip
 if __name__ == "__main__":
     from rumq.cli.main import main
 
-    {"run": probe_broker, "gateway": probe_gateway, "flight": probe_flight, "grpc": probe_grpc}[sys.argv[1]]()
+    PROBES[sys.argv[1]]()
     sys.exit(main(sys.argv[1:]))

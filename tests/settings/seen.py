@@ -169,6 +169,13 @@ IN_GRPC: dict[str, Look] = {
         user for each in calls._authenticator.methods if each.name == "password" for user in each.users
     ),
 }
+IN_KAFKA: dict[str, Look] = {
+    "kafka.anonymous": lambda calls: "yes" if calls._authenticator.anonymous else "no",
+    "kafka.password_file": lambda calls: sorted(
+        user for each in calls._authenticator.methods if each.name == "password" for user in each.users
+    ),
+    "kafka.rules_file": lambda calls: rules_of(calls._rules),
+}
 # The same keys as another process obeys them.
 ALSO: dict[str, dict[str, Look]] = {
     "gateway": {
@@ -176,6 +183,11 @@ ALSO: dict[str, dict[str, Look]] = {
         "events.level": lambda g: structlog.get_config()["wrapper_class"].__name__,
     },
     "flight": {
+        "auth.guess_seconds_max": lambda calls: calls._guesses.seconds_max,
+        "auth.exact_refusals": lambda calls: calls._exact,
+        "events.level": lambda calls: structlog.get_config()["wrapper_class"].__name__,
+    },
+    "kafka": {
         "auth.guess_seconds_max": lambda calls: calls._guesses.seconds_max,
         "auth.exact_refusals": lambda calls: calls._exact,
         "events.level": lambda calls: structlog.get_config()["wrapper_class"].__name__,
@@ -190,7 +202,7 @@ ALSO: dict[str, dict[str, Look]] = {
 
 def seen(process: str, subject: Any) -> dict[str, object]:
     """Key -> what is in force there."""
-    tables = {"broker": IN_BROKER, "gateway": IN_GATEWAY, "flight": IN_FLIGHT, "grpc": IN_GRPC}
+    tables = {"broker": IN_BROKER, "gateway": IN_GATEWAY, "flight": IN_FLIGHT, "grpc": IN_GRPC, "kafka": IN_KAFKA}
     found: dict[str, object] = {}
     for key, look in (tables[process] | ALSO.get(process, {})).items():
         try:

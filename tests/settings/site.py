@@ -1,4 +1,4 @@
-"""A broker with its gateway, its Flight and its gRPC server, whose file changes by one key at a time."""
+"""A broker with its gateway and its servers of Flight, gRPC and Kafka, whose file changes by one key at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.broker_process import Event, Rumqd
 from tests.net.authorities import Authorities
 from tests.settings.probe import EVENT
 
-PROCESSES = ("broker", "gateway", "flight", "grpc")
+PROCESSES = ("broker", "gateway", "flight", "grpc", "kafka")
 SECRET = 32 * "s"
 HASH = "$7$2$AAAAAAAAAAAAAAAA$" + 86 * "A" + "=="  # of mosquitto_passwd: nobody logs in with it
 TLS, REPLACED = 1, 2  # places of the listeners with TLS, and of the one that is replaced by others
@@ -38,7 +38,7 @@ class Site:
         self.write(self.base)
         self.broker = Probed(folder / "data", "--config", str(self.file))
         self.broker.start()
-        for protocol in ("http", "flight", "grpc"):  # they can be told to reload
+        for protocol in ("http", "flight", "grpc", "kafka"):  # they can be told to reload
             self.broker.heard(lambda event, wanted=protocol: event.get("protocol") == wanted)
         self.first = {"broker": self.reload(self.base)}
         for process in PROCESSES[1:]:
@@ -68,6 +68,7 @@ class Site:
             "gateway": {"port": -1},
             "flight": {"port": -1},
             "grpc": {"port": -1},
+            "kafka": {"port": -1},
             "trace": {"sample_every": 7, "otlp_endpoint": "http://127.0.0.1:9"},
         }  # fmt: skip
 

@@ -15,12 +15,12 @@ from bench.peers.peer import free_port
 from rumq.settings.keys import KEYS, STREAM_KEYS, Key
 from rumq.settings.types.setting_types import ANOTHER_LISTENER, RESTART
 from tests.settings.other_values import other_value
-from tests.settings.seen import ALSO, IN_BROKER, IN_FLIGHT, IN_GATEWAY, IN_GRPC
+from tests.settings.seen import ALSO, IN_BROKER, IN_FLIGHT, IN_GATEWAY, IN_GRPC, IN_KAFKA
 from tests.settings.site import HASH, REPLACED, TLS, Site, rules
 
 ALL: dict[str, Key] = KEYS | {f"stream.{name}": key for name, key in STREAM_KEYS.items()}
 LIVE = [name for name, key in ALL.items() if key.applies not in (RESTART, ANOTHER_LISTENER)]
-TABLES = {"broker": IN_BROKER, "gateway": IN_GATEWAY, "flight": IN_FLIGHT, "grpc": IN_GRPC}
+TABLES = {"broker": IN_BROKER, "gateway": IN_GATEWAY, "flight": IN_FLIGHT, "grpc": IN_GRPC, "kafka": IN_KAFKA}
 CHANGED_ONLY = {"events.format", "events.level"}  # seen as what they make, which is not called as they are
 
 
@@ -38,7 +38,7 @@ def files(site: Site) -> dict[str, tuple[object, object]]:
     tokens = '{"name": "desk", "roles": ["read"], "sha256": "' + 64 * "0" + '"}\n'
     return {
         "auth.password_file": users, "listener.password_file": users, "flight.password_file": users,
-        "grpc.password_file": users,
+        "grpc.password_file": users, "kafka.password_file": users, "kafka.rules_file": rules_file,
         "auth.rules_file": rules_file, "listener.rules_file": rules_file, "flight.rules_file": rules_file,
         "gateway.rules_file": rules_file,
         "gateway.tokens_file": (site.made("tokens", tokens), ["desk"]),
@@ -46,7 +46,7 @@ def files(site: Site) -> dict[str, tuple[object, object]]:
         "trace.otlp_endpoint": ("http://127.0.0.1:10", "http://127.0.0.1:10"),
         "auth.methods": (["password"], ["password"]), "listener.methods": (["token"], ["token"]),
         "auth.anonymous": ("no", "no"), "listener.anonymous": ("no", "no"), "flight.anonymous": ("no", "no"),
-        "grpc.anonymous": ("no", "no"),
+        "grpc.anonymous": ("no", "no"), "kafka.anonymous": ("no", "no"),
         # A listener has at most what [mqtt] has.
         "listener.receive_maximum": (5, 5), "listener.inflight_max": (5, 5), "listener.subscriptions_max": (5, 5),
         "listener.topic_alias_maximum": (5, 5), "trace.sample_every": (8, 8),
@@ -247,7 +247,8 @@ def valid_others(site: Site) -> dict[str, object]:
         "listener.proxies": ("10.0.0.0/8",), "listener.mount_point": "site-7/", "stream.filters": ("pump/#",),
         "gateway.cors_origins": ("https://app.example",), "gateway.port": 8080, "flight.port": 8815,
         "flight.tls_authority": own.path("ca"), "grpc.port": 8820, "grpc.tls_authority": own.path("ca"),
-        **{f"{section}.{key}": path for section in ("flight", "gateway", "grpc") for key, path in tls.items()},
+        "kafka.port": 9092, "kafka.tls_authority": own.path("ca"), "kafka.advertised": "broker.example:9092",
+        **{f"{section}.{key}": path for section in ("flight", "gateway", "grpc", "kafka") for key, path in tls.items()},
     }  # fmt: skip
 
 
@@ -260,7 +261,9 @@ def test_keys_that_need_a_restart_are_told_as_such_until_there_is_one(site: Site
     others = valid_others(site)
     changes = [(name, 0, others.get(name, other_of(site, name))) for name in wanted]
     # A mount point is refused without them.
-    rules_files = [(f"{section}.rules_file", 0, site.base["auth"]["rules_file"]) for section in ("flight", "gateway")]
+    rules_files = [
+        (f"{section}.rules_file", 0, site.base["auth"]["rules_file"]) for section in ("flight", "gateway", "kafka")
+    ]
     tree = site.changed(*rules_files, *changes)
     now = site.reload(tree)
     told = site.told()
@@ -272,6 +275,14 @@ def test_keys_that_need_a_restart_are_told_as_such_until_there_is_one(site: Site
     assert site.told()["after_restart"] == told["after_restart"] and not site.told()["changed"], "still"
     site.reload(site.base)
     assert site.told()["after_restart"] == [], "what was taken back waits for nothing"
+
+
+def test_other_views_of_kafka_need_a_restart(site: Site) -> None:
+    changed = site.changed()
+    changed["kafka.view"] = [{"name": "plants", "filter": "plant/#", "stream": "plant"}]
+    site.reload(changed)
+    assert site.told()["after_restart"] == ["kafka.view"]
+    site.reload(site.base)
 
 
 def test_other_streams_need_a_restart(site: Site) -> None:

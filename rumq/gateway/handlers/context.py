@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import trio
 
-from rumq.admin.figures import ServiceFigures
+from rumq.admin.figures import KafkaFigures, ServiceFigures
 from rumq.auth.credentials.files import read_secrets
 from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.auth.identity import Identity
@@ -41,6 +41,10 @@ EXPIRY_SECONDS = 1.0  # connections of a token that expires end so much later at
 
 
 async def no_services() -> ServiceFigures | None:
+    return None
+
+
+async def no_kafka() -> KafkaFigures | None:
     return None
 
 
@@ -83,6 +87,7 @@ class GatewayFigures:
     certificates: CertificateExpiry = field(default_factory=lambda: CertificateExpiry(dict))
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0)
     services: Callable[[], Awaitable[ServiceFigures | None]] = no_services
+    kafka: Callable[[], Awaitable[KafkaFigures | None]] = no_kafka
     functions: Callable[[], Figures] = dict  # by name of the function, from its file
 
 

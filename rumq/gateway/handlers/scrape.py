@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rumq.admin import answers as a
 from rumq.admin import requests as q
-from rumq.admin.figures import ServiceFigures, ShardFigures
+from rumq.admin.figures import KafkaFigures, ServiceFigures, ShardFigures
 from rumq.admin.operations import OPERATIONS
 from rumq.errors import RumqError
 from rumq.gateway.access.admission import RequestAdmission
@@ -24,7 +24,8 @@ class MetricsHandler:
         if asked_at != self._made_at:
             cluster = await self._broker.shards.maybe_cluster()
             services = await self._figures.services()
-            self._made_at, self._text = asked_at, self._exposition(shards, cluster, services)
+            kafka = await self._figures.kafka()
+            self._made_at, self._text = asked_at, self._exposition(shards, cluster, services, kafka)
         return self._text
 
     async def of_client(self, client_id: str) -> bytes:
@@ -37,8 +38,9 @@ class MetricsHandler:
         return of_client(found.client) if found.client is not None else b""
 
     def _exposition(
-        self, shards: list[ShardFigures] | None, cluster: a.Cluster | None, services: ServiceFigures | None
-    ) -> bytes:
+        self, shards: list[ShardFigures] | None, cluster: a.Cluster | None, services: ServiceFigures | None,
+        kafka: KafkaFigures | None,
+    ) -> bytes:  # fmt: skip
         broker, figures = self._broker, self._figures
         connections, shed = figures.connections()
         values = {
@@ -52,5 +54,5 @@ class MetricsHandler:
         }  # fmt: skip
         return exposition(
             shards or [], values, figures.requests, cluster, figures.certificates.states, figures.functions(),
-            services,
+            services, kafka,
         )  # fmt: skip

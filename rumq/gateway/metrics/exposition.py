@@ -10,7 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
 from prometheus_client.exposition import generate_latest
 
 from rumq.admin.answers import Cluster
-from rumq.admin.figures import HistogramFigures, ServiceFigures, ShardFigures
+from rumq.admin.figures import HistogramFigures, KafkaFigures, ServiceFigures, ShardFigures
 from rumq.admin.rows import ClientRow
 from rumq.gateway.metrics import metric_table as t
 from rumq.gateway.metrics.certificate_expiry import CertificateState
@@ -52,11 +52,13 @@ def exposition(
     certificates: Mapping[tuple[str, str], CertificateState] | None = None,
     functions: Figures | None = None,
     services: ServiceFigures | None = None,
+    kafka: KafkaFigures | None = None,
 ) -> bytes:
     """The text of a scrape. gateway: values of `metric_table.GATEWAY` by name; requests: their durations
 
     cluster: what this node knows of it; None for a broker alone; certificates: by whose they are, and file
-    functions: figures of each by its name; services: of the gRPC server; None: there is none"""
+    functions: figures of each by its name; services: of the gRPC server; None: there is none;
+    kafka: of the Kafka server, likewise"""
     found = [
         *plain(shards),
         *labelled(shards),
@@ -66,6 +68,7 @@ def exposition(
         *function_families(functions or {}),
         *of_gateway(gateway, requests, certificates or {}),
         *(of_services(services) if services is not None else ()),
+        *(of_kafka(kafka) if kafka is not None else ()),
     ]
     return bytes(generate_latest(Families(found)))
 
@@ -180,6 +183,13 @@ def of_services(figures: ServiceFigures) -> Iterable[Metric]:
         else:
             for row in figures.calls:
                 made.add_metric([row.method, row.code], row.calls)
+        yield made
+
+
+def of_kafka(figures: KafkaFigures) -> Iterable[Metric]:
+    for metric in t.KAFKA:
+        made = family(metric, metric.labels)
+        made.add_metric([], float(getattr(figures, metric.key)))
         yield made
 
 

@@ -22,6 +22,7 @@ GROUPS = {
     "Functions of a broker alone ([functions.md](../guides/functions.md)), since their process began": t.FUNCTIONS,
     "The gateway": t.GATEWAY,
     "The gRPC server, while there is one; told by the gateway of its node": t.SERVICES,
+    "The Kafka server, likewise": t.KAFKA,
     "Of one client, with `/metrics?client=ID` and a token that may read": t.CLIENTS,
 }  # fmt: skip
 

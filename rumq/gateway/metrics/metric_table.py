@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rumq.gateway.metrics.metric import Metric
-from rumq.gateway.metrics.process_metrics import FUNCTIONS, GATEWAY, SERVICES
+from rumq.gateway.metrics.process_metrics import FUNCTIONS, GATEWAY, KAFKA, SERVICES
 
 __all__ = [
-    "CLIENTS", "CLUSTER", "COUNTERS", "FUNCTIONS", "GATEWAY", "GAUGES", "HISTOGRAMS", "LABELLED", "LEADER",
+    "CLIENTS", "CLUSTER", "COUNTERS", "FUNCTIONS", "GATEWAY", "GAUGES", "HISTOGRAMS", "KAFKA", "LABELLED", "LEADER",
     "PARTITIONS", "SERVICES", "TABLE", "Metric",
 ]  # fmt: skip
 
@@ -332,4 +332,5 @@ LEADER = (
 TABLE = (
     *COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLUSTER, *LEADER, *CLIENTS, *FUNCTIONS, *GATEWAY,
     *SERVICES,
+    *KAFKA,
 )  # fmt: skip

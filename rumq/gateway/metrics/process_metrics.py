@@ -79,3 +79,18 @@ SERVICES = (
         "gRPC calls beyond grpc.calls_max or grpc.waiting_bytes_max",
     ),
 )  # fmt: skip
+KAFKA = (
+    Metric("rumq_kafka_connections", "gauge", "connections", "Kafka connections that are open"),
+    Metric("rumq_kafka_records_total", "counter", "records", "records sent to Kafka clients"),
+    Metric("rumq_kafka_bytes_total", "counter", "bytes", "bytes of record batches sent to Kafka clients"),
+    Metric("rumq_kafka_fetches_total", "counter", "fetches", "requests of Kafka clients for records"),
+    Metric("rumq_kafka_refused_logins_total", "counter", "refused_logins", "Kafka connections without a valid login"),
+    Metric(
+        "rumq_kafka_refused_connections_total", "counter", "refused_connections",
+        "Kafka connections beyond kafka.connections_max, or beyond half of it of one network",
+    ),
+    Metric(
+        "rumq_kafka_lost_records_total", "counter", "lost_records",
+        "records that Kafka clients asked for, and that could not be read",
+    ),
+)  # fmt: skip

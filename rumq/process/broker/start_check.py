@@ -50,6 +50,8 @@ def addresses(settings: Settings) -> Iterator[Listener]:
     yield from settings.listeners
     if settings.grpc.port > 0:
         yield Listener(host=settings.grpc.host, port=settings.grpc.port)
+    if settings.kafka.port > 0:
+        yield Listener(host=settings.kafka.host, port=settings.kafka.port)
     if settings.flight.port > 0:
         yield Listener(host=settings.flight.host, port=settings.flight.port)
     if settings.cluster.name:

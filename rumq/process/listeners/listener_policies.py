@@ -34,13 +34,14 @@ from rumq.process.listeners.listener_changes import name_of
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.flow_control.rate_limits import Quotas, Rate, Rates
 from rumq.settings.loopback import is_loopback
-from rumq.settings.table import Flight, Grpc, Listener, Settings
+from rumq.settings.table import Flight, Grpc, Kafka, Listener, Settings
 
 if TYPE_CHECKING:
     from rumq.auth.credentials.tokens import TokenLogin
 
 KNOWN = ("certificate", "token", "password", "http")
-FLIGHT, GRPC = -1, -2  # in place of a listener's index
+FLIGHT, GRPC, KAFKA = -1, -2, -3  # in place of a listener's index
+SERVERS = {FLIGHT: "flight", GRPC: "grpc", KAFKA: "kafka"}
 
 
 class ListenerPolicies:
@@ -67,6 +68,10 @@ class ListenerPolicies:
         listener = grpc_as_listener(self._settings.grpc)
         rules_file = self._settings.gateway.rules_file
         return self._policy(GRPC, msgspec.structs.replace(listener, rules_file=rules_file))
+
+    def kafka(self) -> ListenerPolicy:
+        """The one of Kafka: authentication and rules, as a listener's with the same keys. raises: ConfigError"""
+        return self._policy(KAFKA, kafka_as_listener(self._settings.kafka))
 
     def _policy(self, number: int, listener: Listener) -> ListenerPolicy:
         broker_limits = limits(self._settings)
@@ -223,9 +228,19 @@ def grpc_as_listener(grpc: Grpc) -> Listener:
     )  # fmt: skip
 
 
+def kafka_as_listener(kafka: Kafka) -> Listener:
+    """Kafka's settings as a listener."""
+    return Listener(
+        host=kafka.host, tls_certificate=kafka.tls_certificate, tls_key=kafka.tls_key,
+        tls_authority=kafka.tls_authority, tls_client_certificate="required" if kafka.tls_authority else "no",
+        anonymous=kafka.anonymous, password_file=kafka.password_file, rules_file=kafka.rules_file,
+        certificate_as_user=kafka.certificate_as_user,
+    )  # fmt: skip
+
+
 def key_of(number: int) -> str:
-    if number in (FLIGHT, GRPC):
-        return "flight" if number == FLIGHT else "grpc"
+    if number in SERVERS:
+        return SERVERS[number]
     return "listener" if number == 0 else f"listener number {number + 1}"
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from rumq.process.listeners.listener_changes import Pair, are_fixed, identities, paired, with_listeners
-from rumq.process.listeners.listener_policies import FLIGHT, GRPC, key_of
-from rumq.settings.keys import LISTENER, maybe_key
+from rumq.process.listeners.listener_policies import FLIGHT, GRPC, KAFKA, key_of
+from rumq.settings.keys import LISTENER, VIEW, VIEWS, maybe_key
 from rumq.settings.table import Listener, Settings
 from rumq.settings.types.setting_types import RESTART
 
@@ -46,7 +46,7 @@ def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
             for before, after in zip(old, new, strict=True):
                 yield from differences(before, after, f"stream.{before.name}")
     elif old != new:
-        yield key
+        yield VIEW if key == VIEWS else key
 
 
 def listener_differences(old: Settings, new: Settings) -> Iterator[str]:
@@ -75,7 +75,7 @@ def in_force(old: Settings, new: Settings) -> Settings:
     kept = set(need_restart(old, new, list(differences(old, new))))
     sections: dict[str, Any] = {}
     for name in old.__struct_fields__:
-        if name not in ("listener", "more_listeners", "stream", "function"):
+        if name not in ("listener", "more_listeners", "stream", "function", VIEWS):
             sections[name] = updated(getattr(old, name), getattr(new, name), name, kept)
     if "stream" not in kept:
         pairs = zip(old.stream, new.stream, strict=True)
@@ -115,6 +115,7 @@ def file_digests(settings: Settings) -> dict[str, tuple[str, bytes]]:
         ("auth", settings.auth),
         (key_of(FLIGHT), settings.flight),
         (key_of(GRPC), settings.grpc),
+        (key_of(KAFKA), settings.kafka),
         ("trace", settings.trace),
     ]
     sections += [(key_of(number), listener) for number, listener in enumerate(settings.listeners)]

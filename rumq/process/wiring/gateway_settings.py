@@ -125,5 +125,6 @@ def certificates_of(settings: Settings) -> dict[tuple[str, str], str]:
         ("nodes", settings.cluster.tls_certificate), ("gateway", settings.gateway.tls_certificate),
         ("flight", settings.flight.tls_certificate if settings.flight.port else ""),
         ("grpc", settings.grpc.tls_certificate if settings.grpc.port else ""),
+        ("kafka", settings.kafka.tls_certificate if settings.kafka.port else ""),
     ]  # fmt: skip
     return {(of, path): path for of, path in named if path}

@@ -1,4 +1,5 @@
-"""Sidecar processes of a broker, by its settings: exporters to Parquet, the servers of Flight and gRPC, the gateway."""
+"""Sidecar processes of a broker, by its settings: exporters to Parquet, the servers of Flight, gRPC
+and Kafka, the gateway."""
 
 from __future__ import annotations
 
@@ -7,7 +8,15 @@ import sys
 
 from rumq.errors import ConfigError, Fault
 from rumq.events.event_log import tell
-from rumq.process.listeners.listener_policies import FLIGHT, GRPC, ListenerPolicies, as_listener, grpc_as_listener
+from rumq.process.listeners.listener_policies import (
+    FLIGHT,
+    GRPC,
+    KAFKA,
+    ListenerPolicies,
+    as_listener,
+    grpc_as_listener,
+    kafka_as_listener,
+)
 from rumq.process.listeners.transports import transport_of
 from rumq.process.wiring.gateway_settings import check_gateway as check_files
 from rumq.process.wiring.gateway_settings import kept_by_listeners, tokens_of
@@ -31,6 +40,8 @@ def check_sidecars(settings: Settings) -> None:
         check_functions(settings)
     if settings.grpc.port:
         check_grpc(settings)
+    if settings.kafka.port:
+        check_kafka(settings)
 
 
 def check_gateway(settings: Settings) -> None:
@@ -92,6 +103,25 @@ def check_grpc(settings: Settings) -> None:
         raise ConfigError(Fault("settings", "grpc.tls_certificate", "", "is missing: tls_authority needs TLS"))
 
 
+def check_kafka(settings: Settings) -> None:
+    """raises: ConfigError for settings that its server could not start with"""
+    kafka = settings.kafka
+    if importlib.util.find_spec("crc32c") is None:
+        raise ConfigError(Fault("settings", "kafka.port", "", 'Kafka needs its extra: pip install "rumq[kafka]"'))
+    policy = ListenerPolicies(settings, says_exposed=False).kafka()
+    where = kept_by_listeners(settings)
+    if policy.authenticator.methods and where and not kafka.rules_file:
+        expected = (
+            f"expected a file of rules: {where} holds for a listener, and users of Kafka belong to none; it names the "
+            "rules for them, on topics with their mount points"
+        )
+        raise ConfigError(Fault("settings", "kafka.rules_file", '""', expected))
+    if kafka.tls_certificate:
+        transport_of(KAFKA, kafka_as_listener(kafka), settings.auth.exposed_files == "refuse")
+    elif kafka.tls_authority:
+        raise ConfigError(Fault("settings", "kafka.tls_certificate", "", "is missing: tls_authority needs TLS"))
+
+
 def sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sidecar]:
     """Of a broker alone. sources: command line flags that give another process the same settings"""
     return [*leader_sidecars(settings, data), *node_sidecars(settings, data, sources)]
@@ -113,6 +143,8 @@ def node_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sid
         found.append(Sidecar(functions_command(data, sources), functions_died))
     if settings.grpc.port:
         found.append(Sidecar(grpc_command(data, sources), grpc_died, reloads=True))
+    if settings.kafka.port:
+        found.append(Sidecar(kafka_command(data, sources), kafka_died, reloads=True))
     return found
 
 
@@ -122,6 +154,10 @@ def functions_command(data: str, sources: list[str]) -> list[str]:
 
 def grpc_command(data: str, sources: list[str]) -> list[str]:
     return [sys.executable, "-m", "rumq", "grpc", "--for-broker", *sources, "--set", f"data.dir={data}"]
+
+
+def kafka_command(data: str, sources: list[str]) -> list[str]:
+    return [sys.executable, "-m", "rumq", "kafka", "--for-broker", *sources, "--set", f"data.dir={data}"]
 
 
 def flight_command(data: str, sources: list[str]) -> list[str]:
@@ -150,3 +186,7 @@ def functions_died(why: str, start_seconds: float) -> None:
 
 def grpc_died(why: str, start_seconds: float) -> None:
     tell("grpc.died", why=why, start_seconds=start_seconds)
+
+
+def kafka_died(why: str, start_seconds: float) -> None:
+    tell("kafka.died", why=why, start_seconds=start_seconds)

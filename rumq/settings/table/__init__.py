@@ -9,20 +9,20 @@ from msgspec import Struct
 
 from rumq.settings.table.auth import Auth
 from rumq.settings.table.cluster import Cluster
-from rumq.settings.table.flight import Flight
 from rumq.settings.table.function import Function
 from rumq.settings.table.gateway import Gateway
 from rumq.settings.table.grpc import Grpc
 from rumq.settings.table.listener import Listener
 from rumq.settings.table.log import Data, Log, Shards, Stream
+from rumq.settings.table.log_servers import Flight, Kafka, KafkaView
 from rumq.settings.table.mqtt import Mqtt
 from rumq.settings.table.queues import Queues
 from rumq.settings.table.status import Events, Sys
 from rumq.settings.table.trace import Trace
 
 __all__ = [
-    "Auth", "Cluster", "Data", "Events", "Flight", "Function", "Gateway", "Grpc", "Listener", "Log", "Mqtt", "Queues",
-    "Settings", "Shards", "Stream", "Sys", "Trace",
+    "Auth", "Cluster", "Data", "Events", "Flight", "Function", "Gateway", "Grpc", "Kafka", "KafkaView",
+    "Listener", "Log", "Mqtt", "Queues", "Settings", "Shards", "Stream", "Sys", "Trace",
 ]  # fmt: skip
 
 
@@ -43,6 +43,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     flight: Flight = Flight()
     gateway: Gateway = Gateway()
     grpc: Grpc = Grpc()
+    kafka: Kafka = Kafka()
+    kafka_view: tuple[KafkaView, ...] = ()
     queues: Queues = Queues()
     trace: Trace = Trace()
     events: Events = Events()

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 DAY_SECONDS = 86_400
-FLIGHT_PORT, GATEWAY_PORT, GRPC_PORT = 8815, 8080, 8820
+FLIGHT_PORT, GATEWAY_PORT, GRPC_PORT, KAFKA_PORT = 8815, 8080, 8820, 9092
 
 Applies: TypeAlias = Literal["live", "new connections", "another listener", "restart"]
 LIVE: Final = "live"  # a reload puts it into force, also for clients that are connected

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from rumq.admin.figures import HistogramFigures, LaggingClient, ServiceFigures, ShardFigures
+from rumq.admin.figures import HistogramFigures, KafkaFigures, LaggingClient, ServiceFigures, ShardFigures
 from rumq.gateway.metrics import metric_table as t
 from rumq.gateway.metrics.exposition import exposition, of_client
 from rumq.gateway.metrics.metric_docs import page
@@ -41,8 +41,11 @@ def test_a_scrape_has_every_metric_of_the_table_and_no_other(shard: Shard) -> No
     services = ServiceFigures(
         calls=[], seconds={}, open={}, published=1, records=2, refused_logins=3, refused_calls=4
     )  # fmt: skip
+    kafka = KafkaFigures(
+        connections=1, records=2, bytes=3, fetches=4, refused_logins=5, refused_connections=6, lost_records=7
+    )
     requests = {("GET", "/healthz", "2xx"): Histogram()}
-    text = exposition(found, {}, requests, services=services).decode() + of_client(row).decode()
+    text = exposition(found, {}, requests, services=services, kafka=kafka).decode() + of_client(row).decode()
     assert 'rumq_client_received_bytes_total{client_id="c"}' in text
     families = {family.name for family in text_string_to_metric_families(text)}
     assert families == {metric.name.removesuffix("_total") for metric in t.TABLE}

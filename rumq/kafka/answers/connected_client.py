@@ -1,0 +1,107 @@
+"""What a connection is to the answers: who it is, where it came in, and the parts of the server that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import trio
+
+from rumq.auth.identity import Certificate
+from rumq.flight.serving.call_authorization import FlightCaller
+from rumq.kafka.access.logins import BegunScram, KafkaLogins
+from rumq.kafka.access.read_turns import ReadTurns
+from rumq.kafka.access.shares import KafkaShares
+from rumq.kafka.log.served_log import KafkaLog
+from rumq.kafka.topics.topic_catalog import TopicCatalog, TopicReader
+
+NODE_ID = 1
+LOGINS_MAX = 160  # threads: more than refusals that may be delayed (rumq.flight.serving.login_turns)
+Event = Callable[..., None]
+
+
+class AdvertisedAddress(NamedTuple):
+    """Where clients connect to."""
+
+    host: str
+    port: int
+
+
+class FetchBounds(NamedTuple):
+    """answer_bytes_max: of one answer's records; waiting: bytes of answers that clients are still to take"""
+
+    answer_bytes_max: int
+    waiting: KafkaShares
+
+
+@dataclass
+class DoorFigures:
+    """Counted for metrics."""
+
+    records: int = 0
+    bytes: int = 0
+    fetches: int = 0
+    refused_logins: int = 0
+    refused_connections: int = 0
+    lost_records: int = 0
+
+
+@dataclass
+class KafkaDoor:
+    """The parts of the server that all connections share. cluster_id: as clients are told it
+
+    advertised: None: clients are told the address that they have connected to
+    clears: cleared retained messages are null; retention: of a stream, for DescribeConfigs
+    event: reports to the operator; now_us: µs since 1970"""
+
+    log: KafkaLog
+    catalog: TopicCatalog
+    logins: KafkaLogins
+    bounds: FetchBounds
+    cluster_id: str
+    advertised: AdvertisedAddress | None
+    clears: bool
+    retention: Callable[[str], dict[str, str]]
+    event: Event
+    now_us: Callable[[], int]
+    figures: DoorFigures = field(default_factory=DoorFigures)
+    turns: ReadTurns = field(default_factory=ReadTurns)
+    login_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(LOGINS_MAX))
+
+
+@dataclass
+class KafkaClient:
+    """One connection. peer: its address without port; network: its IPv4 address or IPv6 /64; local: where it came in
+
+    caller: None until it has logged in; mechanism: of a login that has begun; scram: one that waits for its end"""
+
+    door: KafkaDoor
+    peer: str
+    network: str
+    local: AdvertisedAddress
+    certificate: Certificate | None = None
+    caller: FlightCaller | None = None
+    mechanism: str = ""
+    takes_raw_login: bool = False
+    scram: BegunScram | None = None
+    rotation: int = 0
+
+    @property
+    def reader(self) -> TopicReader:
+        assert self.caller is not None
+        return TopicReader(self.caller.permit)
+
+    @property
+    def user(self) -> str:
+        return "" if self.caller is None or self.caller.user is None else self.caller.user
+
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """For whom bytes are counted."""
+        network = f"network {self.network}"
+        return (network, f"user {self.user}") if self.user else (network,)
+
+    @property
+    def advertised(self) -> AdvertisedAddress:
+        return self.door.advertised or self.local

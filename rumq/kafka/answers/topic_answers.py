@@ -1,0 +1,90 @@
+"""Metadata, DescribeConfigs and DescribeCluster: what there is. A caller is shown the topics that it may read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rumq.kafka.answers.connected_client import NODE_ID, KafkaClient
+from rumq.kafka.protocol.errors import ErrorCode
+from rumq.kafka.protocol.fields import NO_UUID
+from rumq.kafka.topics.topic_catalog import KafkaTopic, partition_names
+
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+READ_AND_DESCRIBE = 1 << 3 | 1 << 8  # of topics, as bits of AclOperation
+DESCRIBE_CLUSTER = 1 << 8
+
+
+async def metadata(client: KafkaClient, version: int, body: dict[str, Any]) -> dict[str, Any]:
+    """raises: OSError"""
+    await client.door.log.look(1.0)
+    wanted, reader = body["topics"], client.reader
+    if wanted is None or (version == 0 and not wanted):
+        topics = [described(client, topic) for topic in client.door.catalog.readable(reader)]
+    else:
+        topics = [asked_for(client, each["name"], each["topic_id"]) for each in wanted]
+    return {
+        "brokers": [broker(client, "node_id")],
+        "cluster_id": client.door.cluster_id,
+        "controller_id": NODE_ID,
+        "topics": topics,
+    }
+
+
+def asked_for(client: KafkaClient, name: str | None, topic_id: bytes) -> dict[str, Any]:
+    catalog, reader = client.door.catalog, client.reader
+    found = catalog.find_id(topic_id, reader) if name is None else catalog.find(name, reader)
+    if isinstance(found, ErrorCode):
+        return {"error_code": found, "name": name, "topic_id": topic_id if name is None else NO_UUID}
+    return described(client, found)
+
+
+def described(client: KafkaClient, topic: KafkaTopic) -> dict[str, Any]:
+    numbers = range(len(partition_names(topic, client.door.log.partitions)))
+    return {
+        "name": topic.name,
+        "topic_id": topic.id,
+        "partitions": [
+            {"partition_index": number, "leader_id": NODE_ID, "replica_nodes": (NODE_ID,), "isr_nodes": (NODE_ID,)}
+            for number in numbers
+        ],
+        "topic_authorized_operations": READ_AND_DESCRIBE,
+    }
+
+
+def broker(client: KafkaClient, key: str) -> dict[str, Any]:
+    address = client.advertised
+    return {key: NODE_ID, "host": address.host, "port": address.port}
+
+
+def describe_cluster(client: KafkaClient, body: dict[str, Any]) -> dict[str, Any]:
+    found = {
+        "cluster_id": client.door.cluster_id,
+        "controller_id": NODE_ID,
+        "brokers": [broker(client, "broker_id")],
+    }
+    if body["include_cluster_authorized_operations"]:
+        found["cluster_authorized_operations"] = DESCRIBE_CLUSTER
+    return found
+
+
+def describe_configs(client: KafkaClient, body: dict[str, Any]) -> dict[str, Any]:
+    return {"results": [configs_of(client, each) for each in body["resources"]]}
+
+
+def configs_of(client: KafkaClient, resource: dict[str, Any]) -> dict[str, Any]:
+    kind, name = resource["resource_type"], resource["resource_name"]
+    found: dict[str, Any] = {"resource_type": kind, "resource_name": name}
+    values: dict[str, str] = {}
+    if kind == TOPIC_RESOURCE:
+        topic = client.door.catalog.find(name, client.reader)
+        if isinstance(topic, ErrorCode):
+            return found | {"error_code": topic}
+        values = client.door.retention(topic.stream)
+    elif kind != BROKER_RESOURCE or name not in ("", str(NODE_ID)):
+        return found | {
+            "error_code": ErrorCode.INVALID_REQUEST,
+            "error_message": "only topics and broker 1 have settings",
+        }
+    keys = resource["configuration_keys"]
+    shown = {key: value for key, value in values.items() if not keys or key in keys}
+    return found | {"configs": [{"name": key, "value": value} for key, value in shown.items()]}

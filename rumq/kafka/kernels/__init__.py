@@ -1,0 +1,1 @@
+"""Kernels of the Kafka server, compiled by Cython; they also run as Python."""

@@ -1,0 +1,1 @@
+"""Bytes <-> requests and answers of Kafka's protocol. No sockets, no clock, no log."""

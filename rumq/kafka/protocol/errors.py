@@ -1,0 +1,45 @@
+"""Faults of Kafka clients, and the codes by which they are told. https://kafka.apache.org/protocol#protocol_error_codes"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from rumq.errors import RumqError
+
+
+class ErrorCode(IntEnum):
+    """Those that are sent here, by Kafka's names."""
+
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    TOPIC_AUTHORIZATION_FAILED = 29
+    GROUP_AUTHORIZATION_FAILED = 30
+    UNSUPPORTED_SASL_MECHANISM = 33
+    ILLEGAL_SASL_STATE = 34
+    UNSUPPORTED_VERSION = 35
+    INVALID_REQUEST = 42
+    KAFKA_STORAGE_ERROR = 56
+    SASL_AUTHENTICATION_FAILED = 58
+    FETCH_SESSION_ID_NOT_FOUND = 70
+    OFFSET_NOT_AVAILABLE = 78
+    UNKNOWN_TOPIC_ID = 100
+
+
+class KafkaFault(RumqError):
+    """A client's fault that ends its connection. why: for the operator"""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+    def __str__(self) -> str:
+        return self.why
+
+
+class Malformed(KafkaFault):
+    """A frame that does not say what its API and version say."""
+
+
+class TooMuch(KafkaFault):
+    """More than a setting or a bound allows."""
