@@ -15,7 +15,7 @@ TYPED = sorted(
 )
 CLASS = re.compile(r"^cdef class (\w+)(?:\((\w+)\))?:\n((?:    .*\n|\n)*)", re.MULTILINE)
 TAKEN = re.compile(r"^from (\S+) cimport (.+)$", re.MULTILINE)
-FIELDS = re.compile(r"^    cdef (?:public |readonly )?(?:(?:unsigned |long )*\w+) ([\w, ]+)$", re.MULTILINE)
+FIELDS = re.compile(r"^    cdef (?:public |readonly )?(?:(?:unsigned |long )*\w+)(?:\[::1\])? ([\w, ]+)$", re.MULTILINE)
 
 
 def declared(pxd: str) -> dict[str, set[str]]:

@@ -98,8 +98,8 @@ PLANTED = [
     ),
     Planted(
         "an acknowledgement does not wait for its group", "rumq/session/connection/pending_acks.py",
-        "        while waiting and waiting[0][0] <= committed:",
-        "        while waiting:",
+        "            if lsn > committed:\n                break\n",
+        "",
         "tests/shards/write_path/test_group_commit.py::test_an_acknowledgement_waits_for_its_own_group",
     ),
 ]  # fmt: skip
