@@ -1,6 +1,6 @@
 """The encoded bytes of a chunk for a group of readers: built once, kept briefly for readers slightly behind.
 
-Knows no socket, and of a session its client's shape alone; the time is an argument."""
+Knows no socket; the time is an argument."""
 # compiled: hot
 
 from __future__ import annotations
