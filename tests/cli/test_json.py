@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 COMMANDS = {" ".join(words): parser for words, parser in every_command(build_parser())}
 WITHOUT = {
     "run": "serves; its events are JSON lines (events.format)", "gateway": "serves, as run", "grpc": "serves, as run",
-    "flight": "serves, as run", "mirror": "serves, as run", "pub": "prints nothing",
+    "kafka": "serves, as run", "flight": "serves, as run", "mirror": "serves, as run", "pub": "prints nothing",
     "top": "a picture; rumqd ask has its figures",
     "log export": "writes JSON lines or Parquet", "spark run": "the output of a job",
     "spark offsets": "prints JSON", "init": "shows passwords once, to a person", "certs": "instructions for a person",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from router.effects import Deliver
+from rumq.session.state.session import shape_of
 from rumq.shards.delivery.fan_out_cache import FanOutCache
 from tests.broker_process import Rumqd
 from tests.conformance import wire
@@ -47,6 +48,7 @@ def test_a_message_that_goes_out_as_it_came_is_not_copied_on_its_way_to_the_outb
     """One copy for any number of subscribers: the chunk's own frames are what their outboxes get."""
     world = World()
     client = world.client("c")
+    client.subscriber.shape = shape_of(4, 0, 0)
     world.attach(client)
     world.subscribe(client, "t")
     chunk_effects: list[Deliver] = []
