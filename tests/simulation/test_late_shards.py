@@ -15,6 +15,7 @@ from tests.simulation.world import CALM, World
 
 MISSING_SECONDS = 1.0
 SCHEDULES = 105
+FOUND = (5_000_126, 5_002_493)  # a packet id that was free again counted as open: what came with it was lost
 HAPPENS = ("shard.missing", "shard.found", "kills", "kills inside", "cuts", "delays", "disconnects")
 HERE, MISSING, THIRD = 1, 0, 2  # the shard that begins, the one that is away, the one that goes on
 
@@ -308,6 +309,11 @@ def test_a_message_that_is_stored_is_known_though_its_id_was_used_before(world: 
     come_back(world)
     assert world.history.messages[1].acked is not None
     assert times(world) == {0: 1, 1: 1}
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_what_a_schedule_has_found_once_stays_repaired(seed: int) -> None:
+    run(seed, is_late=True)
 
 
 def test_schedules_in_which_shards_are_missing_keep_every_promise() -> None:

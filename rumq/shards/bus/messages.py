@@ -300,10 +300,11 @@ class FindTags(BusMessage, frozen=True, tag="tags?"):
 
 
 class Tags(BusMessage, frozen=True, tag="tags"):
-    """tags: (client id, session tag << 16 | packet id)"""
+    """tags: (client id, session tag << 16 | packet id); ends: partition -> lsn below which these are all"""
 
     request: int
     tags: list[tuple[str, int]]
+    ends: dict[int, int] = {}
 
 
 # Statistics

@@ -90,11 +90,11 @@ class QueryClient:
         if self._interest.confirm([subscription.topic_filter], ask, marks=True):
             ask()
 
-    def find_tags(self, from_lsns: list[int], done: Callable[[int, list[tuple[str, int]]], None]) -> None:
+    def find_tags(self, from_lsns: list[int], done: Callable[[int, m.Tags], None]) -> None:
         """Inbound QoS 2 messages of sessions here in others' partitions; `done(shard, tags)` for each shard."""
 
         def answered(index: int, answer: m.Tags, _: memoryview) -> None:
-            done(index, answer.tags)
+            done(index, answer)
 
         for index, other in self._others.items():
             wanted = {p.index: from_lsns[p.index] for p in other.partitions}

@@ -174,16 +174,18 @@ class RestartQueries:
     def find_tags(self, asker: Asker, question: m.FindTags) -> None:
         wanted = [p for p in self._store.own if p.index in question.from_lsns]
 
-        def search() -> list[tuple[str, int]]:
-            return [
+        def search() -> m.Tags:
+            ends = {partition.index: partition.committed_lsn for partition in wanted}
+            tags = [
                 (client_id, packet_id)
                 for partition in wanted
                 for client_id, packet_id in log_tags(self._store, partition, question.from_lsns[partition.index])
                 if self._placement.home(client_id) == asker.shard
             ]
+            return m.Tags(question.request, tags, ends)
 
-        def found(tags: list[tuple[str, int]] | None) -> None:
-            asker.link.say(m.Tags(question.request, tags or []))
+        def found(tags: m.Tags | None) -> None:
+            asker.link.say(tags or m.Tags(question.request, []))
 
         self._search_committed(asker, wanted, search, found)
 

@@ -66,6 +66,15 @@ class LateShards:
                 outgoing = partition.outgoing
                 outgoing.committed_there = max(outgoing.committed_there, state.tags_from[partition.index])
 
+    def searched_to(self, shard: int, ends: Mapping[int, int]) -> None:
+        """A shard has said which QoS 2 messages of sessions here it has, all of them below these lsns, by partition.
+
+        The next run searches from there on: what is released meanwhile is noted in the journal, and would be found
+        again as open."""
+        for partition in self._others[shard].partitions:
+            outgoing = partition.outgoing
+            outgoing.committed_there = max(outgoing.committed_there, ends.get(partition.index, 0))
+
     def begin(self, state: ReplayedState, unanswered: Iterable[int]) -> None:
         """Sessions are restored. unanswered: shards that have not said which QoS 2 messages they have"""
         others = self._others

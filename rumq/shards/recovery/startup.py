@@ -10,6 +10,7 @@ from collections.abc import Callable
 from commitlog import Store
 from router.effects import Effect
 from rumq.session.journal.replayed_state import ReplayedState
+from rumq.shards.bus.messages import Tags
 from rumq.shards.peers.interest import Interest
 from rumq.shards.peers.peers import Peers
 from rumq.shards.peers.query_client import QueryClient
@@ -72,9 +73,10 @@ class Startup:
     def _fit(self) -> None:
         fit_to_partitions(self._state, self._layout, self._store.partitions, self._ends)
 
-    def _tags_found(self, shard: int, tags: list[tuple[str, int]]) -> None:
+    def _tags_found(self, shard: int, found: Tags) -> None:
+        self._late.searched_to(shard, found.ends)
         if self._has_restored:
-            self._late.answered(shard, tags)
+            self._late.answered(shard, found.tags)
             return
-        add_tags(self._state, tags)
+        add_tags(self._state, found.tags)
         self._unanswered.discard(shard)

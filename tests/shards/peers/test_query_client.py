@@ -79,7 +79,7 @@ def test_inbound_qos_2_messages_are_asked_of_every_owner(asked: Client) -> None:
     asked.others[2].partitions = [SimpleNamespace(index=1)]
     asked.client.find_tags([0, 8], lambda shard, tags: found.append((shard, tags)))
     assert asked.others[2].answer(m.Tags(1, [("c", 3)])) == m.FindTags(1, {1: 8})
-    assert found == [(2, [("c", 3)])]
+    assert found == [(2, m.Tags(1, [("c", 3)]))]
 
 
 def test_an_answer_s_raw_bytes_are_cut_by_its_pieces() -> None:
@@ -123,7 +123,7 @@ def test_inbound_qos_2_messages_are_found_once_they_are_committed_for_clients_of
     assert urgent == [0] and not said
     write(partition)
     hand.waiting.pop()[1]()
-    assert said == [m.Tags(4, [("lives-in-1", 9)])]
+    assert said == [m.Tags(4, [("lives-in-1", 9)], {0: 2})]
     assert [name for name, _ in log_tags(store, partition, 1)] == ["lives-in-2"]
 
 

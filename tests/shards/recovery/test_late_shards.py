@@ -114,3 +114,13 @@ def test_nothing_is_told_where_everybody_is_there() -> None:
     world.late.are_given_up()
     world.late.begin(state(), [])
     assert not world.events and not world.held and not world.undecided.begun
+
+
+def test_the_next_run_searches_an_owner_s_log_from_where_this_search_ended() -> None:
+    """What is released meanwhile is in the journal, and would be found again as open. It never goes back."""
+    world = World(p1=peer(is_known=True, partitions=(0, 1)), p2=peer(is_known=False, partitions=(2,)))
+    partitions = [each for other in world.others.values() for each in other.partitions]
+    for each in partitions:
+        each.outgoing = SimpleNamespace(committed_there=4)
+    world.late.searched_to(1, {0: 9, 1: 2, 2: 7})
+    assert [each.outgoing.committed_there for each in partitions] == [9, 4, 4]

@@ -1,11 +1,12 @@
 """One of several shards starts: it waits for the others, and for what their logs have of its sessions; for a while."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.session.journal.replayed_state import ReplayedState
+from rumq.shards.bus.messages import Tags
 from rumq.shards.recovery.startup import Startup
 from tests.shards.recovery.world import Run
 
@@ -18,6 +19,7 @@ class Late:
         self.placed = 0
         self.begun: list[set[int]] = []
         self.found: list[tuple[int, list[tuple[str, int]]]] = []
+        self.searched_ends: list[tuple[int, dict[int, int]]] = []
 
     def are_given_up(self) -> bool:
         return self.is_given_up
@@ -29,6 +31,9 @@ class Late:
         self.placed += 1
 
     def searched(self, state: ReplayedState) -> None: ...
+
+    def searched_to(self, shard: int, ends: Mapping[int, int]) -> None:
+        self.searched_ends.append((shard, dict(ends)))
 
     def begin(self, state: ReplayedState, unanswered: set[int]) -> None:
         self.begun.append(set(unanswered))
@@ -45,7 +50,7 @@ class World:
         self.peers: Any = SimpleNamespace(all_known=False, others={1: None, 2: None})
         self.begun: list[bool] = []
         self.restored: list[ReplayedState] = []
-        self.found: Callable[[int, list[tuple[str, int]]], None] | None = None
+        self.found: Callable[[int, Tags], None] | None = None
         interest: Any = SimpleNamespace(begin=lambda wants_publishers: self.begun.append(wants_publishers))
         queries: Any = SimpleNamespace(find_tags=self._find_tags)
         restorer: Any = SimpleNamespace(journal=run.journal, restore=self._restore)
@@ -77,13 +82,14 @@ def test_clients_come_once_all_shards_are_met_and_have_answered() -> None:
     assert not world.startup.advance() and world.found is None
     world.peers.all_known = True
     assert not world.startup.advance() and world.found is not None
-    world.found(1, [])
+    world.found(1, Tags(1, []))
     assert not world.startup.advance()
-    world.found(2, [("pump", 7)])
+    world.found(2, Tags(1, [("pump", 7)], {0: 5}))
     assert world.startup.advance() and world.begun == [True]
     (state,) = world.restored
     assert [session.qos2_open for session in state.sessions.values()] == [{7}]
     assert not world.late.placed and world.late.begun == [set()]
+    assert world.late.searched_ends == [(1, {}), (2, {0: 5})]
 
 
 def test_a_shard_that_is_not_met_for_long_is_not_waited_for() -> None:
@@ -93,7 +99,7 @@ def test_a_shard_that_is_not_met_for_long_is_not_waited_for() -> None:
     world.late.is_given_up = True
     assert world.startup.advance() and world.found is not None
     assert world.late.placed == 1 and world.late.begun == [{1, 2}]
-    world.found(2, [("pump", 7)])
+    world.found(2, Tags(1, [("pump", 7)], {0: 5}))
     assert world.late.found == [(2, [("pump", 7)])]
     (state,) = world.restored
     assert [session.qos2_open for session in state.sessions.values()] == [set()]
@@ -104,7 +110,7 @@ def test_a_shard_that_is_met_and_answers_nothing_is_not_waited_for_either() -> N
     world = World()
     world.peers.all_known = True
     assert not world.startup.advance() and world.found is not None
-    world.found(1, [])
+    world.found(1, Tags(1, []))
     world.late.is_given_up = True
     assert world.startup.advance()
     assert not world.late.placed and world.late.begun == [{2}]
