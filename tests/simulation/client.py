@@ -40,6 +40,8 @@ class Client:
         self.session: Session | None = None
         self.said_goodbye: tuple[Stream, Connection] | None = None
         self.given_up: list[tuple[Stream, Connection]] = []  # connections that another one was to take over
+        # Nobody has answered a CONNECT with clean start: it has nothing left of the session that may still be there.
+        self._owes_clean_start = False
         self._packet_id = 0
         self._out: dict[int, tuple[Message, bool]] = {}  # packet id -> message, whether PUBREC came
         self._in: set[int] = set()  # inbound QoS 2 packet ids that wait for PUBREL
@@ -56,6 +58,7 @@ class Client:
         """Say CONNECT on a new connection; the one that it has, if any, is left to the broker to end."""
         if self.stream is not None and self.connection is not None:
             self._end("taken over")
+        self._owes_clean_start = clean_start = clean_start or self._owes_clean_start
         self.stream = stream
         stream.on_data = self._read
         self._frames = FrameReader(version=self.version)
@@ -189,6 +192,7 @@ class Client:
             self.history.faults.append(f"{self.client_id} was refused: {packet}")
             return
         connection.granted, connection.present = step, packet.session_present
+        self._owes_clean_start = False
         old = self.session
         if packet.session_present:
             if connection.clean or (old is not None and not old.lasting):

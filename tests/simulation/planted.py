@@ -56,8 +56,14 @@ PLANTED = [
         SCHEDULES,
     ),
     Planted(
+        "the next run finds packet ids again that are long free", "rumq/shards/recovery/startup.py",
+        "        self._late.searched_to(shard, found.ends)\n",
+        "",
+        f"{LATE}::test_what_a_schedule_has_found_once_stays_repaired",
+    ),
+    Planted(
         "the ids of inbound messages are not asked for after a crash", "rumq/shards/recovery/startup.py",
-        "        add_tags(self._state, tags)\n",
+        "        add_tags(self._state, found.tags)\n",
         "",
         SCHEDULES,
     ),
