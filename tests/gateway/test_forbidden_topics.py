@@ -22,6 +22,7 @@ from tests.conformance.peer import Peer
 from tests.conformance.wire import Prop
 from tests.gateway.conftest import Answered, Gateway, started
 from tests.gateway.test_following import Stream
+from tests.tries import tries
 
 TOPIC, PAYLOAD = "vault/9f3ae1/plan", "sesame-7c1d"
 OPEN = "open/9f3ae1/note"
@@ -112,7 +113,7 @@ def tell_of_the_topic(gateway: Gateway) -> None:
         assert refused.connect("refused", username="anna").code == 0
         refused.publish(TOPIC, b"no", 1)
     told = []
-    for _ in range(200):  # traces are looked at four times a second
+    for _ in tries():  # traces are looked at four times a second
         told = [gateway.get("ledger")["undelivered"], gateway.get("events?event=trace.message")["events"]]
         if all(told):
             break

@@ -13,6 +13,7 @@ from tests.conformance.peer import Peer
 from tests.gateway.conftest import Answered, Gateway, started
 from tests.gateway.contract.test_problems import expect_problem
 from tests.gateway.test_following import Stream
+from tests.tries import tries
 
 RULES = """
 [[rule]]
@@ -37,7 +38,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 def ready(gateway: Gateway, path: str = "queues/ready", token: str = "ops") -> Gateway:
     """Once its queues are known, which takes the gateway a moment more than to listen."""
-    for _ in range(2000):
+    for _ in tries():
         if gateway.ask("POST", f"/api/v1/{path}", token=token).status != 503:
             return gateway
     raise AssertionError("no queues")
@@ -253,7 +254,7 @@ def test_dead_letters_are_told_and_sent_back(gateway: Gateway) -> None:
     (bad,) = taken(gateway, "dying", 1)
     done(gateway, "POST", "channels/dying/acknowledgements", {"consumer": "me", "reject": [bad["id"]]})
     found: list[Any] = []
-    for _ in range(200):
+    for _ in tries():
         found = done(gateway, "GET", "queues/Dying/dead-letters")["messages"]
         if found:
             break
@@ -283,7 +284,7 @@ def test_a_full_queue_refuses_with_429_and_takes_more_once_it_is_consumed(gatewa
     got = taken(gateway, "full", 5)
     given = {"consumer": "me", "acknowledge": [each["id"] for each in got]}
     assert done(gateway, "POST", "channels/full/acknowledgements", given)["done"] == 5
-    for _ in range(500):  # what is not consumed is counted some hundred ms later
+    for _ in tries():  # what is not consumed is counted some hundred ms later
         if gateway.ask("POST", "/api/v1/queues/full/messages", {"payload": "more"}).status == 200:
             break
     else:
@@ -357,7 +358,7 @@ def test_the_rules_of_the_user_hold(tmp_path: Path) -> None:
         refused(gateway, 403, "POST", "queues/letterbox", token="boss")
         done(gateway, "POST", "queues/anna/channels", {"id": "anna"}, **by)
         done(gateway, "POST", "queues/anna/messages", {"payload": "x"}, **by)
-        seen = (done(gateway, "GET", "queues/anna/messages", **by)["messages"] for _ in range(2000))
+        seen = (done(gateway, "GET", "queues/anna/messages", **by)["messages"] for _ in tries())
         assert any(seen), "the log's files show a message some 50 ms later"
         assert done(gateway, "GET", "queues", **by)["queues"] and not done(gateway, "GET", "queues")["queues"]
         for method, path in (("GET", "queues/anna"), ("GET", "channels/anna"), ("GET", "channels/anna/messages")):

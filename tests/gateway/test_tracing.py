@@ -22,6 +22,7 @@ from paho.mqtt.properties import Properties
 from tests.broker_process import Rumqd
 from tests.gateway.conftest import Gateway, started
 from tests.gateway.otlp_receiver import SECONDS_MAX, OtlpReceiver, Told
+from tests.tries import tries
 
 TRACES = (f"{number:032x}" for number in itertools.count(1 << 100))
 CALLER = "b7ad6b7169203331"
@@ -227,9 +228,10 @@ def test_a_malformed_context_passes_unchanged(gateway: Gateway, join: Join, valu
 
 def wait_metric(gateway: Gateway, done: Callable[[dict[str, float]], bool]) -> dict[str, float]:
     """The metrics, once they are as wanted: a scrape is at most a second old."""
-    for _ in range(600):
+    found: dict[str, float] = {}
+    for _ in tries():
         text = gateway.ask("GET", "/metrics", token="reader").body.decode()
-        found: dict[str, float] = {}
+        found = {}
         for line in text.splitlines():
             if not line.startswith("#"):
                 name, _, value = line.rpartition(" ")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tests.gateway.conftest import Gateway
+from tests.tries import tries
 
 HOSTILE = "<script>alert(1)</script>"
 
 
 def asked(gateway: Gateway, method: str, path: str, body: Any = None) -> Any:
     """Again while the gateway does not know its queues yet, as for a moment after its start."""
-    for _ in range(2000):
+    for _ in tries():
         answer = gateway.ask(method, f"/api/v1/{path}", body)
         if answer.status != 503:
             assert answer.status in (200, 201), answer

@@ -10,6 +10,7 @@ import pytest
 
 from tests.services.conftest import SECONDS, GrpcBroker, grpc_broker
 from tests.services.generated_client import queues_pb as qb
+from tests.tries import tries
 
 FLAGS = ("--set", "queues.enabled=true")
 
@@ -54,6 +55,11 @@ class QueueCaller:
 
     def consume(self, channel: str, credit: int = 0) -> Consuming:
         return Consuming(self, channel, credit)
+
+    def depth_at(self, channel: str, wanted: int) -> bool:
+        """Whether it is so soon: a depth that is told is up to half a second old."""
+        found = (self.ask("GetChannel", channel=channel).channel.depth for _ in tries())
+        return any(depth == wanted for depth in found)
 
     def subscribe(self, channel: str, **fields: Any) -> Any:
         request = qb.SubscribeToChannelRequest(channel=channel, **fields)

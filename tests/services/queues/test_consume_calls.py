@@ -32,7 +32,7 @@ def test_messages_are_shared_and_each_is_with_one_consumer(queues: QueueCaller) 
     for consumer, batch in zip(consumers, found, strict=True):
         assert consumer.answer(acknowledge=[each.id for each in batch]).done == 20
         assert consumer.close() == []
-    assert queues.ask("GetChannel", channel=channel).channel.depth == 0
+    assert queues.depth_at(channel, 0)
 
 
 def test_credit_bounds_what_is_held(queues: QueueCaller) -> None:
