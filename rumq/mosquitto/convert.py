@@ -10,6 +10,7 @@ from typing import Any
 from rumq.errors import ConfigError
 from rumq.mosquitto.conf import Conf, ListenerPart, OptionLine
 from rumq.mosquitto.errors import MosquittoFileError
+from rumq.mosquitto.file_plugins import files_of
 from rumq.mosquitto.option_table import ADDS_UP, IDLE, MISSING, NO_BRIDGE, PARTLY, unknown
 from rumq.mosquitto.unsafe_options import PLUGINS, UNSAFE, unsafe
 
@@ -19,6 +20,7 @@ EXPIRES_NEVER = 0xFFFFFFFF
 SLASHES_MAX = 200  # of one topic: TOPIC_HIERARCHY_LIMIT of its mosquitto_internal.h
 SECONDS = {"h": 3600, "d": 86_400, "w": 604_800, "m": 2_592_000, "y": 31_536_000}
 HERE = "rumq does this by itself"
+VERSIONS = {"3": "3.1", "4": "3.1.1", "5": "5"}
 PLACE = frozenset({"bind_address", "port", "socket_domain"})
 OF_PLUGINS = ("plugin_opt_", "auth_opt_", "auth_plugin_")
 
@@ -95,7 +97,7 @@ def general(conf: Conf, out: Converted) -> None:
             inflight_max=bounded(line, 0, 65_535) or 65_535, receive_maximum=line.whole or 65_535
         ),
         "max_keepalive": lambda line: mqtt.update(keep_alive_seconds_max=bounded(line, 0, 65_535) or 65_535),
-        "max_packet_size": lambda line: mqtt.update(packet_bytes_max=max(128, bounded(line, 20, PACKET_MAX))),
+        "max_packet_size": lambda line: mqtt.update(packet_bytes_max=bounded(line, 20, PACKET_MAX)),
         "message_size_limit": lambda line: (
             mqtt.update(packet_bytes_max=min(mqtt["packet_bytes_max"], line.whole + 65_536)) if line.whole else None
         ),
@@ -105,13 +107,15 @@ def general(conf: Conf, out: Converted) -> None:
         "auto_id_prefix": lambda line: None,
         "clientid_prefixes": lambda line: None,
         "sys_interval": lambda line: tree.update(sys={"interval_seconds": bounded(line, 0, 65_535)}),
+        "global_max_clients": lambda line: mqtt.update(sessions_max=max(2, line.whole)) if line.whole > 0 else None,
+        "global_max_connections": lambda line: None,
         "persistence": lambda line: setattr(out, "temporary", not line.flag),
         "persistence_location": lambda line: data.update(dir=f"{line.value.rstrip('/')}/rumq-data"),
     }
     for name, line in conf.general.options.items():
         if name in known:
             out.attempt(partial(known[name], line))
-            if name in PARTLY:
+            if name in PARTLY and (name != "global_max_connections" or len(conf.listeners) > 1):
                 out.left_out.append((line, PARTLY[name]))
             else:
                 out.carried.append(line)
@@ -134,6 +138,9 @@ def listener(part: ListenerPart, general: ListenerPart, out: Converted, *, is_lo
         return None
     made: Tree = {}
     own = part.options
+    for found in files_of([*general.every(*PLUGINS), *part.every(*PLUGINS)], part, general):
+        made[found.key] = found.file.value
+        out.carried += [found.plugin, found.file]
     out.attempt(partial(place, part, made, is_local=is_local))
     if part.line is not None:
         out.carried.append(part.line)
@@ -156,6 +163,8 @@ def listener(part: ListenerPart, general: ListenerPart, out: Converted, *, is_lo
         made.setdefault("websocket_origins", ["*"])  # as there, where none is listed
     made.setdefault("assigned_prefix", "auto-")
     made.setdefault("topic_alias_maximum", 10)
+    if (most := general.options.get("global_max_connections")) is not None and most.whole > 0:
+        made["connections_max"] = min(most.whole, made.get("connections_max", most.whole))
     certificate = made.get("certificate_as_user")
     if certificate is None:
         made["certificate_as_user"] = "no"
@@ -172,6 +181,8 @@ def closed_by(part: ListenerPart, general: ListenerPart, out: Converted) -> list
     """The lines that keep a listener closed, and why; those that need not are said to be idle."""
     found: list[tuple[OptionLine, str]] = []
     plugins = [*general.every(*PLUGINS), *part.every(*PLUGINS)]
+    files = files_of(plugins, part, general)
+    plugins = [line for line in plugins if all(line != each.plugin for each in files)]
     others = [line for line in part.options.values() if line.key in UNSAFE and line.key not in PLUGINS]
     for line in [*plugins, *others]:
         try:
@@ -184,11 +195,15 @@ def closed_by(part: ListenerPart, general: ListenerPart, out: Converted) -> list
         else:
             out.idle.append((line, HERE))
     if plugins:
-        options = [*general.options.values(), *part.options.values()]
-        out.left_out += [(line, "of a plugin") for line in options if line.key.startswith(OF_PLUGINS)]
+        options = {*general.options.values(), *part.options.values()} - {each.file for each in files}
+        out.left_out += [(line, "of a plugin") for line in in_file(options) if line.key.startswith(OF_PLUGINS)]
     if "psk_file" in part.options and "certfile" not in part.options:
         found.append((part.options["psk_file"], "rumq has no TLS with a shared key"))
     return found
+
+
+def in_file(lines: Iterable[OptionLine]) -> list[OptionLine]:
+    return sorted(lines, key=lambda line: (line.path, line.number))
 
 
 def place(part: ListenerPart, made: Tree, *, is_local: bool) -> None:
@@ -233,6 +248,13 @@ def aliases(made: Tree, line: OptionLine) -> None:
     made["topic_alias_maximum"] = bounded(line, 0, 65_535)
 
 
+def versions(made: Tree, line: OptionLine) -> None:
+    names = line.value.replace(",", " ").split()
+    if not names or not set(names) <= VERSIONS.keys():
+        raise line.refused("expected some of 3, 4 and 5")
+    made["mqtt_versions"] = [VERSIONS[name] for name in sorted(set(names))]
+
+
 def version(made: Tree, line: OptionLine) -> None:
     made["tls_version_min"] = "1.3" if line.value == "tlsv1.3" else "1.2"
 
@@ -250,6 +272,7 @@ def user_of(part: str) -> Callable[[Tree, OptionLine], None]:
 
 
 LISTENER_OPTIONS: dict[str, Callable[[Tree, OptionLine], None]] = {
+    "accept_protocol_versions": versions,
     "acl_file": keep("rules_file"),
     "password_file": keep("password_file"),
     "allow_anonymous": lambda made, line: made.update(anonymous="yes" if line.flag else "no"),

@@ -37,7 +37,7 @@ MISSING = {
     "memory_limit": "log.hot_bytes_max, log.pending_bytes_max and limits of clients bound memory: config.toml",
     **dict.fromkeys(
         (
-            "enable_control_api", "global_max_clients", "global_max_connections", "http_dir", "max_topic_alias_broker",
+            "enable_control_api", "http_dir", "max_topic_alias_broker",
             "packet_buffer_size", "retain_expiry_interval", "tls_engine_kpass_sha1", "upgrade_outgoing_qos",
             "disable_client_cert_date_checks",
         ),
@@ -48,11 +48,14 @@ MISSING = {
 PARTLY = {
     "message_size_limit": "a payload above it is taken; a packet that is 64 KiB above it ends the connection, as"
     " mqtt.packet_bytes_max says",
+    "global_max_clients": "it bounds the sessions that outlive their connection, of each shard (mqtt.sessions_max)",
+    "global_max_connections": "each listener takes so many connections, not all listeners together",
 }
 # Options of all listeners that have a setting: the rest of those that `general` knows.
 GENERAL = frozenset(
     {
         "acl_file", "allow_anonymous", "allow_zero_length_clientid", "auto_id_prefix", "clientid_prefixes",
+        "global_max_clients", "global_max_connections",
         "max_inflight_messages", "max_keepalive", "max_packet_size", "message_size_limit", "password_file",
         "persistence", "persistence_location", "persistent_client_expiration", "retain_available", "sys_interval",
     }

@@ -10,7 +10,6 @@ from rumq.mosquitto.conf import OptionLine
 PLUGINS = frozenset({"plugin", "auth_plugin", "global_plugin", "plugin_load", "plugin_use"})
 HARMLESS_PLUGINS = ("mosquitto_persist_sqlite", "mosquitto_persist_lmdb")
 SUITES = frozenset({"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"})
-VERSIONS = frozenset({"3", "4", "5"})
 
 
 def plugin(line: OptionLine) -> str:
@@ -20,12 +19,6 @@ def plugin(line: OptionLine) -> str:
         "rumq loads no plugins, and this one may decide who comes in: set up users and rules "
         "(docs/guides/security.md), and take the line out"
     )
-
-
-def versions(line: OptionLine) -> str:
-    if frozenset(line.value.replace(",", " ").split()) >= VERSIONS:
-        return ""
-    return "every listener takes MQTT 3.1, 3.1.1 and 5"
 
 
 def suites(line: OptionLine) -> str:
@@ -50,7 +43,6 @@ def if_true(why: str) -> Callable[[OptionLine], str]:
 ENGINE = "keys are PEM files, and no engine of OpenSSL is loaded"
 UNSAFE: dict[str, Callable[[OptionLine], str]] = {
     **dict.fromkeys(PLUGINS, plugin),
-    "accept_protocol_versions": versions,
     "bind_interface": always("rumq binds to addresses, not interfaces: name its address, `listener PORT ADDRESS`"),
     "ciphers_tls1.3": suites,
     "enable_proxy_protocol": always("set listener.proxies in a config.toml, which says whose headers are believed"),

@@ -434,6 +434,7 @@ REACHED: dict[str, tuple[str, str]] = {
     "rumq/lake/parquet/file_check.py": ("tests/lake/parquet/test_verify.py", "rumq.lake.parquet.verify"),
     "rumq/lake/parquet/file_publish.py": ("tests/lake/parquet/test_export.py", "rumq.lake.parquet.export"),
     "rumq/mirror/mirror.py": ("tests/mirror/test_mirror_process.py", '"mirror"'),
+    "rumq/mosquitto/file_plugins.py": ("tests/mosquitto/test_conf.py", "rumq.mosquitto.convert"),
     "rumq/mosquitto/option_table.py": ("tests/mosquitto/test_conf.py", "rumq.mosquitto.convert"),
     "rumq/mosquitto/unsafe_options.py": ("tests/mosquitto/test_conf.py", "rumq.mosquitto.convert"),
     "rumq/mqtt/kernels/fanout.py": ("tests/mqtt/kernels/test_fanout_publisher.py", "rumq.mqtt.kernels.fanout"),

@@ -75,6 +75,8 @@ def test_listeners(tmp_path: Path, text: str, wanted: list[dict[str, Any]]) -> N
         ("password_file /p", "auth", "password_file", "/p"),
         ("acl_file /a", "auth", "rules_file", "/a"),
         ("max_packet_size 1000", "mqtt", "packet_bytes_max", 1000),
+        ("max_packet_size 20", "mqtt", "packet_bytes_max", 20),
+        ("global_max_clients 7", "mqtt", "sessions_max", 7),
         ("max_keepalive 60", "mqtt", "keep_alive_seconds_max", 60),
         ("max_keepalive 0", "mqtt", "topic_levels_max", 201),
         ("sys_interval 0", "sys", "interval_seconds", 0),
@@ -157,8 +159,6 @@ UNSAFE = [
     "bind_interface eth0",
     "plugin /usr/lib/mosquitto_dynamic_security.so",
     "auth_plugin /usr/lib/x.so",
-    "accept_protocol_versions 5",
-    "accept_protocol_versions 4, 5",
     "ciphers_tls1.3 TLS_AES_256_GCM_SHA384",
     "enable_proxy_protocol 2",
     "proxy_protocol_v2_require_tls true",
@@ -187,7 +187,6 @@ def test_what_makes_a_listener_safer_keeps_it_closed_where_rumq_has_it_not(tmp_p
 @pytest.mark.parametrize(
     "line",
     [
-        "accept_protocol_versions 3,4,5",
         "ciphers_tls1.3 TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256",
         "proxy_protocol_v2_require_tls false",
         "tls_keyform pem",
@@ -205,6 +204,37 @@ def test_a_plugin_of_all_listeners_closes_them_all(tmp_path: Path, listeners: st
     found = converted_as_it_is(tmp_path, f"plugin x.so\nallow_anonymous true\n{listeners}")
     assert found.tree["listener"] == []
     assert {each.key for each, _ in found.closing} == {"plugin"}
+
+
+@pytest.mark.parametrize("per_listener", [False, True])
+def test_plugins_that_read_files_become_settings(tmp_path: Path, per_listener: bool) -> None:
+    """mosquitto 2.1 has its password and ACL files in plugins as well."""
+    plugins = (
+        "plugin /usr/lib/mosquitto_password_file.so\nplugin_opt_password_file /p\n"
+        "plugin /usr/lib/mosquitto_acl_file.so\nplugin_opt_acl_file /a\n"
+    )
+    text = f"per_listener_settings true\nlistener 1\n{plugins}" if per_listener else f"{plugins}listener 1\n"
+    found = convert(tmp_path, text)
+    [listener] = found.tree["listener"]
+    assert (listener["password_file"], listener["rules_file"]) == ("/p", "/a")
+    assert not found.closing and not found.left_out
+    assert {"plugin", "plugin_opt_password_file", "plugin_opt_acl_file"} <= {line.key for line in found.carried}
+    unnamed = converted_as_it_is(tmp_path, "plugin mosquitto_password_file.so\nlistener 1\n")
+    assert unnamed.tree["listener"] == [], "without its file it would let everybody in"
+
+
+@pytest.mark.parametrize(("told", "wanted"), [("4, 5", ["3.1.1", "5"]), ("5", ["5"]), ("3,4,5", ["3.1", "3.1.1", "5"])])
+def test_versions_of_mqtt(tmp_path: Path, told: str, wanted: list[str]) -> None:
+    found = convert(tmp_path, f"listener 1\naccept_protocol_versions {told}\n")
+    assert found.tree["listener"][0]["mqtt_versions"] == wanted and not found.left_out
+
+
+def test_connections_of_all_listeners(tmp_path: Path) -> None:
+    one = convert(tmp_path, "global_max_connections 9\nlistener 1\nmax_connections 20\n")
+    assert one.tree["listener"][0]["connections_max"] == 9 and not one.left_out
+    two = convert(tmp_path, "global_max_connections 9\nlistener 1\nmax_connections 5\nlistener 2\n")
+    assert [each["connections_max"] for each in two.tree["listener"]] == [5, 9]
+    assert [line.key for line, _ in two.left_out] == ["global_max_connections"]
 
 
 def test_each_of_several_plugins_is_named(tmp_path: Path) -> None:
@@ -237,7 +267,15 @@ def test_every_line_is_accounted_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["listener x", "max_qos 3", "allow_anonymous maybe", "protocol http", "max_keepalive x"]
+    "line",
+    [
+        "listener x",
+        "max_qos 3",
+        "accept_protocol_versions 6",
+        "allow_anonymous maybe",
+        "protocol http",
+        "max_keepalive x",
+    ],
 )
 def test_a_line_that_mosquitto_would_refuse_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
     with pytest.raises(ConfigError, match=r"mosquitto\.conf, line 2"):

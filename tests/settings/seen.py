@@ -140,6 +140,7 @@ IN_BROKER: dict[str, Look] = {
             "assigned_prefix", "certificate_as_user", "client_id_prefixes", "empty_client_id", "user_as_client_id",
         )
     },
+    "listener.mqtt_versions": lambda b: sorted(b.policy.versions),
     "listener.connections_per_second_max": lambda b: b.rate.per_second,
     "listener.client_messages_per_second_max": rate("sending", "_client", "messages"),
     "listener.client_bytes_per_second_max": rate("sending", "_client", "bytes"),

@@ -47,6 +47,7 @@ def files(site: Site) -> dict[str, tuple[object, object]]:
         "auth.methods": (["password"], ["password"]), "listener.methods": (["token"], ["token"]),
         "auth.anonymous": ("no", "no"), "listener.anonymous": ("no", "no"), "flight.anonymous": ("no", "no"),
         "grpc.anonymous": ("no", "no"), "kafka.anonymous": ("no", "no"),
+        "listener.mqtt_versions": (["5", "3.1"], [3, 5]),
         # A listener has at most what [mqtt] has.
         "listener.receive_maximum": (5, 5), "listener.inflight_max": (5, 5), "listener.subscriptions_max": (5, 5),
         "listener.topic_alias_maximum": (5, 5), "trace.sample_every": (8, 8),

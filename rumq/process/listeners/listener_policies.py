@@ -39,6 +39,7 @@ from rumq.settings.table import Flight, Grpc, Kafka, Listener, Settings
 if TYPE_CHECKING:
     from rumq.auth.credentials.tokens import TokenLogin
 
+VERSIONS = {"3.1": 3, "3.1.1": 4, "5": 5}  # the protocol level of CONNECT
 KNOWN = ("certificate", "token", "password", "http")
 FLIGHT, GRPC, KAFKA = -1, -2, -3  # in place of a listener's index
 SERVERS = {FLIGHT: "flight", GRPC: "grpc", KAFKA: "kafka"}
@@ -89,6 +90,7 @@ class ListenerPolicies:
             quotas=self._quotas(listener),
             certificate_as_user=listener.certificate_as_user,
             user_as_client_id=listener.user_as_client_id, client_id_prefixes=listener.client_id_prefixes,
+            versions=versions_of(number, listener),
             assigned_prefix=listener.assigned_prefix, empty_client_id=listener.empty_client_id,
             exact_refusals=self._settings.auth.exact_refusals,
             name=name_of(listener), mount_point=listener.mount_point,
@@ -236,6 +238,15 @@ def kafka_as_listener(kafka: Kafka) -> Listener:
         anonymous=kafka.anonymous, password_file=kafka.password_file, rules_file=kafka.rules_file,
         certificate_as_user=kafka.certificate_as_user,
     )  # fmt: skip
+
+
+def versions_of(number: int, listener: Listener) -> frozenset[int]:
+    """raises: ConfigError"""
+    for name in listener.mqtt_versions:
+        if name not in VERSIONS:
+            allowed = ", ".join(f'"{known}"' for known in VERSIONS)
+            raise ConfigError(Fault("", f"{key_of(number)}.mqtt_versions", f'"{name}"', f"expected some of {allowed}"))
+    return frozenset(VERSIONS[name] for name in listener.mqtt_versions or VERSIONS)
 
 
 def key_of(number: int) -> str:

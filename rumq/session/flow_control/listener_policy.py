@@ -16,6 +16,7 @@ from rumq.mqtt.packets import Connect
 from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.rate_limits import Quotas
 
+ALL_VERSIONS = frozenset({3, 4, 5})
 STAYS = frozenset({"arrivals", "bytes_in", "bytes_out", "index", "is_removed", "mount_point", "name", "quotas"})
 
 
@@ -26,6 +27,7 @@ class ListenerPolicy:
     certificate_as_user: "no", "common name" or "subject": the field of a client's certificate that is its user name
     user_as_client_id: the client id is the user name, whatever CONNECT contains
     client_id_prefixes: each client id starts with one of them; empty: any
+    versions: protocol levels of CONNECT that are accepted
     assigned_prefix: starts the client ids that the broker assigns; empty_client_id: whether it assigns any
     exact_refusals: whether a client is told that its password was wrong
     name: identifies the listener over restarts; mount_point: prefix of all topics of its clients
@@ -43,6 +45,7 @@ class ListenerPolicy:
     certificate_as_user: str = field(default="no", kw_only=True)
     user_as_client_id: bool = field(default=False, kw_only=True)
     client_id_prefixes: tuple[str, ...] = field(default=(), kw_only=True)
+    versions: frozenset[int] = field(default=ALL_VERSIONS, kw_only=True)
     assigned_prefix: str = field(default="rumq-", kw_only=True)
     empty_client_id: bool = field(default=True, kw_only=True)
     exact_refusals: bool = field(default=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 from rumq.auth.identity import BROKERS_OWN, Identity
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
-from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.errors import MqttFault, UnsupportedVersion
 from rumq.mqtt.kernels.wire_state import Wire, open_tags
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
@@ -28,6 +28,7 @@ from rumq.session.state.wills import author_of
 
 DURABILITY = "rumq-durability"  # user property of CONNECT, which asks, and of CONNACK, which answers
 ANCHOR = "$anchor/"  # begin of client ids: `rumq.queues.link.anchors`
+CONTROL = "$CONTROL/"  # of mosquitto's plugins; a bridge would carry the order to one
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: a limit as high need not be told
 
 
@@ -171,10 +172,9 @@ def connack_properties(
         properties["topic_alias_maximum"] = limits.topic_alias_maximum
     if not client.claimed_client_id:
         properties["assigned_client_identifier"] = session.client_id
-    bound = limits.keep_alive_seconds_max
-    if bound < 65535 and (not connect.keep_alive or connect.keep_alive > bound):
-        properties["server_keep_alive"] = bound
-        client.keep_alive = float(bound)
+    if is_too_long(connect.keep_alive, limits):
+        properties["server_keep_alive"] = limits.keep_alive_seconds_max
+        client.keep_alive = float(limits.keep_alive_seconds_max)
     properties = conditions(limits, {**properties, **told_of_method})
     if limits.durability and asks_for_durability(connect):
         properties["user_properties"] = [
@@ -187,6 +187,12 @@ def connack_properties(
     return properties
 
 
+def is_too_long(keep_alive: int, limits: Limits) -> bool:
+    """keep_alive: seconds; 0: for ever"""
+    bound = limits.keep_alive_seconds_max
+    return bound < 65535 and not 0 < keep_alive <= bound
+
+
 def lost_text(gap: dict[str, Any]) -> str:
     """What a session lost while its client was away, for CONNACK: place in the log, records that it lost of it, why."""
     where = f"{gap['stream']}/g{gap['generation']}/p{gap['partition']}"
@@ -196,6 +202,13 @@ def lost_text(gap: dict[str, Any]) -> str:
 def check(client: Client, connect: p.Connect) -> None:
     """Refuse what cannot be served."""
     limits, policy, client_id = client.limits, client.policy, client.claimed_client_id
+    if connect.version not in policy.versions:
+        raise UnsupportedVersion("a version of MQTT that is not accepted here", min(connect.version, 4))
+    if limits.keep_alive_refused and connect.version != 5 and is_too_long(connect.keep_alive, limits):
+        raise MqttFault(
+            f"a keep-alive of {connect.keep_alive} s, {limits.keep_alive_seconds_max} s at most are accepted",
+            Reason.CLIENT_IDENTIFIER_NOT_VALID,
+        )
     if not client_id and not policy.user_as_client_id:
         if connect.version == 3 or (connect.version == 4 and not connect.clean_start):
             raise MqttFault("an empty client id without a clean session", Reason.CLIENT_IDENTIFIER_NOT_VALID)
@@ -209,6 +222,8 @@ def check(client: Client, connect: p.Connect) -> None:
         raise MqttFault("a client id that begins with none of the prefixes allowed here", Reason.NOT_AUTHORIZED)
     if connect.will is not None:
         check_topic_name(connect.will.topic, bytes_max=limits.topic_bytes_max, levels_max=limits.topic_levels_max)
+        if connect.will.topic.startswith(CONTROL):
+            raise MqttFault(f"a will for {CONTROL}, where brokers take orders", Reason.NOT_AUTHORIZED)
         if connect.will.qos > limits.maximum_qos:
             raise MqttFault(f"a will of QoS {connect.will.qos}", Reason.QOS_NOT_SUPPORTED)
         if connect.will.retain and not limits.retain_available:

@@ -156,6 +156,11 @@ class Listener(Struct, frozen=True, kw_only=True):
         )
     ] = ()
     assigned_prefix: Annotated[str, text("prefix of client ids that the broker assigns", NEW_CONNECTIONS, 64)] = "rumq-"
+    mqtt_versions: Annotated[
+        tuple[str, ...], listed(
+            "versions of MQTT that are accepted; empty: all", NEW_CONNECTIONS, 'some of "3.1", "3.1.1", "5"'
+        )
+    ] = ()
     empty_client_id: Annotated[
         bool, choice("accept an empty client id, for which the broker assigns one", NEW_CONNECTIONS)
     ] = True

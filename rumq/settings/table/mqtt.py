@@ -24,7 +24,7 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     """Limits of the protocol for each client. CONNACK announces them to MQTT 5 clients (MQTT 5.0, 3.2.2.3)."""
 
     packet_bytes_max: Annotated[
-        int, number("largest packet accepted from a client", NEW_CONNECTIONS, "bytes", 128, 268_435_460)
+        int, number("largest packet accepted from a client", NEW_CONNECTIONS, "bytes", 20, 268_435_460)
     ] = 16 * MIB
     connect_bytes_max: Annotated[
         int, number(
@@ -58,6 +58,12 @@ class Mqtt(Struct, frozen=True, kw_only=True):
             NEW_CONNECTIONS, "seconds", 1, 65_535
         )
     ] = 65_535
+    keep_alive_refused: Annotated[
+        bool, choice(
+            "refuse clients of MQTT 3 with a longer keep-alive than that (identifier rejected): they cannot be told of "
+            "another one, and keep their own otherwise", NEW_CONNECTIONS
+        )
+    ] = False
     topic_alias_maximum: Annotated[
         int, number("topic aliases that a client may define; 0: none", NEW_CONNECTIONS, "aliases", 0, 65_535)
     ] = 64

@@ -28,6 +28,7 @@ def other_than_default() -> ListenerPolicy:
         certificate_as_user="subject",
         user_as_client_id=True,
         client_id_prefixes=("pump-",),
+        versions=frozenset({5}),
         assigned_prefix="auto-",
         empty_client_id=False,
         exact_refusals=False,

@@ -74,3 +74,33 @@ def test_connack_says_what_differs_from_the_standard() -> None:
     told = dict(answer(broker, connect("", properties=LASTING)).properties)
     assert told[Prop.MAXIMUM_QOS] == 1 and told[Prop.SERVER_KEEP_ALIVE] == 30
     assert told[Prop.SESSION_EXPIRY] == 60 and told[Prop.ASSIGNED_CLIENT_ID] == "rumq-1"
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+@pytest.mark.parametrize("accepted", [{4, 5}, {5}, {3, 4, 5}, {3}])
+def test_versions_that_a_listener_does_not_accept_are_refused(version: int, accepted: set[int]) -> None:
+    """MQTT-3.1.2-2: CONNACK may say which is the matter; MQTT 3 has 1 for it, MQTT 5 0x84."""
+    broker = Broker()
+    code = answer(broker, connect(version=version), ListenerPolicy(versions=frozenset(accepted))).code
+    refused = Reason.UNSUPPORTED_PROTOCOL_VERSION if version == 5 else 1
+    assert code == (0 if version in accepted else refused)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.parametrize(("bound", "code"), [(30, 2), (59, 2), (60, 0), (65_535, 0)])
+def test_a_keep_alive_that_is_too_long_is_refused_where_the_client_cannot_be_told(
+    version: int, bound: int, code: int
+) -> None:
+    broker = Broker(Limits(keep_alive_seconds_max=bound, keep_alive_refused=True))
+    assert answer(broker, connect(version=version)).code == code
+    assert answer(Broker(Limits(keep_alive_seconds_max=bound)), connect(version=version)).code == 0
+    assert answer(broker, connect()).code == Reason.SUCCESS
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_will_gives_no_orders_to_brokers(version: int) -> None:
+    """mosquitto 2.1 refuses it as well: it would be carried out when nobody is there to be asked."""
+    for topic, is_taken in (("$CONTROL/dynamic-security/v1", False), ("$CONTROLS", True), ("a/$CONTROL/x", True)):
+        code = answer(Broker(), connect(version=version, will=p.Will(topic, b"", 0, False))).code
+        assert (code == 0) == is_taken
+        assert is_taken or code == (Reason.NOT_AUTHORIZED if version == 5 else 5)
