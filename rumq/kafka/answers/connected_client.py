@@ -13,6 +13,7 @@ from rumq.flight.serving.call_authorization import FlightCaller
 from rumq.kafka.access.logins import BegunScram, KafkaLogins
 from rumq.kafka.access.read_turns import ReadTurns
 from rumq.kafka.access.shares import KafkaShares
+from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.log.served_log import KafkaLog
 from rumq.kafka.topics.topic_catalog import TopicCatalog, TopicReader
 
@@ -53,7 +54,7 @@ class KafkaDoor:
 
     advertised: None: clients are told the address that they have connected to
     clears: cleared retained messages are null; retention: of a stream, for DescribeConfigs
-    event: reports to the operator; now_us: µs since 1970"""
+    event: reports to the operator; now_us: µs since 1970; groups: None: they are refused"""
 
     log: KafkaLog
     catalog: TopicCatalog
@@ -65,6 +66,7 @@ class KafkaDoor:
     retention: Callable[[str], dict[str, str]]
     event: Event
     now_us: Callable[[], int]
+    groups: GroupService | None = None
     figures: DoorFigures = field(default_factory=DoorFigures)
     turns: ReadTurns = field(default_factory=ReadTurns)
     login_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(LOGINS_MAX))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from rumq.kafka.answers import login_answers, refusals
+from rumq.kafka.answers import commit_answers, group_answers, group_tool_answers, login_answers, refusals
 from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.fetch_answers import TopicTables, fetch
 from rumq.kafka.answers.offset_answers import list_offsets
 from rumq.kafka.answers.topic_answers import describe_cluster, describe_configs, metadata
-from rumq.kafka.protocol.apis import API_VERSIONS, APIS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from rumq.kafka.groups.group_service import GroupService
+from rumq.kafka.protocol.apis import API_VERSIONS, APIS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.protocol.frames import KafkaRequest, offered
 
 NUMBERS = {api.name: api.key for api in APIS.values()}
 BEFORE_LOGIN = (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)
-REFUSALS = {
+WITHOUT_GROUPS = {
     NUMBERS["FindCoordinator"]: refusals.find_coordinator,
     NUMBERS["JoinGroup"]: refusals.group,
     NUMBERS["SyncGroup"]: refusals.group,
@@ -23,7 +24,10 @@ REFUSALS = {
     NUMBERS["LeaveGroup"]: refusals.group,
     NUMBERS["OffsetCommit"]: refusals.offset_commit,
     NUMBERS["OffsetFetch"]: refusals.offset_fetch,
-    NUMBERS["Produce"]: refusals.produce,
+    NUMBERS["DescribeGroups"]: refusals.described_groups,
+    NUMBERS["ListGroups"]: refusals.group,
+    NUMBERS["DeleteGroups"]: refusals.deleted_groups,
+    NUMBERS["OffsetDelete"]: refusals.group,
 }
 
 
@@ -40,8 +44,12 @@ async def answer(client: KafkaClient, tables: TopicTables, request: KafkaRequest
         return login_answers.handshake(client, request.version, body)
     if api == SASL_AUTHENTICATE:
         return await login_answers.authenticate(client, body["auth_bytes"])
-    if (refusal := REFUSALS.get(api)) is not None:
-        return refusal(body)
+    if api == PRODUCE:
+        return refusals.produce(body)
+    if api in WITHOUT_GROUPS:
+        if client.door.groups is None:
+            return WITHOUT_GROUPS[api](body)
+        return await of_groups(client, client.door.groups, request)
     if api == NUMBERS["Fetch"]:
         return await fetch(client, tables, request.version, body)
     if api == NUMBERS["Metadata"]:
@@ -52,6 +60,32 @@ async def answer(client: KafkaClient, tables: TopicTables, request: KafkaRequest
         return describe_configs(client, body)
     assert api == NUMBERS["DescribeCluster"]
     return describe_cluster(client, body)
+
+
+async def of_groups(client: KafkaClient, groups: GroupService, request: KafkaRequest) -> dict[str, Any]:
+    body = request.body
+    match APIS[request.api].name:
+        case "FindCoordinator":
+            return group_answers.find_coordinator(client, body)
+        case "JoinGroup":
+            return await group_answers.join(client, groups, request)
+        case "SyncGroup":
+            return await group_answers.sync(client, groups, request)
+        case "Heartbeat":
+            return group_answers.heartbeat(client, groups, body)
+        case "LeaveGroup":
+            return group_answers.leave(client, groups, request.version, body)
+        case "OffsetCommit":
+            return await commit_answers.offset_commit(client, groups, body)
+        case "OffsetFetch":
+            return commit_answers.offset_fetch(client, groups, request.version, body)
+        case "ListGroups":
+            return group_tool_answers.list_groups(client, groups, body)
+        case "DescribeGroups":
+            return group_tool_answers.describe_groups(client, groups, body)
+        case "DeleteGroups":
+            return await group_tool_answers.delete_groups(client, groups, body)
+    return await group_tool_answers.offset_delete(client, groups, body)
 
 
 def refused_login(api: int, text: str) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""What is refused: producers, and consumer groups, in one sentence where the answer has room for one."""
+"""What is refused: producers, and on nodes of a cluster consumer groups, in one sentence where there is room for one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from rumq.kafka.protocol.errors import ErrorCode
 
 READ_ONLY = "read-only: publish over MQTT, gRPC or REST"
-NO_GROUPS = "consumer groups are not served: assign partitions, and keep offsets yourself"
+NO_GROUPS = "consumer groups are not served here: assign partitions, and keep offsets yourself"
 REFUSED = ErrorCode.GROUP_AUTHORIZATION_FAILED  # of all codes the one at which every client stops and says so
 
 
@@ -71,3 +71,11 @@ def offset_fetch(body: dict[str, Any]) -> dict[str, Any]:
         ],
         "groups": [{"group_id": each["group_id"], "error_code": REFUSED} for each in body["groups"]],
     }
+
+
+def described_groups(body: dict[str, Any]) -> dict[str, Any]:
+    return {"groups": [{"group_id": name, "error_code": REFUSED} for name in body["groups"]]}
+
+
+def deleted_groups(body: dict[str, Any]) -> dict[str, Any]:
+    return {"results": [{"group_id": name, "error_code": REFUSED} for name in body["groups_names"]]}

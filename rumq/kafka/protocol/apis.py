@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rumq.kafka.protocol import group_apis as group
+from rumq.kafka.protocol import group_tool_apis as tools
 from rumq.kafka.protocol import login_and_produce_apis as other
 from rumq.kafka.protocol import reading_apis as reading
 from rumq.kafka.protocol.fields import NEVER, Codec, Field, codec_of
@@ -44,6 +45,10 @@ APIS = {
         KafkaApi(12, "Heartbeat", 0, 4, 4, group.HEARTBEAT_REQUEST, group.HEARTBEAT_ANSWER),
         KafkaApi(13, "LeaveGroup", 0, 5, 4, group.LEAVE_GROUP_REQUEST, group.LEAVE_GROUP_ANSWER),
         KafkaApi(14, "SyncGroup", 0, 5, 4, group.SYNC_GROUP_REQUEST, group.SYNC_GROUP_ANSWER),
+        KafkaApi(15, "DescribeGroups", 0, 5, 5, tools.DESCRIBE_GROUPS_REQUEST, tools.DESCRIBE_GROUPS_ANSWER),
+        KafkaApi(16, "ListGroups", 0, 4, 3, tools.LIST_GROUPS_REQUEST, tools.LIST_GROUPS_ANSWER),
+        KafkaApi(42, "DeleteGroups", 0, 2, 2, tools.DELETE_GROUPS_REQUEST, tools.DELETE_GROUPS_ANSWER),
+        KafkaApi(47, "OffsetDelete", 0, 0, NEVER, tools.OFFSET_DELETE_REQUEST, tools.OFFSET_DELETE_ANSWER),
         KafkaApi(
             SASL_HANDSHAKE, "SaslHandshake", 0, 1, NEVER, other.SASL_HANDSHAKE_REQUEST, other.SASL_HANDSHAKE_ANSWER
         ),

@@ -1,4 +1,4 @@
-"""Messages of consumer groups. They are offered so that clients ask, and are told that there are none so far.
+"""Messages of consumer groups' members. Those of tools are in `group_tool_apis`.
 
 The fields are those of https://github.com/apache/kafka/tree/4.0/clients/src/main/resources/common/message"""
 

@@ -81,6 +81,8 @@ async def run(load: Load, settings: Settings, server: KafkaServer, tls: KafkaTls
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
             nursery.start_soon(server.door.log.run)
+            if server.door.groups is not None:
+                nursery.start_soon(server.door.groups.run)
             nursery.start_soon(answer_figures, settings.data.dir, server)
             nursery.start_soon(attend, settings, tls, parent, nursery.cancel_scope)
             await nursery.start(listen, server, listeners)

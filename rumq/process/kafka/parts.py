@@ -6,10 +6,14 @@ import hashlib
 import os
 import time
 
+from commitlog import RealFiles
 from rumq.events.event_log import tell
 from rumq.kafka.access.logins import KafkaLogins
 from rumq.kafka.access.shares import KafkaShares
 from rumq.kafka.answers.connected_client import AdvertisedAddress, FetchBounds, KafkaDoor
+from rumq.kafka.groups.commit_file import CommitFile
+from rumq.kafka.groups.coordinator import GroupBounds
+from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.log.committed import CommittedQuestions
 from rumq.kafka.log.served_log import KafkaLog
 from rumq.kafka.topics.topic_catalog import TopicCatalog, TopicSource
@@ -18,6 +22,8 @@ from rumq.process.listeners.listener_policies import ListenerPolicies
 from rumq.settings.table import Settings
 
 ANY_ADDRESS = ("*", "")
+LOCK = "kafka-commits.lock"
+GROUP_MEMBERS_MAX = 1_000  # of one group
 
 
 def door_of(settings: Settings) -> KafkaDoor:
@@ -30,7 +36,26 @@ def door_of(settings: Settings) -> KafkaDoor:
         FetchBounds(kafka.fetch_bytes_max, KafkaShares(kafka.waiting_bytes_max)),
         cluster_id=f"rumq-{log_id.hex()[:16]}", advertised=advertised_of(settings), clears=kafka.cleared_as_null,
         retention=lambda stream: retention_of(settings, stream), event=tell, now_us=now_us,
+        groups=None if settings.cluster.name else maybe_groups(settings, data),
     )  # fmt: skip
+
+
+def maybe_groups(settings: Settings, data: str) -> GroupService | None:
+    """None: another process of this data directory serves them, or they cannot be kept here.
+
+    raises: DataDirectoryError for a file of a newer version"""
+    kafka, files = settings.kafka, RealFiles()
+    try:
+        files.lock(f"{data}/{LOCK}", f"{os.getpid()}\n")  # until this process ends
+        return GroupService(
+            CommitFile(files, data), GroupBounds(kafka.groups_max, GROUP_MEMBERS_MAX, kafka.group_bytes_max),
+            int(kafka.offset_retention_seconds * 1000), tell, lambda: now_us() // 1000,
+        )  # fmt: skip
+    except OSError as fault:
+        is_taken = isinstance(fault, BlockingIOError)
+        why = "another Kafka server of this data directory serves them" if is_taken else str(fault)
+        tell("kafka.groups_refused", why=why)
+        return None
 
 
 def log_id_of(settings: Settings, data: str) -> bytes:

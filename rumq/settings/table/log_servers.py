@@ -123,6 +123,22 @@ class Kafka(Struct, frozen=True, kw_only=True):
             "have 64 KiB", RESTART, "bytes", MIB, 65_536 * MIB
         )
     ] = 128 * MIB
+    groups_max: Annotated[
+        int, number(
+            "consumer groups with members; half of them of a network, half of a user", RESTART, "groups", 2, 100_000
+        )
+    ] = 1_000
+    group_bytes_max: Annotated[
+        int, number(
+            "what members of groups say and are assigned, in memory, and as much of committed offsets; half of it of a "
+            "user", RESTART, "bytes", MIB, 4096 * MIB
+        )
+    ] = 64 * MIB
+    offset_retention_seconds: Annotated[
+        float, number(
+            "committed offsets of a group without members are kept so long", RESTART, "seconds", 60, 10 * 365 * DAY_SECONDS
+        )
+    ] = 7.0 * DAY_SECONDS
     idle_seconds_max: Annotated[
         float, number("a client that asks for nothing is disconnected after", RESTART, "seconds", 1, DAY_SECONDS)
     ] = 600.0

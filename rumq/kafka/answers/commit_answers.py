@@ -1,0 +1,114 @@
+"""OffsetCommit and OffsetFetch. An offset of another log is none: it is kept with the id of its topic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rumq.kafka.answers.connected_client import KafkaClient
+from rumq.kafka.answers.group_answers import key_of
+from rumq.kafka.groups.commit_entries import Commit
+from rumq.kafka.groups.committed_offsets import METADATA_BYTES_MAX
+from rumq.kafka.groups.group_service import GroupService
+from rumq.kafka.groups.messages import GroupKey, Sender
+from rumq.kafka.protocol.errors import ErrorCode
+from rumq.kafka.topics.topic_catalog import KafkaTopic, partition_names
+
+OLD_VIEW_SECONDS = 1.0  # partitions become more seldom
+MANY_GROUPS = 8  # the version of OffsetFetch that asks for several
+
+
+async def offset_commit(client: KafkaClient, groups: GroupService, body: dict[str, Any]) -> dict[str, Any]:
+    """raises: OSError"""
+    key = key_of(client, body)
+    await client.door.log.look(OLD_VIEW_SECONDS)
+    sender = Sender(body["member_id"], body["group_instance_id"], body["generation_id_or_member_epoch"])
+    error = groups.may_commit(key, sender)
+    commits: list[Commit] = []
+    found = [
+        (topic["name"], [(each["partition_index"], faults_of(client, key, topic["name"], each, commits, error))
+                         for each in topic["partitions"]])
+        for topic in body["topics"]
+    ]  # fmt: skip
+    written = await groups.commit(key, commits)
+    return {
+        "topics": [
+            {
+                "name": name,
+                "partitions": [
+                    {"partition_index": number, "error_code": fault or written} for number, fault in partitions
+                ],
+            }
+            for name, partitions in found
+        ]
+    }
+
+
+def faults_of(
+    client: KafkaClient, key: GroupKey, name: str, asked: dict[str, Any], commits: list[Commit], error: ErrorCode
+) -> ErrorCode:
+    """Why an offset is not taken; NONE: it is added to `commits`."""
+    if error != ErrorCode.NONE:
+        return error
+    topic = client.door.catalog.find(name, client.reader)
+    if isinstance(topic, ErrorCode):
+        return topic
+    number, metadata = asked["partition_index"], asked["committed_metadata"] or ""
+    if not 0 <= number < len(partition_names(topic, client.door.log.partitions)):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if len(metadata.encode()) > METADATA_BYTES_MAX:
+        return ErrorCode.OFFSET_METADATA_TOO_LARGE
+    if asked["committed_offset"] < 0:
+        return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+    commits.append(
+        Commit(
+            key.user, key.group, name, topic.id, number, asked["committed_offset"], asked["committed_leader_epoch"],
+            metadata, client.door.now_us() // 1000,
+        )  # fmt: skip
+    )
+    return ErrorCode.NONE
+
+
+def offset_fetch(client: KafkaClient, groups: GroupService, version: int, body: dict[str, Any]) -> dict[str, Any]:
+    if version < MANY_GROUPS:
+        return {"topics": committed(client, groups, key_of(client, body), body["topics"])}
+    return {
+        "groups": [
+            {"group_id": each["group_id"], "topics": committed(client, groups, key_of(client, each), each["topics"])}
+            for each in body["groups"]
+        ]
+    }
+
+
+def committed(
+    client: KafkaClient, groups: GroupService, key: GroupKey, asked: list[dict[str, Any]] | None
+) -> list[dict[str, Any]]:
+    """asked: None: all that there are"""
+    kept = groups.offsets.of(key)
+    wanted: dict[str, list[int]] = {}
+    if asked is None:
+        for topic, number in kept:
+            wanted.setdefault(topic, []).append(number)
+    else:
+        wanted = {each["name"]: each["partition_indexes"] for each in asked}
+    found = []
+    for name, numbers in wanted.items():
+        topic = client.door.catalog.find(name, client.reader)
+        if isinstance(topic, ErrorCode):
+            if asked is not None:
+                partitions = [{"partition_index": number, "error_code": topic} for number in numbers]
+                found.append({"name": name, "partitions": partitions})
+            continue
+        partitions = [committed_in(topic, number, kept.get((name, number))) for number in numbers]
+        found.append({"name": name, "partitions": partitions})
+    return found
+
+
+def committed_in(topic: KafkaTopic, number: int, commit: Commit | None) -> dict[str, Any]:
+    if commit is None or commit.topic_id != topic.id:
+        return {"partition_index": number}
+    return {
+        "partition_index": number,
+        "committed_offset": commit.offset,
+        "committed_leader_epoch": commit.leader_epoch,
+        "metadata": commit.metadata,
+    }

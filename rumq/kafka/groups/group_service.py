@@ -1,0 +1,188 @@
+"""Groups as the server has them: who waits is woken, time passes, and commits are in the file before they are answered.
+
+Commits that come together are written together."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import trio
+
+from rumq.kafka.groups.commit_entries import Commit, Entry
+from rumq.kafka.groups.commit_file import CommitFile
+from rumq.kafka.groups.committed_offsets import CommittedOffsets
+from rumq.kafka.groups.coordinator import LOOK_SECONDS, GroupBounds, GroupCoordinator
+from rumq.kafka.groups.messages import GroupKey, JoinAnswer, JoinRequest, Sender, SyncAnswer, SyncRequest
+from rumq.kafka.protocol.errors import ErrorCode
+
+CLIENT_ID_CHARACTERS = 64  # of a member's id
+EXPIRY_SECONDS = 60.0  # between looks for offsets that have expired
+ENTRIES_MAX = 10_000  # that are written at once
+Event = Callable[..., None]
+
+
+class WaitingReply:
+    """One that a task waits for."""
+
+    def __init__(self) -> None:
+        self._answer: Any = None
+        self._is_there = trio.Event()
+
+    def answer(self, answer: Any) -> None:
+        self._answer = answer
+        self._is_there.set()
+
+    async def wait(self) -> Any:
+        await self._is_there.wait()
+        return self._answer
+
+
+class PendingCommit:
+    """Entries that are yet to be written. is_written: of those that were tried"""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self.entries = entries
+        self.is_done = trio.Event()
+        self.is_written = False
+
+
+class GroupService:
+    """offsets: what is in the file; coordinator: members"""
+
+    def __init__(
+        self, file: CommitFile, bounds: GroupBounds, keep_ms: int, event: Event, now_ms: Callable[[], int]
+    ) -> None:
+        """keep_ms: how long offsets of a group without members are kept. raises: OSError, DataDirectoryError"""
+        self._file, self._keep_ms, self._event, self._now_ms = file, keep_ms, event, now_ms
+        self.offsets = CommittedOffsets(bounds.bytes)
+        self.coordinator = GroupCoordinator(bounds, member_id_of)
+        self.offsets.take(file.read())
+        if file.damage:
+            event("kafka.commits_damaged", why=file.damage)
+        self._queue: list[PendingCommit] = []
+        self._wanted = trio.Event()
+        self._changed = trio.Event()
+        self.commits = 0
+
+    # Members
+
+    async def join(self, key: GroupKey, network: str, request: JoinRequest) -> JoinAnswer:
+        reply = WaitingReply()
+        answer = self.coordinator.join(key, network, request, trio.current_time(), reply)
+        self._changed.set()
+        return answer if answer is not None else await reply.wait()
+
+    async def sync(self, key: GroupKey, request: SyncRequest) -> SyncAnswer:
+        reply = WaitingReply()
+        answer = self.coordinator.sync(key, request, trio.current_time(), reply)
+        self._changed.set()
+        return answer if answer is not None else await reply.wait()
+
+    def heartbeat(self, key: GroupKey, sender: Sender) -> ErrorCode:
+        return self.coordinator.heartbeat(key, sender, trio.current_time())
+
+    def leave(self, key: GroupKey, member_id: str, instance_id: str | None) -> ErrorCode:
+        self._changed.set()
+        return self.coordinator.leave(key, member_id, instance_id, trio.current_time())
+
+    # Offsets
+
+    def may_commit(self, key: GroupKey, sender: Sender) -> ErrorCode:
+        return self.coordinator.may_commit(key, sender, trio.current_time())
+
+    async def commit(self, key: GroupKey, commits: Sequence[Commit]) -> ErrorCode:
+        """They are in the file when this returns NONE."""
+        if not self.offsets.has_room(key, commits):
+            return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+        return ErrorCode.NONE if await self._write(commits) else ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    async def forget(self, key: GroupKey) -> ErrorCode:
+        """Delete a group, which has no members."""
+        if self.coordinator.has_members(key):
+            return ErrorCode.NON_EMPTY_GROUP
+        entries = self.offsets.forgotten(key)
+        if not entries:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        return await self.forget_some(entries)
+
+    async def forget_some(self, entries: Sequence[Entry]) -> ErrorCode:
+        return ErrorCode.NONE if await self._write(entries) else ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    async def _write(self, entries: Sequence[Entry]) -> bool:
+        if not entries:
+            return True
+        pending = PendingCommit(entries)
+        self._queue.append(pending)
+        self._wanted.set()
+        await pending.is_done.wait()
+        return pending.is_written
+
+    # Its tasks
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._keep_time)
+                nursery.start_soon(self._expire)
+                await self._keep_writing()
+        finally:
+            self._file.close()
+
+    async def _keep_time(self) -> None:
+        while True:
+            self._changed = trio.Event()
+            with trio.move_on_at(self.coordinator.next_at):
+                await self._changed.wait()
+            self.coordinator.advance(trio.current_time())
+            await trio.sleep(LOOK_SECONDS)
+            self.coordinator.advance(trio.current_time())
+
+    async def _keep_writing(self) -> None:
+        while True:
+            await self._wanted.wait()
+            self._wanted = trio.Event()
+            while self._queue:
+                batch = self._next_batch()
+                entries = [each for pending in batch for each in pending.entries]
+                try:
+                    # To its end: what is half written would be taken for the end of the file.
+                    await trio.to_thread.run_sync(self._file.append, entries, self.offsets.all)
+                except OSError as fault:
+                    self._event("kafka.commits_failed", why=fault.strerror or str(fault))
+                else:
+                    self.offsets.take(entries)
+                    self.commits += len(entries)
+                    for pending in batch:
+                        pending.is_written = True
+                for pending in batch:
+                    pending.is_done.set()
+
+    def _next_batch(self) -> list[PendingCommit]:
+        count = size = 0
+        for pending in self._queue:
+            size += len(pending.entries)
+            if count and size > ENTRIES_MAX:
+                break
+            count += 1
+        batch, self._queue = self._queue[:count], self._queue[count:]
+        return batch
+
+    async def _expire(self) -> None:
+        while True:
+            before = self._now_ms() - self._keep_ms
+            entries = [
+                each
+                for key in self.offsets.keys()
+                if not self.coordinator.has_members(key)
+                for each in self.offsets.forgotten(key, before)
+            ]
+            for at in range(0, len(entries), ENTRIES_MAX):
+                await self._write(entries[at : at + ENTRIES_MAX])
+            await trio.sleep(EXPIRY_SECONDS)
+
+
+def member_id_of(client_id: str) -> str:
+    return f"{client_id[:CLIENT_ID_CHARACTERS]}-{uuid.uuid4()}"
