@@ -207,6 +207,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {"rumq.auth.permit", "rumq.mqtt.topics", "rumq.kafka.protocol.errors"},
         WORLD | {"os"},
     ),
+    "rumq/kafka/groups": (
+        {"commitlog.disk.files", "msgspec", "rumq.errors", "rumq.kafka.protocol.errors", "trio"},
+        WORLD | {"os"},
+    ),
     "rumq/kafka": (
         # Logins are Flight's; it shares with the gateway what is neither HTTP nor a page.
         {
@@ -270,7 +274,7 @@ WINGS = {
     "rumq/gateway": (
         ".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records",
     ),
-    "rumq/kafka": (".", "answers", "access log topics", "kernels protocol"),
+    "rumq/kafka": (".", "answers", "access groups log topics", "kernels protocol"),
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/loop": (".", "kernels"),
     "rumq/mqtt": (".", "kernels"),

@@ -30,6 +30,7 @@ from commitlog.read.partition_view import PartitionView
 
 LABEL = "BACKUP"  # written last: a backup without it is unfinished
 RESTORED = "RESTORED"  # the label of the backup that a data directory was made from, until its first start
+OFFSETS = ("kafka-commits",)  # of the servers beside the broker: first, so that none is ahead of the log's copy
 COPY_BYTES = 1 << 20
 TRIES_MAX = 5  # retention may take a segment while it is being copied
 
@@ -69,6 +70,9 @@ class Backup:
         if os.path.exists(label):
             os.unlink(label)
             sync_directory(self.target)
+        for name in OFFSETS:
+            if os.path.exists(f"{self.source}/{name}"):
+                self._copy(f"{self.source}/{name}", f"{self.target}/{name}")
         ends = {}
         for view in sorted(views, key=lambda v: (not v.stream.startswith("_"), v.name)):
             ends[view.name] = self._partition(view)
@@ -85,7 +89,7 @@ class Backup:
         if os.path.exists(f"{self.target}/LOCK"):
             raise StoreError(self.target, "it is a broker's data directory, not a backup: name another")
         if os.path.isdir(self.target) and os.listdir(self.target) and not os.path.exists(f"{self.target}/FORMAT"):
-            known = {LABEL, ROSTER, INVENTORY, *self._streams()}
+            known = {LABEL, ROSTER, INVENTORY, *OFFSETS, *self._streams()}
             if strangers := sorted(set(os.listdir(self.target)) - known):
                 raise StoreError(self.target, f"it holds {strangers[0]!r}, which is no backup: name an empty one")
 

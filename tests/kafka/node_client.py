@@ -9,9 +9,9 @@ from tests.services.node_client import install, node
 HERE = Path(__file__).parent / "node"
 
 
-def in_node(script: str, address: str) -> Any:
+def in_node(script: str, *arguments: str) -> Any:
     """What a script printed."""
     install(HERE)
-    done = node(script, address, folder=HERE)
+    done = node(script, *arguments, folder=HERE)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -1,6 +1,6 @@
 """Clients of Kafka as their makers ship them read what was published over MQTT: the same records, at the same offsets.
 
-Those that are not installed are skipped. kafkajs and @platformatic/kafka read in groups only, so they only ask here."""
+Those that are not installed are skipped. kafkajs and @platformatic/kafka read in groups only: `test_groups`."""
 
 import asyncio
 import json
@@ -92,7 +92,7 @@ def by_kafka_python(address: str, topic: str, wanted: int) -> list[Row]:
         bootstrap_servers=address, auto_offset_reset="earliest", group_id=None, consumer_timeout_ms=SECONDS * 1000
     )
     consumer.assign([kafka.TopicPartition(topic, each) for each in range(PARTITIONS)])
-    found = [taken(each) for each, _ in zip(consumer, range(wanted), strict=False)]
+    found = [taken(each) for _, each in zip(range(wanted), consumer, strict=False)]
     consumer.close()
     return found
 
@@ -157,15 +157,6 @@ def test_a_time_leads_to_the_first_record_at_or_after_it(broker: KafkaBroker, ro
     consumer.close()
 
 
-def test_a_group_is_refused_in_words_that_the_client_shows(broker: KafkaBroker) -> None:
-    kafka = module("confluent_kafka")
-    consumer = kafka.Consumer({"bootstrap.servers": broker.address, "group.id": "mine"})
-    consumer.subscribe(["main"])
-    found = consumer.poll(SECONDS)
-    assert found.error().code() == kafka.KafkaError.GROUP_AUTHORIZATION_FAILED, found.error()
-    consumer.close()
-
-
 def test_a_producer_is_refused_in_words_that_the_client_shows(broker: KafkaBroker, rows: list[Row]) -> None:
     kafka = module("confluent_kafka")
     told = []
@@ -206,11 +197,9 @@ def test_kafkajs_lists_topics_and_offsets(broker: KafkaBroker, rows: list[Row]) 
     assert {each["partition"]: (int(each["low"]), int(each["high"])) for each in seen["offsets"]} == {
         number: (0, end) for number, end in enumerate(ends)
     }
-    assert "Failed to find group coordinator" in seen["group"]
 
 
 @pytest.mark.node
 def test_platformatic_lists_topics(broker: KafkaBroker) -> None:
     seen = in_node("platformatic_admin.mjs", broker.address)
     assert sorted(seen["topics"]) == ["main", "none", "tenth"]
-    assert "GROUP_AUTHORIZATION_FAILED" in seen["group"] or "Not authorized to access group" in seen["group"], seen

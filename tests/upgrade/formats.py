@@ -24,11 +24,14 @@ import rumq.cluster.control.records
 import rumq.cluster.links.greeting
 import rumq.cluster.replication.messages
 import rumq.gateway.history.history_file
+import rumq.kafka.groups.commit_entries
+import rumq.kafka.groups.commit_file
 import rumq.session.journal.entries
 import rumq.shards.bus.messages
 
 # Format -> the module of its structs, each of which is read by its tag.
 STRUCTS: dict[str, ModuleType] = {
+    "committed offsets of Kafka's groups": rumq.kafka.groups.commit_entries,
     "session journal": rumq.session.journal.entries,
     "messages between replicas": rumq.cluster.replication.messages,
     "messages between shards": rumq.shards.bus.messages,
@@ -49,6 +52,7 @@ def current() -> dict[str, Any]:
         "topics.snap": commitlog.index.dictionary.MAGIC.decode(),
         "replica.json": list(commitlog.replica.replica_note.Note._fields),
         "history of the gateway": rumq.gateway.history.history_file.FORMAT.decode().strip(),
+        "file of committed offsets": rumq.kafka.groups.commit_file.FORMAT.decode().strip(),
         "feature level of a cluster": rumq.cluster.links.greeting.FEATURE_LEVEL,
         **lake(),
         **{name: fields_of(module) for name, module in STRUCTS.items()},
