@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,7 @@ def places(broker: KafkaBroker, count: int) -> list[Place]:
 def by_confluent(address: str, group: str, wanted: int, **settings: Any) -> list[Place]:
     kafka = module("confluent_kafka")
     more = {name.replace("_", "."): value for name, value in settings.items()}
-    consumer = kafka.Consumer(
-        {"bootstrap.servers": address, "group.id": group, "auto.offset.reset": "earliest"} | more
-    )
+    consumer = kafka.Consumer({"bootstrap.servers": address, "group.id": group, "auto.offset.reset": "earliest"} | more)
     consumer.subscribe(["main"])
     found: list[Place] = []
     for _ in tries(SECONDS):
@@ -179,7 +178,7 @@ def test_nothing_is_skipped_when_a_member_the_server_or_the_broker_is_killed(tmp
             everything = [each.found for each in consumers]
 
             def read(count: int) -> bool:
-                return any(len(set(sum(everything, []))) >= count for _ in tries(SECONDS))
+                return any(len(set(chain(*everything))) >= count for _ in tries(SECONDS))
 
             publish(broker, 0, 40)
             assert read(40)
@@ -196,8 +195,8 @@ def test_nothing_is_skipped_when_a_member_the_server_or_the_broker_is_killed(tmp
             everything.append(consumers[-1].found)
             publish(broker, 120, 40)
             assert read(160)
-            assert set(sum(everything, [])) == set(places(broker, 160))
-            assert len(sum(everything, [])) < 260, "it does not begin anew"
+            assert set(chain(*everything)) == set(places(broker, 160))
+            assert sum(map(len, everything)) < 260, "it does not begin anew"
         finally:
             for each in consumers:
                 each.kill()

@@ -9,7 +9,7 @@ from rumq.kafka.answers.group_answers import key_of
 from rumq.kafka.groups.commit_entries import Commit
 from rumq.kafka.groups.committed_offsets import METADATA_BYTES_MAX
 from rumq.kafka.groups.group_service import GroupService
-from rumq.kafka.groups.messages import GroupKey, Sender
+from rumq.kafka.groups.messages import KafkaGroupKey, Sender
 from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.topics.topic_catalog import KafkaTopic, partition_names
 
@@ -44,7 +44,7 @@ async def offset_commit(client: KafkaClient, groups: GroupService, body: dict[st
 
 
 def faults_of(
-    client: KafkaClient, key: GroupKey, name: str, asked: dict[str, Any], commits: list[Commit], error: ErrorCode
+    client: KafkaClient, key: KafkaGroupKey, name: str, asked: dict[str, Any], commits: list[Commit], error: ErrorCode
 ) -> ErrorCode:
     """Why an offset is not taken; NONE: it is added to `commits`."""
     if error != ErrorCode.NONE:
@@ -61,9 +61,16 @@ def faults_of(
         return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     commits.append(
         Commit(
-            key.user, key.group, name, topic.id, number, asked["committed_offset"], asked["committed_leader_epoch"],
-            metadata, client.door.now_us() // 1000,
-        )  # fmt: skip
+            key.user,
+            key.group,
+            name,
+            topic.id,
+            number,
+            asked["committed_offset"],
+            asked["committed_leader_epoch"],
+            metadata,
+            client.door.now_us() // 1000,
+        )
     )
     return ErrorCode.NONE
 
@@ -80,14 +87,14 @@ def offset_fetch(client: KafkaClient, groups: GroupService, version: int, body: 
 
 
 def committed(
-    client: KafkaClient, groups: GroupService, key: GroupKey, asked: list[dict[str, Any]] | None
+    client: KafkaClient, groups: GroupService, key: KafkaGroupKey, asked: list[dict[str, Any]] | None
 ) -> list[dict[str, Any]]:
     """asked: None: all that there are"""
     kept = groups.offsets.of(key)
     wanted: dict[str, list[int]] = {}
     if asked is None:
-        for topic, number in kept:
-            wanted.setdefault(topic, []).append(number)
+        for place in kept:
+            wanted.setdefault(place[0], []).append(place[1])
     else:
         wanted = {each["name"]: each["partition_indexes"] for each in asked}
     found = []

@@ -6,7 +6,7 @@ from typing import Any
 
 from rumq.kafka.answers.connected_client import NODE_ID, KafkaClient
 from rumq.kafka.groups.group_service import GroupService
-from rumq.kafka.groups.messages import GroupKey, JoinRequest, Sender, SyncRequest
+from rumq.kafka.groups.messages import JoinRequest, KafkaGroupKey, Sender, SyncRequest
 from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.protocol.frames import KafkaRequest
 
@@ -14,8 +14,8 @@ GROUP = 0  # of FindCoordinator's key_type; others are of transactions and of sh
 NAMES_FIRST, MAY_SKIP, PROTOCOL_TOLD = 4, 9, 7  # versions of JoinGroup
 
 
-def key_of(client: KafkaClient, body: dict[str, Any]) -> GroupKey:
-    return GroupKey(client.user, body["group_id"])
+def key_of(client: KafkaClient, body: dict[str, Any]) -> KafkaGroupKey:
+    return KafkaGroupKey(client.user, body["group_id"])
 
 
 def find_coordinator(client: KafkaClient, body: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def heartbeat(client: KafkaClient, groups: GroupService, body: dict[str, Any]) -
 
 def leave(client: KafkaClient, groups: GroupService, version: int, body: dict[str, Any]) -> dict[str, Any]:
     key = key_of(client, body)
-    if version < 3:  # noqa: PLR2004
+    if version < 3:
         return {"error_code": groups.leave(key, body["member_id"], None)}
     return {
         "members": [

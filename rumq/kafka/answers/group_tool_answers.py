@@ -9,22 +9,22 @@ from rumq.kafka.answers.group_answers import key_of
 from rumq.kafka.groups.commit_entries import Forget
 from rumq.kafka.groups.group import GroupState
 from rumq.kafka.groups.group_service import GroupService
-from rumq.kafka.groups.messages import GroupKey, GroupRow
+from rumq.kafka.groups.messages import KafkaGroupKey, KafkaGroupRow
 from rumq.kafka.protocol.errors import ErrorCode
 
 DEAD = "Dead"  # Kafka's state of a group that is not there
 
 
-def maybe_row(groups: GroupService, key: GroupKey) -> GroupRow | None:
+def maybe_row(groups: GroupService, key: KafkaGroupKey) -> KafkaGroupRow | None:
     row = groups.coordinator.row(key)
     if row is None and groups.offsets.of(key):
-        return GroupRow(key.group, GroupState.EMPTY.value, "consumer", "")
+        return KafkaGroupRow(key.group, GroupState.EMPTY.value, "consumer", "")
     return row
 
 
 def list_groups(client: KafkaClient, groups: GroupService, body: dict[str, Any]) -> dict[str, Any]:
     names = dict.fromkeys([*groups.coordinator.names(client.user), *groups.offsets.names(client.user)])
-    rows = [row for name in names if (row := maybe_row(groups, GroupKey(client.user, name))) is not None]
+    rows = [row for name in names if (row := maybe_row(groups, KafkaGroupKey(client.user, name))) is not None]
     wanted = body["states_filter"]
     return {
         "groups": [
@@ -36,10 +36,10 @@ def list_groups(client: KafkaClient, groups: GroupService, body: dict[str, Any])
 
 
 def describe_groups(client: KafkaClient, groups: GroupService, body: dict[str, Any]) -> dict[str, Any]:
-    return {"groups": [described(groups, GroupKey(client.user, name)) for name in body["groups"]]}
+    return {"groups": [described(groups, KafkaGroupKey(client.user, name)) for name in body["groups"]]}
 
 
-def described(groups: GroupService, key: GroupKey) -> dict[str, Any]:
+def described(groups: GroupService, key: KafkaGroupKey) -> dict[str, Any]:
     row = maybe_row(groups, key)
     if row is None:
         return {"group_id": key.group, "group_state": DEAD}
@@ -65,7 +65,7 @@ def described(groups: GroupService, key: GroupKey) -> dict[str, Any]:
 async def delete_groups(client: KafkaClient, groups: GroupService, body: dict[str, Any]) -> dict[str, Any]:
     return {
         "results": [
-            {"group_id": name, "error_code": await groups.forget(GroupKey(client.user, name))}
+            {"group_id": name, "error_code": await groups.forget(KafkaGroupKey(client.user, name))}
             for name in body["groups_names"]
         ]
     }

@@ -1,4 +1,4 @@
-"""What is refused: producers, and on nodes of a cluster consumer groups, in one sentence where there is room for one."""
+"""What is refused: producers, and where there are none consumer groups, in a sentence where there is room for one."""
 
 from __future__ import annotations
 

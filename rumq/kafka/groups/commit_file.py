@@ -58,7 +58,7 @@ class CommitFile:
         return found
 
     def append(self, entries: Sequence[Entry], all_of: Callable[[], Iterable[Commit]]) -> None:
-        """Add entries, durably. all_of: gives every commit there is, before these. raises: OSError: none of them counts"""
+        """Add entries, durably. all_of: every commit there is, before these. raises: OSError: none of them counts"""
         record = record_of(entries)
         if not self._is_sound or self._end + len(record) > max(COMPACT_BYTES_MIN, COMPACT_RATIO * self._live):
             self._write_anew(all_of())

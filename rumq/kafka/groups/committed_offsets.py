@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from rumq.kafka.groups.commit_entries import Commit, Entry, Forget
-from rumq.kafka.groups.messages import GroupKey
+from rumq.kafka.groups.messages import KafkaGroupKey
 
 METADATA_BYTES_MAX = 4096  # of one offset, as Kafka's offset.metadata.max.bytes
 ENTRY_BYTES = 200  # of one offset beside its texts
@@ -18,24 +18,25 @@ class CommittedOffsets:
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
-        self._groups: dict[GroupKey, dict[Place, Commit]] = {}
+        self._groups: dict[KafkaGroupKey, dict[Place, Commit]] = {}
         self._sizes = Counter[str]()
         self.size = 0
 
-    def of(self, key: GroupKey) -> dict[Place, Commit]:
+    def of(self, key: KafkaGroupKey) -> dict[Place, Commit]:
         return self._groups.get(key, {})
 
     def names(self, user: str) -> list[str]:
         return [key.group for key in self._groups if key.user == user]
 
-    def keys(self) -> list[GroupKey]:
+    @property
+    def groups(self) -> list[KafkaGroupKey]:
         return list(self._groups)
 
     def all(self) -> Iterator[Commit]:
         for group in self._groups.values():
             yield from group.values()
 
-    def has_room(self, key: GroupKey, entries: Iterable[Commit]) -> bool:
+    def has_room(self, key: KafkaGroupKey, entries: Iterable[Commit]) -> bool:
         known = self.of(key)
         more = sum(size_of(each) for each in entries if (each.topic, each.partition) not in known)
         more += sum(
@@ -48,7 +49,7 @@ class CommittedOffsets:
 
     def take(self, entries: Iterable[Entry]) -> None:
         for each in entries:
-            key = GroupKey(each.user, each.group)
+            key = KafkaGroupKey(each.user, each.group)
             group = self._groups.setdefault(key, {})
             old = group.pop((each.topic, each.partition), None)
             self._count(each.user, -size_of(old) if old is not None else 0)
@@ -58,7 +59,7 @@ class CommittedOffsets:
             if not group:
                 del self._groups[key]
 
-    def forgotten(self, key: GroupKey, before_ms: int | None = None) -> list[Forget]:
+    def forgotten(self, key: KafkaGroupKey, before_ms: int | None = None) -> list[Forget]:
         """What forgets a group's offsets. before_ms: those that were committed before; None: all"""
         return [
             Forget(key.user, key.group, *place)

@@ -10,7 +10,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rumq.kafka.groups.group import ConsumerGroup
-from rumq.kafka.groups.messages import GroupKey, GroupRow, JoinAnswer, JoinRequest, Reply, Sender, SyncAnswer, SyncRequest
+from rumq.kafka.groups.messages import (
+    JoinAnswer,
+    JoinRequest,
+    KafkaGroupKey,
+    KafkaGroupRow,
+    MemberReply,
+    Sender,
+    SyncAnswer,
+    SyncRequest,
+)
 from rumq.kafka.protocol.errors import ErrorCode
 
 NAME_BYTES_MAX = 255
@@ -33,12 +42,12 @@ class GroupCoordinator:
     def __init__(self, bounds: GroupBounds, new_id: Callable[[str], str]) -> None:
         """new_id: as of `ConsumerGroup`"""
         self._bounds, self._new_id = bounds, new_id
-        self._groups: dict[GroupKey, ConsumerGroup] = {}
-        self._sizes: dict[GroupKey, int] = {}
-        self._owners: dict[GroupKey, str] = {}  # the network that a group came from
+        self._groups: dict[KafkaGroupKey, ConsumerGroup] = {}
+        self._sizes: dict[KafkaGroupKey, int] = {}
+        self._owners: dict[KafkaGroupKey, str] = {}  # the network that a group came from
         self._held = Counter[str]()  # bytes and groups by holder
 
-    def row(self, key: GroupKey) -> GroupRow | None:
+    def row(self, key: KafkaGroupKey) -> KafkaGroupRow | None:
         """None: it has no members."""
         group = self._groups.get(key)
         return None if group is None else group.row()
@@ -46,14 +55,16 @@ class GroupCoordinator:
     def names(self, user: str) -> list[str]:
         return [key.group for key in self._groups if key.user == user]
 
-    def has_members(self, key: GroupKey) -> bool:
+    def has_members(self, key: KafkaGroupKey) -> bool:
         return key in self._groups and bool(self._groups[key].members)
 
     @property
     def count(self) -> int:
         return len(self._groups)
 
-    def join(self, key: GroupKey, network: str, request: JoinRequest, now: float, reply: Reply) -> JoinAnswer | None:
+    def join(
+        self, key: KafkaGroupKey, network: str, request: JoinRequest, now: float, reply: MemberReply
+    ) -> JoinAnswer | None:
         """None: the reply is answered later."""
         if not is_name(key.group):
             return JoinAnswer(ErrorCode.INVALID_GROUP_ID, request.member_id)
@@ -77,7 +88,7 @@ class GroupCoordinator:
         self._count(key)
         return answer
 
-    def sync(self, key: GroupKey, request: SyncRequest, now: float, reply: Reply) -> SyncAnswer | None:
+    def sync(self, key: KafkaGroupKey, request: SyncRequest, now: float, reply: MemberReply) -> SyncAnswer | None:
         """None: the reply is answered later."""
         group = self._groups.get(key)
         if group is None:
@@ -89,11 +100,11 @@ class GroupCoordinator:
         self._count(key)
         return answer
 
-    def heartbeat(self, key: GroupKey, sender: Sender, now: float) -> ErrorCode:
+    def heartbeat(self, key: KafkaGroupKey, sender: Sender, now: float) -> ErrorCode:
         group = self._groups.get(key)
         return ErrorCode.UNKNOWN_MEMBER_ID if group is None else group.heartbeat(sender, now)
 
-    def leave(self, key: GroupKey, member_id: str, instance_id: str | None, now: float) -> ErrorCode:
+    def leave(self, key: KafkaGroupKey, member_id: str, instance_id: str | None, now: float) -> ErrorCode:
         group = self._groups.get(key)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
@@ -101,7 +112,7 @@ class GroupCoordinator:
         self._count(key)
         return error
 
-    def may_commit(self, key: GroupKey, sender: Sender, now: float) -> ErrorCode:
+    def may_commit(self, key: KafkaGroupKey, sender: Sender, now: float) -> ErrorCode:
         if not is_name(key.group):
             return ErrorCode.INVALID_GROUP_ID
         group = self._groups.get(key)
@@ -121,7 +132,7 @@ class GroupCoordinator:
                 group.advance(now)
                 self._count(key)
 
-    def _count(self, key: GroupKey) -> None:
+    def _count(self, key: KafkaGroupKey) -> None:
         """Its bytes as they are now; it is forgotten when nobody is left."""
         group = self._groups.get(key)
         if group is None:
@@ -137,23 +148,23 @@ class GroupCoordinator:
                 self._held[f"groups of {holder}"] -= 1
             self._held += Counter()  # what is 0 goes
 
-    def _has_room_for_group(self, key: GroupKey, network: str) -> bool:
+    def _has_room_for_group(self, key: KafkaGroupKey, network: str) -> bool:
         share = max(1, self._bounds.groups // 2)
         held = max(self._held[f"groups of {holder}"] for holder in holders_of(key, network))
         return len(self._groups) < self._bounds.groups and held < share
 
-    def _has_room(self, key: GroupKey, network: str, group: ConsumerGroup, request: JoinRequest) -> bool:
+    def _has_room(self, key: KafkaGroupKey, network: str, group: ConsumerGroup, request: JoinRequest) -> bool:
         is_member = request.member_id in group.members or request.member_id in group.pending
         if not is_member and (len(group.members) >= self._bounds.members or len(group.pending) >= PENDING_MAX):
             return False
         return self._has_bytes(key, self._owners.get(key, network), request.size)
 
-    def _has_bytes(self, key: GroupKey, network: str, size: int) -> bool:
+    def _has_bytes(self, key: KafkaGroupKey, network: str, size: int) -> bool:
         held = max(self._held[holder] for holder in holders_of(key, network))
         return held + size <= self._bounds.bytes // 2 and self._held["all"] + size <= self._bounds.bytes
 
 
-def holders_of(key: GroupKey, network: str) -> tuple[str, ...]:
+def holders_of(key: KafkaGroupKey, network: str) -> tuple[str, ...]:
     return (f"network {network}", f"user {key.user}") if key.user else (f"network {network}",)
 
 

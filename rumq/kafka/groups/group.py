@@ -1,7 +1,7 @@
 """One consumer group: members join, a leader assigns, and whoever leaves or is silent makes them join again.
 
 The classic protocol of https://kafka.apache.org/protocol, error for error as Kafka's coordinator. Time is an argument;
-who waits is answered through a `Reply`. No sockets, no files."""
+who waits is answered through a `MemberReply`. No sockets, no files."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from enum import Enum
 
 from rumq.kafka.groups.member import GroupMember
 from rumq.kafka.groups.messages import (
-    GroupRow,
     JoinAnswer,
+    JoinedMember,
     JoinRequest,
-    Reply,
+    KafkaGroupRow,
+    MemberReply,
     Sender,
     SyncAnswer,
     SyncRequest,
@@ -54,15 +55,15 @@ class ConsumerGroup:
     def size(self) -> int:
         return sum(each.size for each in self.members.values())
 
-    def row(self) -> GroupRow:
+    def row(self) -> KafkaGroupRow:
         is_known = self.state in (GroupState.STABLE, GroupState.ASSIGNING)
         protocol = self.protocol if is_known else ""
         members = tuple(each.row(protocol) for each in self.members.values())
-        return GroupRow(self.group, self.state.value, self.protocol_type, protocol, members)
+        return KafkaGroupRow(self.group, self.state.value, self.protocol_type, protocol, members)
 
     # What members ask
 
-    def join(self, request: JoinRequest, now: float, reply: Reply) -> JoinAnswer | None:
+    def join(self, request: JoinRequest, now: float, reply: MemberReply) -> JoinAnswer | None:
         """None: the reply is answered later."""
         if not request.protocol_type or not request.protocols or not self._has_common_protocol(request):
             return JoinAnswer(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
@@ -75,7 +76,7 @@ class ConsumerGroup:
             return self._add(request.member_id, request, now, reply)
         return self._join_again(self.members[request.member_id], request, now, reply)
 
-    def sync(self, request: SyncRequest, now: float, reply: Reply) -> SyncAnswer | None:
+    def sync(self, request: SyncRequest, now: float, reply: MemberReply) -> SyncAnswer | None:
         """None: the reply is answered later."""
         error = self._fault_of(Sender(request.member_id, request.instance_id, request.generation))
         if error != ErrorCode.NONE:
@@ -162,7 +163,7 @@ class ConsumerGroup:
         common = set.intersection(*(set(each.names) for each in others))
         return request.protocol_type == self.protocol_type and not common.isdisjoint(n for n, _ in request.protocols)
 
-    def _join_new(self, request: JoinRequest, now: float, reply: Reply) -> JoinAnswer | None:
+    def _join_new(self, request: JoinRequest, now: float, reply: MemberReply) -> JoinAnswer | None:
         member_id = self._new_id(request.instance_id or request.client_id)
         if request.instance_id is not None and (old := self._static(request.instance_id)) is not None:
             return self._replace(old, member_id, request, now, reply)
@@ -171,7 +172,7 @@ class ConsumerGroup:
             return JoinAnswer(ErrorCode.MEMBER_ID_REQUIRED, member_id)
         return self._add(member_id, request, now, reply)
 
-    def _add(self, member_id: str, request: JoinRequest, now: float, reply: Reply) -> JoinAnswer | None:
+    def _add(self, member_id: str, request: JoinRequest, now: float, reply: MemberReply) -> JoinAnswer | None:
         member = GroupMember(member_id, request, now)
         self.members[member_id] = member
         member.joining = reply
@@ -181,7 +182,7 @@ class ConsumerGroup:
         return None
 
     def _replace(
-        self, old: GroupMember, member_id: str, request: JoinRequest, now: float, reply: Reply
+        self, old: GroupMember, member_id: str, request: JoinRequest, now: float, reply: MemberReply
     ) -> JoinAnswer | None:
         """A static member that was started again: it has its place, and who had it before is told so."""
         old.answer_join(JoinAnswer(ErrorCode.FENCED_INSTANCE_ID, old.member_id))
@@ -206,7 +207,9 @@ class ConsumerGroup:
         self._complete_if_all_are_here(now)
         return None
 
-    def _join_again(self, member: GroupMember, request: JoinRequest, now: float, reply: Reply) -> JoinAnswer | None:
+    def _join_again(
+        self, member: GroupMember, request: JoinRequest, now: float, reply: MemberReply
+    ) -> JoinAnswer | None:
         member.heard(now)
         is_same = member.request.protocols == request.protocols
         is_leader = member.member_id == self.leader
@@ -221,7 +224,7 @@ class ConsumerGroup:
 
     def _join_answer(self, member: GroupMember, *, leader: str = "", skips: bool = False) -> JoinAnswer:
         leader = leader or self.leader
-        members = ()
+        members: tuple[JoinedMember, ...] = ()
         if member.member_id == leader:
             members = tuple(each.joined(self.protocol) for each in self.members.values())
         return JoinAnswer(

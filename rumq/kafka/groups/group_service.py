@@ -14,7 +14,7 @@ from rumq.kafka.groups.commit_entries import Commit, Entry
 from rumq.kafka.groups.commit_file import CommitFile
 from rumq.kafka.groups.committed_offsets import CommittedOffsets
 from rumq.kafka.groups.coordinator import LOOK_SECONDS, GroupBounds, GroupCoordinator
-from rumq.kafka.groups.messages import GroupKey, JoinAnswer, JoinRequest, Sender, SyncAnswer, SyncRequest
+from rumq.kafka.groups.messages import JoinAnswer, JoinRequest, KafkaGroupKey, Sender, SyncAnswer, SyncRequest
 from rumq.kafka.protocol.errors import ErrorCode
 
 CLIENT_ID_CHARACTERS = 64  # of a member's id
@@ -68,37 +68,37 @@ class GroupService:
 
     # Members
 
-    async def join(self, key: GroupKey, network: str, request: JoinRequest) -> JoinAnswer:
+    async def join(self, key: KafkaGroupKey, network: str, request: JoinRequest) -> JoinAnswer:
         reply = WaitingReply()
         answer = self.coordinator.join(key, network, request, trio.current_time(), reply)
         self._changed.set()
         return answer if answer is not None else await reply.wait()
 
-    async def sync(self, key: GroupKey, request: SyncRequest) -> SyncAnswer:
+    async def sync(self, key: KafkaGroupKey, request: SyncRequest) -> SyncAnswer:
         reply = WaitingReply()
         answer = self.coordinator.sync(key, request, trio.current_time(), reply)
         self._changed.set()
         return answer if answer is not None else await reply.wait()
 
-    def heartbeat(self, key: GroupKey, sender: Sender) -> ErrorCode:
+    def heartbeat(self, key: KafkaGroupKey, sender: Sender) -> ErrorCode:
         return self.coordinator.heartbeat(key, sender, trio.current_time())
 
-    def leave(self, key: GroupKey, member_id: str, instance_id: str | None) -> ErrorCode:
+    def leave(self, key: KafkaGroupKey, member_id: str, instance_id: str | None) -> ErrorCode:
         self._changed.set()
         return self.coordinator.leave(key, member_id, instance_id, trio.current_time())
 
     # Offsets
 
-    def may_commit(self, key: GroupKey, sender: Sender) -> ErrorCode:
+    def may_commit(self, key: KafkaGroupKey, sender: Sender) -> ErrorCode:
         return self.coordinator.may_commit(key, sender, trio.current_time())
 
-    async def commit(self, key: GroupKey, commits: Sequence[Commit]) -> ErrorCode:
+    async def commit(self, key: KafkaGroupKey, commits: Sequence[Commit]) -> ErrorCode:
         """They are in the file when this returns NONE."""
         if not self.offsets.has_room(key, commits):
             return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
         return ErrorCode.NONE if await self._write(commits) else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
-    async def forget(self, key: GroupKey) -> ErrorCode:
+    async def forget(self, key: KafkaGroupKey) -> ErrorCode:
         """Delete a group, which has no members."""
         if self.coordinator.has_members(key):
             return ErrorCode.NON_EMPTY_GROUP
@@ -175,7 +175,7 @@ class GroupService:
             before = self._now_ms() - self._keep_ms
             entries = [
                 each
-                for key in self.offsets.keys()
+                for key in self.offsets.groups
                 if not self.coordinator.has_members(key)
                 for each in self.offsets.forgotten(key, before)
             ]

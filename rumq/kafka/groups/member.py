@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rumq.kafka.groups.messages import JoinAnswer, JoinedMember, JoinRequest, MemberRow, Reply, SyncAnswer
+from rumq.kafka.groups.messages import JoinAnswer, JoinedMember, JoinRequest, MemberReply, MemberRow, SyncAnswer
 
 
 class GroupMember:
@@ -12,8 +12,8 @@ class GroupMember:
 
     def __init__(self, member_id: str, request: JoinRequest, now: float) -> None:
         self.member_id, self.request = member_id, request
-        self.joining: Reply | None = None
-        self.syncing: Reply | None = None
+        self.joining: MemberReply | None = None
+        self.syncing: MemberReply | None = None
         self.assignment = b""
         self._alive_until = now + request.session_seconds
 

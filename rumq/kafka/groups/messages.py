@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from rumq.kafka.protocol.errors import ErrorCode
 
 
-class GroupKey(NamedTuple):
+class KafkaGroupKey(NamedTuple):
     """A group belongs to a user; \"\": of all who come without a name."""
 
     user: str
@@ -82,7 +82,7 @@ class Sender(NamedTuple):
     generation: int
 
 
-class Reply(Protocol):
+class MemberReply(Protocol):
     """Of somebody who waits."""
 
     def answer(self, answer: Any) -> None: ...
@@ -99,7 +99,7 @@ class MemberRow(NamedTuple):
     assignment: bytes
 
 
-class GroupRow(NamedTuple):
+class KafkaGroupRow(NamedTuple):
     """For tools. state: by Kafka's names"""
 
     group: str

@@ -136,7 +136,7 @@ class Kafka(Struct, frozen=True, kw_only=True):
     ] = 64 * MIB
     offset_retention_seconds: Annotated[
         float, number(
-            "committed offsets of a group without members are kept so long", RESTART, "seconds", 60, 10 * 365 * DAY_SECONDS
+            "committed offsets of a group without members are kept so long", RESTART, "seconds", 60, 3650 * DAY_SECONDS
         )
     ] = 7.0 * DAY_SECONDS
     idle_seconds_max: Annotated[

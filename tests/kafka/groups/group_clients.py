@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from rumq.kafka.groups.coordinator import GroupBounds, GroupCoordinator
-from rumq.kafka.groups.messages import GroupKey, JoinAnswer, JoinRequest, Sender, SyncAnswer, SyncRequest
+from rumq.kafka.groups.messages import JoinAnswer, JoinRequest, KafkaGroupKey, Sender, SyncAnswer, SyncRequest
 from rumq.kafka.protocol.errors import ErrorCode
 
-KEY = GroupKey("anna", "readers")
+KEY = KafkaGroupKey("anna", "readers")
 NETWORK = "192.0.2.1"
 PARTITIONS = 5
 SESSION, REBALANCE = 30.0, 10.0

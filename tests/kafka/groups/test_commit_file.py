@@ -9,11 +9,11 @@ from rumq.errors import DataDirectoryError
 from rumq.kafka.groups.commit_entries import Commit, Forget
 from rumq.kafka.groups.commit_file import COMPACT_BYTES_MIN, COMPACT_RATIO, FORMAT, NAME, CommitFile
 from rumq.kafka.groups.committed_offsets import CommittedOffsets
-from rumq.kafka.groups.messages import GroupKey
+from rumq.kafka.groups.messages import KafkaGroupKey
 from tests.commitlog.test_log_agrees_with_a_list import PowerLost, chooser, power_for
 
 PATH = f"d/{NAME}"
-KEY = GroupKey("anna", "g")
+KEY = KafkaGroupKey("anna", "g")
 LOSSES = ([0], [1], [0, 1], [1, 0], [3, 1, 0, 0], [2, 0, 0, 1, 0, 1, 1], [3, 1, 1, 0, 1])
 
 
@@ -145,4 +145,4 @@ def test_offsets_are_bounded_for_a_user_and_expire() -> None:
     assert not offsets.has_room(KEY, [commit(2, 1, "m" * 4000)]), "but its metadata is"
     assert offsets.forgotten(KEY, 1_000) == [] and len(offsets.forgotten(KEY, 1_001)) == 20
     offsets.take(offsets.forgotten(KEY))
-    assert offsets.size == 0 and offsets.keys() == [] and not offsets._sizes
+    assert offsets.size == 0 and offsets.groups == [] and not offsets._sizes

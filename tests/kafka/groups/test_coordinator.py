@@ -8,7 +8,7 @@ import pytest
 
 from rumq.kafka.groups.coordinator import NAME_BYTES_MAX, GroupBounds, GroupCoordinator
 from rumq.kafka.groups.group import GATHER_SECONDS
-from rumq.kafka.groups.messages import GroupKey, JoinAnswer, Sender, SyncRequest
+from rumq.kafka.groups.messages import JoinAnswer, KafkaGroupKey, Sender, SyncRequest
 from rumq.kafka.protocol.errors import ErrorCode
 from tests.kafka.groups.group_clients import KEY, NETWORK, REBALANCE, SESSION, Box, coordinator, request
 
@@ -22,7 +22,7 @@ class Site:
         self.groups: GroupCoordinator = coordinator(bounds) if bounds is not None else coordinator()
         self.now = 0.0
 
-    def join(self, member_id: str = "", key: GroupKey = KEY, network: str = NETWORK, **fields: Any) -> Box:
+    def join(self, member_id: str = "", key: KafkaGroupKey = KEY, network: str = NETWORK, **fields: Any) -> Box:
         box = Box()
         asked = request(member_id, **({"names_first": False} | fields))
         if (answer := self.groups.join(key, network, asked, self.now, box)) is not None:
@@ -208,7 +208,7 @@ def test_joins_that_are_refused(fields: dict[str, Any], error: ErrorCode) -> Non
 @pytest.mark.parametrize("name", ["", "n" * (NAME_BYTES_MAX + 1), "ü" * NAME_BYTES_MAX])
 def test_names_that_are_refused(name: str) -> None:
     site = Site()
-    key = GroupKey("", name)
+    key = KafkaGroupKey("", name)
     assert site.error(site.join(key=key)) == ErrorCode.INVALID_GROUP_ID
     assert site.groups.may_commit(key, Sender("", None, -1), 0.0) == ErrorCode.INVALID_GROUP_ID
 
@@ -225,7 +225,7 @@ def test_what_others_may_say_of_a_group() -> None:
         assert site.groups.leave(KEY, *sender[:2], 0.0) == ErrorCode.UNKNOWN_MEMBER_ID
     assert site.error(site.sync(member.member_id, 7)) == ErrorCode.ILLEGAL_GENERATION
     assert site.error(site.sync(member.member_id, 1, protocol="x")) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert site.groups.heartbeat(GroupKey("ben", KEY.group), Sender(member.member_id, None, 1), 0.0) == (
+    assert site.groups.heartbeat(KafkaGroupKey("ben", KEY.group), Sender(member.member_id, None, 1), 0.0) == (
         ErrorCode.UNKNOWN_MEMBER_ID
     ), "a group of another user's is another group"
 
@@ -233,14 +233,14 @@ def test_what_others_may_say_of_a_group() -> None:
 def test_groups_are_bounded_for_a_user_and_a_network() -> None:
     site = Site(GroupBounds(6, 8, 1 << 20))
     for number in range(3):
-        assert not site.join(key=GroupKey("anna", f"g{number}")).found
-    assert site.error(site.join(key=GroupKey("anna", "g3"), network=OTHERS)) == ErrorCode.GROUP_MAX_SIZE_REACHED
-    assert site.error(site.join(key=GroupKey("ben", "g0"))) == ErrorCode.GROUP_MAX_SIZE_REACHED, "the same network"
-    assert not site.join(key=GroupKey("ben", "g0"), network=OTHERS).found
+        assert not site.join(key=KafkaGroupKey("anna", f"g{number}")).found
+    assert site.error(site.join(key=KafkaGroupKey("anna", "g3"), network=OTHERS)) == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert site.error(site.join(key=KafkaGroupKey("ben", "g0"))) == ErrorCode.GROUP_MAX_SIZE_REACHED, "the same network"
+    assert not site.join(key=KafkaGroupKey("ben", "g0"), network=OTHERS).found
     site.wait(GATHER_SECONDS)
     site.wait(SESSION + 1)
     assert site.groups.count == 0 and not +site.groups._held
-    assert not site.join(key=GroupKey("anna", "g3")).found
+    assert not site.join(key=KafkaGroupKey("anna", "g3")).found
 
 
 def test_members_and_their_bytes_are_bounded() -> None:
@@ -248,7 +248,7 @@ def test_members_and_their_bytes_are_bounded() -> None:
     members = site.stable(None, None, None)
     assert site.error(site.join()) == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert site.beat(members[0]) == ErrorCode.NONE
-    other = GroupKey("anna", "other")
+    other = KafkaGroupKey("anna", "other")
     large = (("range", b"m" * 3000),)
     assert site.error(site.join(key=other, protocols=large)) == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert site.groups.names("anna") == [KEY.group] and site.groups.names("ben") == []
