@@ -12,6 +12,8 @@ FULL = "tests/faults/test_full_disk.py"
 CLOCKS = "tests/faults/test_clocks.py"
 MUTATED = "tests/faults/test_mutated_files.py"
 ROOM = "tests/commitlog/disk/test_preallocation.py"
+GROUPS = "tests/kafka/groups/test_coordinator.py"
+OFFSETS = "tests/kafka/groups/test_commit_file.py"
 BACKLOG = "tests/shards/delivery/test_backlog_costs.py"
 
 
@@ -365,5 +367,48 @@ PLANTED = [
         "            if outstanding >= window.limit:\n",
         "            if window.in_flight - len(unsent) >= window.limit:\n",
         "tests/shards/delivery/test_redelivery.py",
+    ),
+    # Kafka's consumer groups
+    Planted(
+        "a commit of an old generation is taken",
+        "rumq/kafka/groups/group.py",
+        "sender.generation != self.generation",
+        "sender.generation > self.generation",
+        GROUPS,
+    ),
+    Planted(
+        "who did not join again keeps its place",
+        "rumq/kafka/groups/group.py",
+        "if each.joining is None and each.instance_id is None]:",
+        "if each.joining is None and each.instance_id is None][:0]:",
+        GROUPS,
+    ),
+    Planted(
+        "who leaves a group takes its partitions along",
+        "rumq/kafka/groups/group.py",
+        "        else:\n            self._begin_join(now)\n",
+        "        else:\n            pass\n",
+        GROUPS,
+    ),
+    Planted(
+        "a static member that hung commits beside the one in its place",
+        "rumq/kafka/groups/group.py",
+        "if known.member_id == member_id else ErrorCode.FENCED_INSTANCE_ID",
+        "if known.member_id else ErrorCode.FENCED_INSTANCE_ID",
+        GROUPS,
+    ),
+    Planted(
+        "an offset is acknowledged without a sync",
+        "rumq/kafka/groups/commit_file.py",
+        "        self._files.sync(self._handle)\n",
+        "",
+        OFFSETS,
+    ),
+    Planted(
+        "after a failed write offsets are appended behind its rest",
+        "rumq/kafka/groups/commit_file.py",
+        "        self._is_sound = False\n        self._files.write",
+        "        self._files.write",
+        OFFSETS,
     ),
 ]

@@ -10,12 +10,16 @@ from typing import Any
 
 import trio
 
+from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.auth.credentials.authenticator import OPEN, Authenticator
 from rumq.auth.rules import RuleSet
 from rumq.kafka.access.logins import KafkaLogins
 from rumq.kafka.access.shares import KafkaShares
 from rumq.kafka.answers.connected_client import FetchBounds, KafkaDoor
 from rumq.kafka.connection import ConnectionBounds
+from rumq.kafka.groups.commit_file import CommitFile
+from rumq.kafka.groups.coordinator import GroupBounds
+from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.log.served_log import KafkaLog
 from rumq.kafka.server import KafkaServer, listen
 from rumq.kafka.topics.topic_catalog import TopicCatalog, TopicSource
@@ -47,6 +51,8 @@ class Served:
         with self._scope:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.server.door.log.run)
+                if self.server.door.groups is not None:
+                    nursery.start_soon(self.server.door.groups.run)
                 await nursery.start(listen, self.server, listeners)
                 self._ready.set()
 
@@ -70,6 +76,7 @@ def served(
     root: str, authenticator: Authenticator = OPEN, rules: RuleSet | None = None, *, connections_max: int = 100,
     answer_bytes_max: int = 1 << 23, waiting_bytes_max: int = 1 << 26, request_bytes_max: int = 1 << 20,
     idle_seconds_max: float = 60.0, tls: Any = None, now_us: Any = None, committed: Any = None,
+    groups: GroupBounds | None = None,
 ) -> Iterator[Served]:  # fmt: skip
     events: list[tuple[str, dict[str, Any]]] = []
     clock = now_us or (lambda: time.time_ns() // 1000)
@@ -82,6 +89,10 @@ def served(
         clears=False, retention=lambda _: {"cleanup.policy": "delete"},
         event=lambda name, **fields: events.append((name, fields)), now_us=clock,
     )  # fmt: skip
+    if groups is not None:
+        files = SimulatedFiles()
+        files.make_directory("d")
+        door.groups = GroupService(CommitFile(files, "d"), groups, 1 << 40, door.event, lambda: clock() // 1000)
     server = KafkaServer(door, ConnectionBounds(request_bytes_max, idle_seconds_max), connections_max, lambda: tls)
     found = Served(server, events)
     try:
