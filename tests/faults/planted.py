@@ -404,11 +404,4 @@ PLANTED = [
         "",
         OFFSETS,
     ),
-    Planted(
-        "after a failed write offsets are appended behind its rest",
-        "rumq/kafka/groups/commit_file.py",
-        "        self._is_sound = False\n        self._files.write",
-        "        self._files.write",
-        OFFSETS,
-    ),
 ]

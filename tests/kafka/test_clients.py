@@ -59,7 +59,7 @@ def by_confluent(address: str, topic: str, wanted: int) -> list[Row]:
     consumer.assign([kafka.TopicPartition(topic, each, 0) for each in range(PARTITIONS)])
     found: list[Row] = []
     while len(found) < wanted:
-        for each in consumer.consume(500, SECONDS):
+        for each in consumer.consume(500, 0.5):
             if each.error() is None:
                 found.append((each.partition(), each.offset(), each.key().decode(), each.value()))
                 check_headers(each.headers())

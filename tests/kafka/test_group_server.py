@@ -59,7 +59,7 @@ def committed(client: WireClient, version: int, group: str) -> dict[str, Any]:
     asked = [{"name": "main", "partition_indexes": [0]}]
     body = {"group_id": group, "topics": asked, "groups": [{"group_id": group, "topics": asked}]}
     found = client.ask("OffsetFetch", version, body)
-    topics = found["topics"] if version < 8 else found["groups"][0]["topics"]  # noqa: PLR2004
+    topics = found["topics"] if version < 8 else found["groups"][0]["topics"]
     return dict(topics[0]["partitions"][0])
 
 
@@ -69,7 +69,7 @@ def test_a_member_joins_reads_and_leaves_in_every_version(version: int, root: st
         client = WireClient(here.port)
         for asked in range(APIS[10].most + 1):
             found = client.ask("FindCoordinator", asked, {"key": "g", "key_type": 0, "coordinator_keys": ["g"]})
-            where = found["coordinators"][0] if asked >= 4 else found  # noqa: PLR2004
+            where = found["coordinators"][0] if asked >= 4 else found
             assert (where["error_code"], where["port"]) == (0, here.port)
         name, generation = member(client, version)
         beat = {"group_id": "g", "generation_id": generation, "member_id": name}

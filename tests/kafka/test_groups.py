@@ -16,7 +16,11 @@ import psutil
 import pytest
 
 from bench.peers.peer import free_port
+from commitlog import RealFiles
+from commitlog.read.backup import Backup, restore
 from rumq.auth.credentials.hashes import argon2id
+from rumq.kafka.groups.commit_entries import Commit
+from rumq.kafka.groups.commit_file import CommitFile
 from tests.cli.conftest import ENVIRONMENT
 from tests.kafka.conftest import KafkaBroker, kafka_broker
 from tests.kafka.java_client import in_java
@@ -144,6 +148,20 @@ def test_tools_list_describe_move_and_delete_groups(broker: KafkaBroker) -> None
     assert offsets() == {} and "tooled" not in [
         each.group_id for each in client.list_consumer_groups().result(SECONDS).valid
     ]
+
+
+def test_a_backup_has_what_was_committed(broker: KafkaBroker, tmp_path: Path) -> None:
+    wanted = places(broker, RECORDS)
+    by_confluent(broker.address, "kept", len(wanted))
+    backup, again = str(tmp_path / "backup"), str(tmp_path / "again")
+    Backup(str(broker.process.data), backup).run("now")
+    restore(backup, again)
+    found = [each for each in CommitFile(RealFiles(), again).read() if each.group == "kept"]
+    ends = {number: max(lsn for each, lsn in wanted if each == number) + 1 for number in range(PARTITIONS)}
+    assert {each.partition: each.offset for each in found if isinstance(each, Commit)} == ends
+    with kafka_broker(Path(again), "--shards", str(PARTITIONS)) as second:
+        publish(second, len(wanted), 5)
+        assert len(by_confluent(second.address, "kept", 5)) == 5
 
 
 class Consumer:

@@ -1,4 +1,4 @@
-"""OffsetCommit and OffsetFetch. An offset of another log is none: it is kept with the id of its topic."""
+"""OffsetCommit and OffsetFetch, of topics that the user may read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rumq.kafka.groups.committed_offsets import METADATA_BYTES_MAX
 from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.groups.messages import KafkaGroupKey, Sender
 from rumq.kafka.protocol.errors import ErrorCode
-from rumq.kafka.topics.topic_catalog import KafkaTopic, partition_names
+from rumq.kafka.topics.topic_catalog import partition_names
 
 OLD_VIEW_SECONDS = 1.0  # partitions become more seldom
 MANY_GROUPS = 8  # the version of OffsetFetch that asks for several
@@ -64,7 +64,6 @@ def faults_of(
             key.user,
             key.group,
             name,
-            topic.id,
             number,
             asked["committed_offset"],
             asked["committed_leader_epoch"],
@@ -105,13 +104,13 @@ def committed(
                 partitions = [{"partition_index": number, "error_code": topic} for number in numbers]
                 found.append({"name": name, "partitions": partitions})
             continue
-        partitions = [committed_in(topic, number, kept.get((name, number))) for number in numbers]
+        partitions = [committed_in(number, kept.get((name, number))) for number in numbers]
         found.append({"name": name, "partitions": partitions})
     return found
 
 
-def committed_in(topic: KafkaTopic, number: int, commit: Commit | None) -> dict[str, Any]:
-    if commit is None or commit.topic_id != topic.id:
+def committed_in(number: int, commit: Commit | None) -> dict[str, Any]:
+    if commit is None:
         return {"partition_index": number}
     return {
         "partition_index": number,

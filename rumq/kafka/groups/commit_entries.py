@@ -6,12 +6,11 @@ from msgspec import Struct
 
 
 class Commit(Struct, frozen=True, tag="commit", array_like=True):
-    """topic_id: of the log that the offset is in; at_ms: since 1970, when it was committed"""
+    """at_ms: since 1970, when it was committed"""
 
     user: str
     group: str
     topic: str
-    topic_id: bytes
     partition: int
     offset: int
     leader_epoch: int

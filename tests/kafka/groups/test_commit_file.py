@@ -18,7 +18,7 @@ LOSSES = ([0], [1], [0, 1], [1, 0], [3, 1, 0, 0], [2, 0, 0, 1, 0, 1, 1], [3, 1, 
 
 
 def commit(offset: int, partition: int = 0, metadata: str = "") -> Commit:
-    return Commit("anna", "g", "main", b"i" * 16, partition, offset, -1, metadata, 1_000)
+    return Commit("anna", "g", "main", partition, offset, -1, metadata, 1_000)
 
 
 class Kept:
