@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rumq.kafka.figures_socket import figures_of
 from rumq.kafka.groups.committed_offsets import METADATA_BYTES_MAX
 from rumq.kafka.groups.coordinator import GroupBounds
 from rumq.kafka.protocol.apis import APIS
@@ -115,6 +116,8 @@ def test_commits_that_are_refused(root: str) -> None:
         assert busy["error_code"] == ErrorCode.NON_EMPTY_GROUP
         assert client.ask("OffsetDelete", 0, {"group_id": "g", "topics": []})["error_code"] == ErrorCode.NON_EMPTY_GROUP
         assert error_of_commit(client, committing("g", name, generation)) == 0
+        figures = here.call(figures_of, here.server)
+        assert (figures.groups, figures.group_members, figures.commits) == (1, 1, 1)
 
 
 def fills_the_bounds(here: Served, count: int) -> int:

@@ -62,6 +62,10 @@ class GroupCoordinator:
     def count(self) -> int:
         return len(self._groups)
 
+    @property
+    def member_count(self) -> int:
+        return sum(len(each.members) for each in self._groups.values())
+
     def join(
         self, key: KafkaGroupKey, network: str, request: JoinRequest, now: float, reply: MemberReply
     ) -> JoinAnswer | None:
