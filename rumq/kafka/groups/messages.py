@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Protocol
 
 from rumq.kafka.protocol.errors import ErrorCode
 
-
 MEMBER_BYTES = 4096
 
 
