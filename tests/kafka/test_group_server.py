@@ -168,7 +168,7 @@ def test_who_leaves_while_it_waits_is_forgotten_and_the_group_goes_on(root: str)
         coordinator = door.groups.coordinator
         for number in range(30):
             client = WireClient(here.port)
-            client.send("JoinGroup", 3, joining(f"g{number}", session_timeout_ms=1000, rebalance_timeout_ms=1000))
+            client.send("JoinGroup", 3, joining(f"g{number}", session_timeout_ms=3000, rebalance_timeout_ms=1000))
             client.close()
         assert any(here.call(lambda: coordinator.count) == BOUNDS.groups // 2 for _ in tries())
         assert any(here.call(lambda: coordinator.count) == 0 for _ in tries()), "sessions end by themselves"
