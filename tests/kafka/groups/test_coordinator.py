@@ -244,6 +244,14 @@ def test_groups_are_bounded_for_a_user_and_a_network() -> None:
     assert not site.join(key=KafkaGroupKey("anna", "g3")).found
 
 
+def test_ids_that_were_told_are_bounded() -> None:
+    site = Site(GroupBounds(6, 3, 40_000))
+    errors = [site.error(site.join(names_first=True)) for _ in range(100)]
+    assert 20 < errors.count(ErrorCode.MEMBER_ID_REQUIRED) < 60 and errors[-1] == ErrorCode.GROUP_MAX_SIZE_REACHED
+    site.wait(SESSION + 1)
+    assert site.groups.count == 0 and not +site.groups._held
+
+
 def test_members_and_their_bytes_are_bounded() -> None:
     site = Site(GroupBounds(6, 3, 40_000))
     members = site.stable(None, None, None)
