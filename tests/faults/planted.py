@@ -398,6 +398,13 @@ PLANTED = [
         GROUPS,
     ),
     Planted(
+        "a group skips what a log that went back has since",
+        "rumq/kafka/answers/commit_answers.py",
+        "return newer if newer < min(commit.offset, view.end_lsn) else commit.offset",
+        "return commit.offset",
+        "tests/kafka/test_group_server.py",
+    ),
+    Planted(
         "an offset is acknowledged without a sync",
         "rumq/kafka/groups/commit_file.py",
         "        self._files.sync(self._handle)\n",

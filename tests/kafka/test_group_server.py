@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from commitlog import Chunk, RealFiles
+from commitlog.read.log_reader import LogReader
 from rumq.kafka.figures_socket import figures_of
 from rumq.kafka.groups.committed_offsets import METADATA_BYTES_MAX
 from rumq.kafka.groups.coordinator import GroupBounds
@@ -173,3 +175,31 @@ def test_who_leaves_while_it_waits_is_forgotten_and_the_group_goes_on(root: str)
         assert any(here.call(lambda: coordinator.count) == BOUNDS.groups // 2 for _ in tries())
         assert any(here.call(lambda: coordinator.count) == 0 for _ in tries()), "sessions end by themselves"
         member(WireClient(here.port))
+
+
+class Broker:
+    """Says how far everything is committed."""
+
+    def __init__(self, end: int) -> None:
+        self.end = end
+
+    async def ask(self, names: set[str]) -> dict[str, int]:
+        return dict.fromkeys(names, self.end)
+
+
+def test_offsets_of_a_log_that_went_back_are_where_it_is_as_it_was(root: str) -> None:
+    """A loss of power, or a restore: what is there now came after the commit, or is yet to come."""
+    view = next(view for view in LogReader(RealFiles(), root).partitions() if view.name == "main/g1/p0")
+    chunks = [each for each in view.chunks(0, 300) if isinstance(each, Chunk)]
+    last, middle = chunks[-1], chunks[len(chunks) // 2]
+    now_us = [last.base_ts + 10_000_000]
+    with served(root, groups=BOUNDS, now_us=lambda: now_us[0], committed=Broker(300)) as here:
+        client = WireClient(here.port)
+        assert error_of_commit(client, committing("g", committed_offset=250)) == 0
+        assert committed(client, 9, "g")["committed_offset"] == 250
+        assert error_of_commit(client, committing("g", committed_offset=400)) == 0
+        assert committed(client, 9, "g")["committed_offset"] == 300, "the log ends there"
+        now_us[0] = middle.base_ts - 1_000
+        assert error_of_commit(client, committing("g", committed_offset=300)) == 0
+        found = committed(client, 9, "g")["committed_offset"]
+        assert found == view.find_time(1000 * (now_us[0] // 1000 + 1)) < 300, "others are there since"

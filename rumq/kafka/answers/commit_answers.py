@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import trio
+
+from commitlog.read.partition_view import PartitionView
 from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.group_answers import key_of
 from rumq.kafka.groups.commit_entries import Commit
 from rumq.kafka.groups.committed_offsets import METADATA_BYTES_MAX
 from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.groups.messages import KafkaGroupKey, Sender
+from rumq.kafka.log.served_log import LogPartition
 from rumq.kafka.protocol.errors import ErrorCode
-from rumq.kafka.topics.topic_catalog import partition_names
+from rumq.kafka.topics.topic_catalog import GENERATION, KafkaTopic, partition_names
 
 OLD_VIEW_SECONDS = 1.0  # partitions become more seldom
 MANY_GROUPS = 8  # the version of OffsetFetch that asks for several
@@ -74,18 +78,23 @@ def faults_of(
     return ErrorCode.NONE
 
 
-def offset_fetch(client: KafkaClient, groups: GroupService, version: int, body: dict[str, Any]) -> dict[str, Any]:
+async def offset_fetch(client: KafkaClient, groups: GroupService, version: int, body: dict[str, Any]) -> dict[str, Any]:
+    """raises: OSError"""
+    await client.door.log.look()
     if version < MANY_GROUPS:
-        return {"topics": committed(client, groups, key_of(client, body), body["topics"])}
+        return {"topics": await committed(client, groups, key_of(client, body), body["topics"])}
     return {
         "groups": [
-            {"group_id": each["group_id"], "topics": committed(client, groups, key_of(client, each), each["topics"])}
+            {
+                "group_id": each["group_id"],
+                "topics": await committed(client, groups, key_of(client, each), each["topics"]),
+            }
             for each in body["groups"]
         ]
     }
 
 
-def committed(
+async def committed(
     client: KafkaClient, groups: GroupService, key: KafkaGroupKey, asked: list[dict[str, Any]] | None
 ) -> list[dict[str, Any]]:
     """asked: None: all that there are"""
@@ -99,22 +108,38 @@ def committed(
     found = []
     for name, numbers in wanted.items():
         topic = client.door.catalog.find(name, client.reader)
-        if isinstance(topic, ErrorCode):
-            if asked is not None:
-                partitions = [{"partition_index": number, "error_code": topic} for number in numbers]
-                found.append({"name": name, "partitions": partitions})
-            continue
-        partitions = [committed_in(number, kept.get((name, number))) for number in numbers]
-        found.append({"name": name, "partitions": partitions})
+        if not isinstance(topic, ErrorCode):
+            partitions = [await committed_in(client, topic, each, kept.get((name, each))) for each in numbers]
+            found.append({"name": name, "partitions": partitions})
+        elif asked is not None:
+            found.append(
+                {"name": name, "partitions": [{"partition_index": each, "error_code": topic} for each in numbers]}
+            )
     return found
 
 
-def committed_in(number: int, commit: Commit | None) -> dict[str, Any]:
+async def committed_in(client: KafkaClient, topic: KafkaTopic, number: int, commit: Commit | None) -> dict[str, Any]:
     if commit is None:
         return {"partition_index": number}
+    partition = client.door.log.partitions.get(f"{topic.stream}/{GENERATION}/p{number}")
     return {
         "partition_index": number,
-        "committed_offset": commit.offset,
+        "committed_offset": commit.offset if partition is None else await still_read(client, partition, commit),
         "committed_leader_epoch": commit.leader_epoch,
         "metadata": commit.metadata,
     }
+
+
+async def still_read(client: KafkaClient, partition: LogPartition, commit: Commit) -> int:
+    """Up to where what was committed is what it was. A log that went back, after a loss of power or a restore, has other
+    records at these offsets now or soon; the group reads those."""
+    if await client.door.log.reach(partition, commit.offset) is False:
+        return partition.end
+    async with client.door.turns.turn(client.network, client.user):
+        return await trio.to_thread.run_sync(first_after, partition.view, commit)
+
+
+def first_after(view: PartitionView, commit: Commit) -> int:
+    """The first record that came after the commit, below its offset. Blocks."""
+    newer = view.find_time(1000 * (commit.at_ms + 1))
+    return newer if newer < min(commit.offset, view.end_lsn) else commit.offset

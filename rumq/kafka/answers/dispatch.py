@@ -78,7 +78,7 @@ async def of_groups(client: KafkaClient, groups: GroupService, request: KafkaReq
         case "OffsetCommit":
             return await commit_answers.offset_commit(client, groups, body)
         case "OffsetFetch":
-            return commit_answers.offset_fetch(client, groups, request.version, body)
+            return await commit_answers.offset_fetch(client, groups, request.version, body)
         case "ListGroups":
             return group_tool_answers.list_groups(client, groups, body)
         case "DescribeGroups":
