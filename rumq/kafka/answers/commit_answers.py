@@ -131,8 +131,8 @@ async def committed_in(client: KafkaClient, topic: KafkaTopic, number: int, comm
 
 
 async def still_read(client: KafkaClient, partition: LogPartition, commit: Commit) -> int:
-    """Up to where what was committed is what it was. A log that went back, after a loss of power or a restore, has other
-    records at these offsets now or soon; the group reads those."""
+    """Up to where the log is what it was. One that went back, after a loss of power or a restore, has other records at
+    these offsets now or soon; the group reads those."""
     if await client.door.log.reach(partition, commit.offset) is False:
         return partition.end
     async with client.door.turns.turn(client.network, client.user):
