@@ -31,8 +31,9 @@ AT_ONCE_MAX = 4  # tests start brokers and clients: a group uses more than one c
 SECONDS = {
     "spark": 500, "cli": 500, "cluster/live": 400, "gateway": 250, "docs": 270, "page": 270, "cluster": 200,
     "faults": 200, "attacks": 160, "limits": 160, "queues": 130, "process": 90, "net and interop": 105, "flight": 70,
-    "client": 60, "session": 60, "records": 55, "lake": 50, "services": 205, "mosquitto": 50, "commitlog": 45,
-    "tests/*.py": 40, "conformance, not compiled": 35, "conformance, two shards": 35, "conformance": 35, "shards": 35,
+    "client": 60, "session": 60, "records": 55, "lake": 50, "services": 205, "kafka": 80, "mosquitto": 50,
+    "commitlog": 45, "tests/*.py": 40, "conformance, not compiled": 35, "conformance, two shards": 35,
+    "conformance": 35, "shards": 35,
     "sink": 75, "bench": 55, "embedded": 35, "functions": 35, "packaging": 30, "types": 25,
 }  # fmt: skip
 SECONDS_OF_OTHERS = 20

@@ -79,3 +79,6 @@ class KafkaFigures(Struct, kw_only=True):
     refused_logins: Annotated[int, field("", "logins")]
     refused_connections: Annotated[int, field("beyond kafka.connections_max", "connections")]
     lost_records: Annotated[int, field("that a client asked for, and that could not be read", "records")]
+    groups: Annotated[int, field("consumer groups with members", "groups")] = 0
+    group_members: Annotated[int, field("of all consumer groups", "members")] = 0
+    commits: Annotated[int, field("offsets that were committed, or forgotten", "offsets")] = 0

@@ -49,9 +49,12 @@ async def answer_figures(directory: str, server: KafkaServer) -> None:
 
 
 def figures_of(server: KafkaServer) -> KafkaFigures:
-    counted = server.door.figures
+    counted, groups = server.door.figures, server.door.groups
     return KafkaFigures(
         connections=server.connections.held, records=counted.records, bytes=counted.bytes, fetches=counted.fetches,
         refused_logins=counted.refused_logins, refused_connections=counted.refused_connections,
         lost_records=counted.lost_records,
+        groups=0 if groups is None else groups.coordinator.count,
+        group_members=0 if groups is None else groups.coordinator.member_count,
+        commits=0 if groups is None else groups.commits,
     )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rumq.kafka.figures_socket import figures_of
 from rumq.kafka.groups.committed_offsets import METADATA_BYTES_MAX
 from rumq.kafka.groups.coordinator import GroupBounds
 from rumq.kafka.protocol.apis import APIS
@@ -115,6 +116,8 @@ def test_commits_that_are_refused(root: str) -> None:
         assert busy["error_code"] == ErrorCode.NON_EMPTY_GROUP
         assert client.ask("OffsetDelete", 0, {"group_id": "g", "topics": []})["error_code"] == ErrorCode.NON_EMPTY_GROUP
         assert error_of_commit(client, committing("g", name, generation)) == 0
+        figures = here.call(figures_of, here.server)
+        assert (figures.groups, figures.group_members, figures.commits) == (1, 1, 1)
 
 
 def fills_the_bounds(here: Served, count: int) -> int:
@@ -165,7 +168,7 @@ def test_who_leaves_while_it_waits_is_forgotten_and_the_group_goes_on(root: str)
         coordinator = door.groups.coordinator
         for number in range(30):
             client = WireClient(here.port)
-            client.send("JoinGroup", 3, joining(f"g{number}", session_timeout_ms=1000, rebalance_timeout_ms=1000))
+            client.send("JoinGroup", 3, joining(f"g{number}", session_timeout_ms=3000, rebalance_timeout_ms=1000))
             client.close()
         assert any(here.call(lambda: coordinator.count) == BOUNDS.groups // 2 for _ in tries())
         assert any(here.call(lambda: coordinator.count) == 0 for _ in tries()), "sessions end by themselves"

@@ -169,7 +169,7 @@ class Consumer:
 
     def __init__(self, address: str, group: str, client_id: str, instance: str = "-") -> None:
         program = [sys.executable, "-m", "tests.kafka.group_program", address, group, client_id, instance]
-        self._process = subprocess.Popen(program, stdout=subprocess.PIPE, env=ENVIRONMENT)
+        self._process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
         self.found: list[Place] = []
         self._thread = threading.Thread(target=self._hear, daemon=True)
         self._thread.start()

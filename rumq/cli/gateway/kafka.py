@@ -6,8 +6,9 @@ from pathlib import Path
 from rumq.cli.setting_flags import KAFKA_FLAGS, add_setting_flags, loaded_for_broker
 
 ABOUT = """\
-Serve the log of a data directory by Kafka's protocol until SIGTERM or SIGINT, read-only, with its broker on or off:
-streams are topics, and so are the views of [[kafka.view]]. A broker starts this itself if kafka.port is set. Users and
+Serve the log of a data directory by Kafka's protocol until SIGTERM or SIGINT, with its broker on or off: streams are
+topics, and so are the views of [[kafka.view]]. The log is only read; offsets that consumer groups commit are kept in
+the file kafka-commits beside it. A broker starts this itself if kafka.port is set. Users and
 rules of [auth] apply as for MQTT; SIGHUP reads them again.
 """
 EXAMPLES = """\

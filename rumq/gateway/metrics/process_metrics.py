@@ -93,4 +93,7 @@ KAFKA = (
         "rumq_kafka_lost_records_total", "counter", "lost_records",
         "records that Kafka clients asked for, and that could not be read",
     ),
+    Metric("rumq_kafka_groups", "gauge", "groups", "consumer groups of Kafka clients that have members"),
+    Metric("rumq_kafka_group_members", "gauge", "group_members", "members of all these groups"),
+    Metric("rumq_kafka_commits_total", "counter", "commits", "offsets that groups have committed, or forgotten"),
 )  # fmt: skip

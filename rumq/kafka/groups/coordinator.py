@@ -25,6 +25,7 @@ from rumq.kafka.protocol.errors import ErrorCode
 NAME_BYTES_MAX = 255
 SESSION_SECONDS_MIN, SESSION_SECONDS_MAX = 1.0, 1800.0
 REBALANCE_SECONDS_MAX = 3600.0
+PROTOCOLS_MAX = 50  # of one member
 PENDING_MAX = 1_000  # ids of one group that were told and did not come back
 LOOK_SECONDS = 0.05  # between looks at all groups
 
@@ -62,6 +63,10 @@ class GroupCoordinator:
     def count(self) -> int:
         return len(self._groups)
 
+    @property
+    def member_count(self) -> int:
+        return sum(len(each.members) for each in self._groups.values())
+
     def join(
         self, key: KafkaGroupKey, network: str, request: JoinRequest, now: float, reply: MemberReply
     ) -> JoinAnswer | None:
@@ -70,6 +75,8 @@ class GroupCoordinator:
             return JoinAnswer(ErrorCode.INVALID_GROUP_ID, request.member_id)
         if not SESSION_SECONDS_MIN <= request.session_seconds <= SESSION_SECONDS_MAX:
             return JoinAnswer(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
+        if len(request.protocols) > PROTOCOLS_MAX:
+            return JoinAnswer(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
         request = request._replace(rebalance_seconds=min(max(request.rebalance_seconds, 0.0), REBALANCE_SECONDS_MAX))
         group = self._groups.get(key)
         if group is None:

@@ -22,6 +22,7 @@ from rumq.kafka.groups.messages import (
 )
 from rumq.kafka.protocol.errors import ErrorCode
 
+PENDING_BYTES = 512  # of an id that was told
 GATHER_SECONDS = 0.3  # that an empty group waits for more members, so that they are assigned once, not one by one
 
 
@@ -53,7 +54,8 @@ class ConsumerGroup:
 
     @property
     def size(self) -> int:
-        return sum(each.size for each in self.members.values())
+        """Bytes."""
+        return PENDING_BYTES * len(self.pending) + sum(each.size for each in self.members.values())
 
     def row(self) -> KafkaGroupRow:
         is_known = self.state in (GroupState.STABLE, GroupState.ASSIGNING)

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 from rumq.kafka.protocol.errors import ErrorCode
 
+MEMBER_BYTES = 4096
+
 
 class KafkaGroupKey(NamedTuple):
     """A group belongs to a user; \"\": of all who come without a name."""
@@ -33,8 +35,9 @@ class JoinRequest(NamedTuple):
 
     @property
     def size(self) -> int:
+        """Bytes that a member takes, about: what it costs to look after it counts as well."""
         texts = (self.client_id, self.host, self.protocol_type, self.instance_id or "")
-        return sum(map(len, texts)) + sum(len(name) + len(data) for name, data in self.protocols)
+        return MEMBER_BYTES + sum(map(len, texts)) + sum(len(name) + len(data) for name, data in self.protocols)
 
 
 class JoinedMember(NamedTuple):

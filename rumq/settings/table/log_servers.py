@@ -59,7 +59,7 @@ class Flight(Struct, frozen=True, kw_only=True):
 
 
 class Kafka(Struct, frozen=True, kw_only=True):
-    """Kafka's protocol for consumers: streams and views as topics, from a read-only process: docs/guides/kafka.md.
+    """Kafka's protocol for consumers: streams and views as topics, consumer groups: docs/guides/kafka.md.
     Users and rules are those of [auth]. Requires the extra "kafka".
     """
 

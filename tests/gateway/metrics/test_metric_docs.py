@@ -42,7 +42,16 @@ def test_a_scrape_has_every_metric_of_the_table_and_no_other(shard: Shard) -> No
         calls=[], seconds={}, open={}, published=1, records=2, refused_logins=3, refused_calls=4
     )  # fmt: skip
     kafka = KafkaFigures(
-        connections=1, records=2, bytes=3, fetches=4, refused_logins=5, refused_connections=6, lost_records=7
+        connections=1,
+        records=2,
+        bytes=3,
+        fetches=4,
+        refused_logins=5,
+        refused_connections=6,
+        lost_records=7,
+        groups=8,
+        group_members=9,
+        commits=10,
     )
     requests = {("GET", "/healthz", "2xx"): Histogram()}
     text = exposition(found, {}, requests, services=services, kafka=kafka).decode() + of_client(row).decode()

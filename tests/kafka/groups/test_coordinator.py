@@ -190,6 +190,7 @@ def test_an_answer_that_was_lost_is_given_again() -> None:
     [
         ({"protocol_type": "connect"}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
         ({"protocols": (("sticky", b""),)}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        ({"protocols": tuple((f"p{each}", b"") for each in range(60))}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
         ({"protocols": ()}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
         ({"session_seconds": 0.5}, ErrorCode.INVALID_SESSION_TIMEOUT),
         ({"session_seconds": 4000.0}, ErrorCode.INVALID_SESSION_TIMEOUT),
@@ -243,12 +244,20 @@ def test_groups_are_bounded_for_a_user_and_a_network() -> None:
     assert not site.join(key=KafkaGroupKey("anna", "g3")).found
 
 
+def test_ids_that_were_told_are_bounded() -> None:
+    site = Site(GroupBounds(6, 3, 40_000))
+    errors = [site.error(site.join(names_first=True)) for _ in range(100)]
+    assert 20 < errors.count(ErrorCode.MEMBER_ID_REQUIRED) < 60 and errors[-1] == ErrorCode.GROUP_MAX_SIZE_REACHED
+    site.wait(SESSION + 1)
+    assert site.groups.count == 0 and not +site.groups._held
+
+
 def test_members_and_their_bytes_are_bounded() -> None:
-    site = Site(GroupBounds(6, 3, 4000))
+    site = Site(GroupBounds(6, 3, 40_000))
     members = site.stable(None, None, None)
     assert site.error(site.join()) == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert site.beat(members[0]) == ErrorCode.NONE
     other = KafkaGroupKey("anna", "other")
-    large = (("range", b"m" * 3000),)
+    large = (("range", b"m" * 10_000),)
     assert site.error(site.join(key=other, protocols=large)) == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert site.groups.names("anna") == [KEY.group] and site.groups.names("ben") == []
