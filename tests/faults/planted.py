@@ -14,6 +14,7 @@ MUTATED = "tests/faults/test_mutated_files.py"
 ROOM = "tests/commitlog/disk/test_preallocation.py"
 GROUPS = "tests/kafka/groups/test_coordinator.py"
 OFFSETS = "tests/kafka/groups/test_commit_file.py"
+KEPT_OFFSETS = "tests/kafka/groups/test_group_service.py"
 BACKLOG = "tests/shards/delivery/test_backlog_costs.py"
 
 
@@ -409,6 +410,41 @@ PLANTED = [
         "rumq/kafka/groups/commit_file.py",
         "        self._files.sync(self._handle)\n",
         "",
+        OFFSETS,
+    ),
+    Planted(
+        "offsets of a group in use expire when the server starts again",
+        "rumq/kafka/groups/group_service.py",
+        "            if key in used or self.coordinator.has_members(key):\n",
+        "            if False:\n",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "a member that comes and leaves between two looks renews nothing",
+        "rumq/kafka/groups/group_service.py",
+        "            self._used.add(key)\n",
+        "            pass\n",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "offsets expire before members can come back after a start",
+        "rumq/kafka/groups/group_service.py",
+        "        await trio.sleep(SESSION_SECONDS_MAX)\n",
+        "",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "an offset that expires takes the commit along that is on its way",
+        "rumq/kafka/groups/group_service.py",
+        "            await self._write_made(self._out_of_date, ENTRIES_MAX)\n",
+        "            await self._write(self._out_of_date())\n",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "damage in a long record is taken for the end of the file",
+        "rumq/kafka/groups/commit_file.py",
+        "LOOKED_THROUGH_BYTES = 1 << 20",
+        "LOOKED_THROUGH_BYTES = 1 << 16",
         OFFSETS,
     ),
 ]

@@ -222,7 +222,6 @@ REACHED: dict[str, tuple[str, str]] = {
     "rumq/kafka/answers/commit_answers.py": ("tests/kafka/test_groups.py", "list_consumer_group_offsets"),
     "rumq/kafka/answers/group_answers.py": ("tests/kafka/test_groups.py", "subscribe("),
     "rumq/kafka/answers/group_tool_answers.py": ("tests/kafka/test_groups.py", "describe_consumer_groups"),
-    "rumq/kafka/groups/group_service.py": ("tests/kafka/test_groups.py", "SIGKILL"),
     "rumq/kafka/groups/member.py": ("tests/kafka/groups/test_group.py", "ConsumerGroup"),
     "rumq/kafka/protocol/group_tool_apis.py": ("tests/kafka/protocol/test_frames.py", "rumq.kafka.protocol.apis"),
     "rumq/kafka/answers/dispatch.py": ("tests/kafka/test_server.py", "WireClient"),

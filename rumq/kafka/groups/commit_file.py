@@ -21,7 +21,8 @@ FORMAT = b"rumq-kafka-commits-1\n"
 HEAD = Struct("<II")
 RECORD_BYTES_MAX = 64 << 20
 COMPACT_BYTES_MIN, COMPACT_RATIO = 1 << 18, 4  # it is written anew when it is so large, and so many times its content
-ENTRIES_A_RECORD = 1_000  # of a file that is written anew
+ENTRIES_A_RECORD = 200  # of a file that is written anew: less than what is looked through
+LOOKED_THROUGH_BYTES = 1 << 20  # for a record behind what cannot be read
 
 
 class CommitFile:
@@ -115,4 +116,9 @@ def maybe_record(data: bytes, at: int) -> tuple[list[Entry], int] | None:
 
 def is_followed(data: bytes, at: int) -> bool:
     """Whether a whole record is behind what cannot be read: then it is damage, not the end of a write."""
-    return any(maybe_record(data, each) is not None for each in range(at + 1, min(len(data), at + (1 << 16))))
+    if at + HEAD.size <= len(data):
+        behind = at + HEAD.size + HEAD.unpack_from(data, at)[0]  # its head may be sound
+        if maybe_record(data, behind) is not None:
+            return True
+    last = min(len(data), at + LOOKED_THROUGH_BYTES)
+    return any(maybe_record(data, each) is not None for each in range(at + 1, last))

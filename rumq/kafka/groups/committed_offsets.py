@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from rumq.kafka.groups.commit_entries import Commit, Entry, Forget
 from rumq.kafka.groups.messages import KafkaGroupKey
 
@@ -66,6 +68,10 @@ class CommittedOffsets:
             for place, commit in self.of(key).items()
             if before_ms is None or commit.at_ms < before_ms
         ]
+
+    def renewed(self, key: KafkaGroupKey, before_ms: int, now_ms: int) -> list[Commit]:
+        """What was committed before, as if it were committed now."""
+        return [replace(each, at_ms=now_ms) for each in self.of(key).values() if each.at_ms < before_ms]
 
     def _count(self, user: str, size: int) -> None:
         self.size += size

@@ -13,12 +13,13 @@ import trio
 from rumq.kafka.groups.commit_entries import Commit, Entry
 from rumq.kafka.groups.commit_file import CommitFile
 from rumq.kafka.groups.committed_offsets import CommittedOffsets
-from rumq.kafka.groups.coordinator import LOOK_SECONDS, GroupBounds, GroupCoordinator
+from rumq.kafka.groups.coordinator import LOOK_SECONDS, SESSION_SECONDS_MAX, GroupBounds, GroupCoordinator
 from rumq.kafka.groups.messages import JoinAnswer, JoinRequest, KafkaGroupKey, Sender, SyncAnswer, SyncRequest
 from rumq.kafka.protocol.errors import ErrorCode
 
 CLIENT_ID_CHARACTERS = 64  # of a member's id
 EXPIRY_SECONDS = 60.0  # between looks for offsets that have expired
+RENEWALS = 8  # of the offsets of a group in use, within the time for which they are kept
 ENTRIES_MAX = 10_000  # that are written at once
 Event = Callable[..., None]
 
@@ -39,11 +40,13 @@ class WaitingReply:
         return self._answer
 
 
-class PendingCommit:
-    """Entries that are yet to be written. is_written: of those that were tried"""
+class PendingWrite:
+    """Entries that are yet to be written. make: them, when all before are in memory; count: as many at most
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self.entries = entries
+    is_written: of those that were tried"""
+
+    def __init__(self, make: Callable[[], Sequence[Entry]], count: int) -> None:
+        self.make, self.count = make, count
         self.is_done = trio.Event()
         self.is_written = False
 
@@ -61,7 +64,8 @@ class GroupService:
         self.offsets.take(file.read())
         if file.damage:
             event("kafka.commits_damaged", why=file.damage)
-        self._queue: list[PendingCommit] = []
+        self._queue: list[PendingWrite] = []
+        self._used: set[KafkaGroupKey] = set()  # groups with offsets that had members since the last look
         self._wanted = trio.Event()
         self._changed = trio.Event()
         self.commits = 0
@@ -71,6 +75,8 @@ class GroupService:
     async def join(self, key: KafkaGroupKey, network: str, request: JoinRequest) -> JoinAnswer:
         reply = WaitingReply()
         answer = self.coordinator.join(key, network, request, trio.current_time(), reply)
+        if self.offsets.of(key) and self.coordinator.has_members(key):
+            self._used.add(key)
         self._changed.set()
         return answer if answer is not None else await reply.wait()
 
@@ -111,9 +117,10 @@ class GroupService:
         return ErrorCode.NONE if await self._write(entries) else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     async def _write(self, entries: Sequence[Entry]) -> bool:
-        if not entries:
-            return True
-        pending = PendingCommit(entries)
+        return not entries or await self._write_made(lambda: entries, len(entries))
+
+    async def _write_made(self, make: Callable[[], Sequence[Entry]], count: int) -> bool:
+        pending = PendingWrite(make, count)
         self._queue.append(pending)
         self._wanted.set()
         await pending.is_done.wait()
@@ -146,10 +153,11 @@ class GroupService:
             self._wanted = trio.Event()
             while self._queue:
                 batch = self._next_batch()
-                entries = [each for pending in batch for each in pending.entries]
+                entries = [each for pending in batch for each in pending.make()]
                 try:
                     # To its end: what is half written would be taken for the end of the file.
-                    await trio.to_thread.run_sync(self._file.append, entries, self.offsets.all)
+                    if entries:
+                        await trio.to_thread.run_sync(self._file.append, entries, self.offsets.all)
                 except OSError as fault:
                     self._event("kafka.commits_failed", why=fault.strerror or str(fault))
                 else:
@@ -160,10 +168,10 @@ class GroupService:
                 for pending in batch:
                     pending.is_done.set()
 
-    def _next_batch(self) -> list[PendingCommit]:
+    def _next_batch(self) -> list[PendingWrite]:
         count = size = 0
         for pending in self._queue:
-            size += len(pending.entries)
+            size += pending.count
             if count and size > ENTRIES_MAX:
                 break
             count += 1
@@ -171,17 +179,28 @@ class GroupService:
         return batch
 
     async def _expire(self) -> None:
+        """Not at once: after a start members need time to come back. A write that is made when its turn comes: a
+        commit that is on its way is newer than what is known now."""
+        await trio.sleep(SESSION_SECONDS_MAX)
         while True:
-            before = self._now_ms() - self._keep_ms
-            entries = [
-                each
-                for key in self.offsets.groups
-                if not self.coordinator.has_members(key)
-                for each in self.offsets.forgotten(key, before)
-            ]
-            for at in range(0, len(entries), ENTRIES_MAX):
-                await self._write(entries[at : at + ENTRIES_MAX])
+            await self._write_made(self._out_of_date, ENTRIES_MAX)
             await trio.sleep(EXPIRY_SECONDS)
+
+    def _out_of_date(self) -> list[Entry]:
+        """What is too old is forgotten. That of a group with members is renewed, as some clients commit only what has
+        changed: it is kept from when they left, as Kafka does."""
+        now, used = self._now_ms(), self._used
+        self._used = set()
+        found: list[Entry] = []
+        for key in self.offsets.groups:
+            if key in used or self.coordinator.has_members(key):
+                found += self.offsets.renewed(key, now - self._keep_ms // RENEWALS, now)
+            else:
+                found += self.offsets.forgotten(key, now - self._keep_ms)
+            if len(found) >= ENTRIES_MAX:
+                self._used = used
+                break
+        return found[:ENTRIES_MAX]
 
 
 def member_id_of(client_id: str) -> str:

@@ -92,6 +92,11 @@ class GroupClient:
         self._joining = self._syncing = None
         self._rejoin()
 
+    def loses_answers(self) -> None:
+        """Those that it waits for alone: what it owns it goes on with."""
+        if self._joining is not None or self._syncing is not None:
+            self.loses_connection()
+
     def leave(self, now: float) -> None:
         self._groups.leave(KEY, self.member_id, self.instance_id, now)
         self._forget()

@@ -127,6 +127,19 @@ def test_damage_is_told_and_the_file_kept() -> None:
     assert files.content(f"{PATH}.damaged") == bytes(data)
 
 
+@pytest.mark.parametrize("at", [2, 100], ids=["in its length", "in its body"])
+def test_damage_in_a_file_that_was_written_anew_is_told_however_long_its_records_are(at: int) -> None:
+    files = SimulatedFiles()
+    kept = Kept(files)
+    kept.offsets.take(commit(1, number, "m" * 4_096) for number in range(230))
+    kept.save(commit(1))
+    data = bytearray(files.content(PATH))
+    data[len(FORMAT) + at] ^= 1
+    files.put(PATH, bytes(data))
+    found = Kept(files)
+    assert "cannot be read" in found.file.damage and files.content(f"{PATH}.damaged") == bytes(data)
+
+
 def test_a_file_of_a_newer_version_is_refused() -> None:
     files = SimulatedFiles()
     files.make_directory("d")

@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from rumq.kafka.groups.group import ConsumerGroup, GroupState
-from tests.kafka.groups.group_clients import KEY, PARTITIONS, REBALANCE, SESSION, GroupClient, coordinator
+from tests.kafka.groups.group_clients import BOUNDS, KEY, PARTITIONS, REBALANCE, SESSION, GroupClient, coordinator
 
 CLIENTS_MAX = 6
 WHO = st.integers(0, CLIENTS_MAX - 1)
 
 
 class GroupMachine(RuleBasedStateMachine):
-    """Clients come, step, die and lose answers, in any order; some are static and are started again in their place."""
+    """Clients come, step, die and lose answers, and the server is killed, in any order; some are static and are started
+    again in their place."""
 
     @initialize()
     def begin(self) -> None:
@@ -85,6 +86,13 @@ class GroupMachine(RuleBasedStateMachine):
         if self.groups.next_at < float("inf"):
             self.now = max(self.now, self.groups.next_at)
             self.groups.advance(self.now)
+
+    @rule()
+    def restart(self) -> None:
+        """The server is killed: it knows nobody, and clients go on in their belief. Its ids are none of before."""
+        self.groups.__init__(BOUNDS, self.groups._new_id)  # type: ignore[misc]
+        for each in [*self.clients, *self.dead]:
+            each.loses_answers()
 
     @invariant()
     def a_partition_has_one_owner_who_may_commit(self) -> None:
