@@ -81,4 +81,4 @@ class CommittedOffsets:
 
 
 def size_of(commit: Commit) -> int:
-    return ENTRY_BYTES + sum(len(each) for each in (commit.user, commit.group, commit.topic, commit.metadata))
+    return ENTRY_BYTES + sum(len(each.encode()) for each in (commit.user, commit.group, commit.topic, commit.metadata))
