@@ -90,7 +90,9 @@ class ConsumerGroup:
         member = self.members[request.member_id]
         member.heard(now)
         if self.state == GroupState.STABLE:
-            return self._assigned(member)
+            answer = self._assigned(member)
+            self._know_all()
+            return answer
         member.answer_sync(SyncAnswer(ErrorCode.REBALANCE_IN_PROGRESS))  # it asks again on another connection
         member.syncing = reply
         if member.member_id == self.leader:
@@ -150,9 +152,11 @@ class ConsumerGroup:
             self._complete_if_all_are_here(now)
             if self._deadline <= now:
                 self._complete_join(now)
-        elif self.state == GroupState.ASSIGNING and self._assigned_by <= now:
-            self._assigned_by = math.inf  # the leader did not assign
-            self._remove([self.members[self.leader]], now)
+        elif self._assigned_by <= now:
+            # The leader did not assign, or who beats does not ask for what it is to read.
+            late = [self.members[self.leader]] if self.state == GroupState.ASSIGNING else self._late
+            self._assigned_by = math.inf
+            self._remove(late, now)
 
     # Joining
 
@@ -190,7 +194,7 @@ class ConsumerGroup:
         old.answer_join(JoinAnswer(ErrorCode.FENCED_INSTANCE_ID, old.member_id))
         old.answer_sync(SyncAnswer(ErrorCode.FENCED_INSTANCE_ID))
         member = GroupMember(member_id, request, now)
-        member.assignment = old.assignment
+        member.assignment, member.knows_it = old.assignment, True
         was_leader = old.member_id == self.leader
         # In its place, as the oldest member leads.
         self.members = {
@@ -276,6 +280,7 @@ class ConsumerGroup:
         self._assigned_by = now + max(each.request.rebalance_seconds for each in here)
         for each in here:
             each.heard(now)
+            each.knows_it = False
             each.answer_join(self._join_answer(each))
 
     def _become_empty(self) -> None:
@@ -294,14 +299,24 @@ class ConsumerGroup:
 
     def _assign(self, assignments: dict[str, bytes], now: float) -> None:
         self.state = GroupState.STABLE
-        self._assigned_by = math.inf
         for each in self.members.values():
             each.assignment = assignments.get(each.member_id, b"")
             if each.syncing is not None:
                 each.heard(now)
                 each.answer_sync(self._assigned(each))
+        self._know_all()
+
+    @property
+    def _late(self) -> list[GroupMember]:
+        """Who joined this generation and does not know its assignment."""
+        return [each for each in self.members.values() if not each.knows_it]
+
+    def _know_all(self) -> None:
+        if not self._late:
+            self._assigned_by = math.inf
 
     def _assigned(self, member: GroupMember) -> SyncAnswer:
+        member.knows_it = True
         return SyncAnswer(ErrorCode.NONE, member.assignment, self.protocol_type, self.protocol)
 
     # Who is there

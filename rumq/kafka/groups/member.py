@@ -8,13 +8,14 @@ from rumq.kafka.groups.messages import JoinAnswer, JoinedMember, JoinRequest, Me
 
 
 class GroupMember:
-    """joining, syncing: who waits for the answer; assignment: of this generation"""
+    """joining, syncing: who waits for the answer; assignment: of this generation; knows_it: it was told that"""
 
     def __init__(self, member_id: str, request: JoinRequest, now: float) -> None:
         self.member_id, self.request = member_id, request
         self.joining: MemberReply | None = None
         self.syncing: MemberReply | None = None
         self.assignment = b""
+        self.knows_it = False
         self._alive_until = now + request.session_seconds
 
     @property

@@ -127,6 +127,22 @@ def test_a_leader_that_does_not_assign_is_out() -> None:
     assert site.join(other.member_id).found[0].leader == other.member_id
 
 
+def test_who_beats_and_does_not_ask_for_its_assignment_is_out() -> None:
+    """Its partitions would be read by nobody."""
+    site = Site()
+    boxes = [site.join(), site.join()]
+    site.wait(GATHER_SECONDS)
+    leader, other = (box.found[0] for box in boxes)
+    site.sync(leader.member_id, 1, {other.member_id: b"some"})
+    assert site.beat(other) == ErrorCode.NONE
+    site.wait(REBALANCE + 1)
+    assert site.beat(other) == ErrorCode.UNKNOWN_MEMBER_ID and site.beat(leader) == ErrorCode.REBALANCE_IN_PROGRESS
+    site = Site()
+    known = site.stable(None, None)
+    site.wait(REBALANCE + 1)
+    assert [site.beat(each) for each in known] == [ErrorCode.NONE] * 2
+
+
 def test_who_is_silent_is_out() -> None:
     site = Site()
     one, two = site.stable(None, None)
