@@ -48,12 +48,19 @@ class FileCheck(NamedTuple):
 
 def examined(raw: bytes | pa.Buffer) -> FileCheck:
     """raw: the bytes of a Parquet file. raises: pa.ArrowInvalid, OSError if they are invalid"""
-    table = pq.read_table(pa.BufferReader(raw), columns=["lsn", "payload"], use_threads=False)
+    table = table_of(raw, ["lsn", "payload"])
     lsns = table.column("lsn").to_numpy()
     ordered = np.sort(lsns)
     first, last = (int(ordered[0]), int(ordered[-1])) if len(ordered) else (-1, -2)
     repeated = len(ordered) - 1 - int(np.count_nonzero(np.diff(ordered))) if len(ordered) else 0
     return FileCheck(len(raw), crc32(raw), content_of(table), first, last + 1, repeated, bounds_of(raw))
+
+
+def table_of(raw: bytes | pa.Buffer, columns: list[str] | None = None) -> pa.Table:
+    """The rows of a Parquet file in memory. raises: pa.ArrowInvalid, OSError if they are invalid"""
+    # Not `pq.read_table`: threads of its scan are still there when it returns, and a process that ends then may abort
+    # (https://github.com/apache/arrow/issues/39862).
+    return pq.ParquetFile(pa.BufferReader(raw), pre_buffer=False).read(columns=columns, use_threads=False)
 
 
 def bounds_of(raw: bytes | pa.Buffer) -> RowBounds:

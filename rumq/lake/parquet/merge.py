@@ -13,13 +13,12 @@ from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from rumq.lake.errors import LakeError
 from rumq.lake.file_names import MERGED, file_path, hidden_path, is_hidden
 from rumq.lake.folder import Folder, Step
 from rumq.lake.manifest import LakeFile, LakeManifest, as_fields
-from rumq.lake.parquet.file_check import Content, bounds_of, content_of
+from rumq.lake.parquet.file_check import Content, bounds_of, content_of, table_of
 from rumq.lake.parquet.file_publish import publish
 from rumq.lake.schema import MERGED_GROUP_ROWS, writer
 
@@ -126,7 +125,7 @@ def merge_group(folder: Folder, group: list[LakeFile], step: Step) -> LakeFile:
 def read_back(folder: Folder, file: LakeFile) -> pa.Table:
     """The content of a file. raises: LakeError if it is damaged: then it is not merged"""
     raw = folder.read(file.path)
-    table = pq.read_table(pa.BufferReader(raw), use_threads=False) if crc32(raw) == file.crc else None
+    table = table_of(raw) if crc32(raw) == file.crc else None
     if table is None or content_of(table) != Content(file.rows, file.lsn, file.payload):
         raise LakeError(
             folder.location,
