@@ -228,10 +228,16 @@ def test_without_its_leader_etcd_goes_on_with_another_endpoint(tmp_path: Path) -
         plane = control(etcd.endpoints, "leaderless")
         held = await plane.replace(0, 0, record("a"))
         assert held.now is not None
+
+        async def all_know_all() -> bool:
+            """A member that has just begun is yet to tell the others its address."""
+            members = (await plane.health()).members
+            return len({each.store for each in members}) == 1 and bool(members[0].store)
+
+        await until(all_know_all)
         health = await plane.health()
         [leader] = [each.endpoint for each in health.members if each.is_leader]
         assert [each.why for each in health.members] == ["", "", ""]
-        assert len({each.store for each in health.members}) == 1 and health.members[0].store
         [member] = [each for each in etcd.members if each.endpoint == leader]
         member.kill()
 
