@@ -11,7 +11,7 @@ from struct import Struct
 ROW = Struct("<IIQIIIHH")
 ROW_BYTES = ROW.size
 ROW_WORDS = ROW_BYTES // 4
-FRAME_WORD, PAYLOAD_WORD, PUBLISHER_WORD = 1, 5, 6
+FRAME_WORD, TS_WORD, PAYLOAD_WORD, PUBLISHER_WORD = 1, 4, 5, 6
 ROW_FLAGS_AT = 28
 ROW_QOS, ROW_RETAIN, ROW_EXPIRY, ROW_V5, ROW_PROPERTIES, ROW_EMPTY = 3, 4, 8, 16, 32, 64
 TAG = Struct("<II")  # of an inbound QoS 2 message: row, session tag << 16 | packet id

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from commitlog.disk.files import Files
 from commitlog.errors import Damaged
-from commitlog.format.manifest import Edit
+from commitlog.format.manifest import Edit, end_of, ends_of
 from commitlog.format.segment import SEGMENT_HEADER_BYTES, SegmentStart, opening
 
 
@@ -40,16 +40,16 @@ class SegmentListing(NamedTuple):
 def listing(files: Files, directory: str, edits: list[Edit], stream: str, number: int) -> SegmentListing:
     """Compare the files with the manifest's edits. raises: OSError, FormatTooNew"""
     first_lsn = max((e["lsn"] for e in edits if e["edit"] == "first"), default=None)
-    known = {e["segment"]: e for e in edits if e["edit"] in ("seal", "end")}
+    known = ends_of(edits)
     names = [name for name in files.names(directory) if name.endswith(".seg") and name[:20].isdigit()]
     leftover: list[Edit] = []
     unreadable: list[tuple[str, str]] = []
     openings: list[tuple[SegmentStart, str, int]] = []
     for name in names:
-        path, edit = f"{directory}/{name}", known.get(name)
+        path, ends = f"{directory}/{name}", known.get(name, [])
         if int(name[:20]) < (first_lsn or 0):
             # A foreign file that the manifest does not know stays, and is ignored.
-            leftover += [edit] if edit is not None else []
+            leftover += ends[-1:]
             continue
         try:
             size = files.size(path)
@@ -58,7 +58,7 @@ def listing(files: Files, directory: str, edits: list[Edit], stream: str, number
             continue  # retention removed it meanwhile
         except Damaged as damage:
             # A power loss during the creation of a segment leaves at most its header.
-            if edit is not None or size > SEGMENT_HEADER_BYTES:
+            if ends or size > SEGMENT_HEADER_BYTES:
                 unreadable.append((path, damage.what))
             continue
         header = found.header
@@ -70,14 +70,14 @@ def listing(files: Files, directory: str, edits: list[Edit], stream: str, number
     segments = []
     for at, (found, path, size) in enumerate(openings):
         following = openings[at + 1][0].header.base_lsn if at + 1 < len(openings) else None
-        edit = known.get(path.rpartition("/")[2])
+        edit = end_of(known.get(path.rpartition("/")[2], []), found.header.salt)
         segments.append(FoundSegment(path, size, found, edit, following))
     last_lsn = max((s.base_lsn for s in segments), default=-1)
     dropped = {e["segment"] for e in edits if e["edit"] == "drop"} | set(known) | set(names)
     for edit in edits:
         if edit["edit"] == "open" and edit["segment"] not in dropped and edit["base_lsn"] > last_lsn:
             unreadable.append((f"{directory}/{edit['segment']}", "it is missing, and its records are unknown"))
-    ended = [e["end_lsn"] for e in known.values()] + [e["next_lsn"] for e in edits if e["edit"] == "gap"]
+    ended = [ends[-1]["end_lsn"] for ends in known.values()] + [e["next_lsn"] for e in edits if e["edit"] == "gap"]
     return SegmentListing(first_lsn, segments, leftover, unreadable, max([first_lsn or 0, *ended]))
 
 

@@ -27,6 +27,7 @@ class Edit(TypedDict, total=False):
     next_lsn: int
     lsn: int
     stop: int
+    salt: int
     why: str
     jumps: list[list[int]]
 
@@ -42,9 +43,12 @@ FIELDS = {
     "drop": ("segment",),
     "seal": ("segment", "end_lsn", "stop"),
     "end": ("segment", "end_lsn", "stop"),
+    "pack": ("segment", "end_lsn", "stop", "salt"),
     "gap": ("base_lsn", "next_lsn", "why"),
     "clock": ("jumps",),
 }
+ENDS = ("seal", "end", "pack")
+SALT_MAX = 1 << 64
 SEGMENT_NAME = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.seg")
 
 
@@ -52,7 +56,9 @@ def is_sound(edit: dict[str, object]) -> TypeGuard[Edit]:
     """Whether an edit is of a known kind and has that kind's fields."""
     kind = edit.get("edit")
     fields = FIELDS.get(kind) if isinstance(kind, str) else None
-    return fields is not None and all(is_of(field, edit.get(field)) for field in fields)
+    if fields is None or not is_of("salt", edit.get("salt", 0)):
+        return False
+    return all(is_of(field, edit.get(field)) for field in fields)
 
 
 def is_of(field: str, value: object) -> bool:
@@ -64,7 +70,7 @@ def is_of(field: str, value: object) -> bool:
         return isinstance(value, list) and all(
             isinstance(jump, list) and len(jump) == 2 and all(is_of("us", us) for us in jump) for jump in value
         )
-    return type(value) is int and 0 <= value < NUMBER_MAX
+    return type(value) is int and 0 <= value < (SALT_MAX if field == "salt" else NUMBER_MAX)
 
 
 def decode_edits(raw: bytes) -> list[Edit]:
@@ -94,6 +100,28 @@ def bad_lines(raw: bytes) -> list[int]:
     return [number for number, line in enumerate(lines, 1) if maybe_edit(line) is None]
 
 
+def ends_of(edits: list[Edit]) -> dict[str, list[Edit]]:
+    """The edits that tell where a segment ends, by its name, in their order."""
+    found: dict[str, list[Edit]] = {}
+    for edit in edits:
+        if edit["edit"] in ENDS:
+            found.setdefault(edit["segment"], []).append(edit)
+    return found
+
+
+def end_of(ends: list[Edit], salt: int) -> Edit | None:
+    """Of a segment's edits the one that is true of the file with this salt: the last that names it, or names none.
+
+    None: the file is another one than all of them mean, such as one from a backup"""
+    for edit in reversed(ends):
+        if edit.get("salt", salt) == salt:
+            return {
+                "edit": "end" if edit["edit"] == "end" else "seal", "segment": edit["segment"],
+                "end_lsn": edit["end_lsn"], "stop": edit["stop"], "salt": salt,
+            }  # fmt: skip
+    return None
+
+
 def clock_edit(jumps: list[Jump]) -> Edit:
     return {"edit": "clock", "jumps": [list(jump) for jump in jumps]}
 
@@ -103,8 +131,10 @@ class Manifest:
 
     "first" (lsn: retention removed all below) · "open" (segment, base_lsn) · "drop" (segment: it had no valid
     records, and was removed) · "seal" (segment, end_lsn, stop) · "end" (segment, end_lsn, stop: abandoned, or not
-    sealed; its valid part ends at byte `stop`) · "gap" (base_lsn, next_lsn, why: reported as lost) · "clock"
-    (jumps: [before_us, after_us] each, of the wall clock; the last such edit counts).
+    sealed; its valid part ends at byte `stop`) · "pack" (segment, end_lsn, stop, salt: a file with this salt, sealed,
+    takes its place now, or did) · "gap" (base_lsn, next_lsn, why: reported as lost) · "clock" (jumps: [before_us,
+    after_us] each, of the wall clock; the last such edit counts). "seal" and "end" have the file's salt as well; those
+    of earlier versions have none.
     """
 
     def __init__(self, files: Files, directory: str) -> None:

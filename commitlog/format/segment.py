@@ -34,6 +34,8 @@ MAGIC = b"RUMQSEG1"
 FORMAT_VERSION = 1
 SEGMENT_HEADER_BYTES = 4096
 LAYOUT = struct.Struct("<8sHHIIH64s16sQQQI16s")
+PACKED = ".pack"  # behind the name of a packed file, until it is in place
+SALT_AT = 102  # of its header
 PROBE_BYTES = 1 << 20
 WALK_BYTES = 1 << 16
 HOLDS_RECORDS = (DATA, CTRL)
@@ -125,6 +127,16 @@ def opening(files: Files, handle: int, path: str) -> SegmentStart:
         return SegmentStart(header, chunk.base_ts, damage)
     chunk = maybe_header(first, header.salt)
     return SegmentStart(header, chunk.base_ts if chunk is not None else 0, None)
+
+
+def salt_now(files: Files, handle: int, path: str, salt: int) -> int:
+    """The salt of a segment's file; `salt`, by which it was known, unless it is clear that another one is there."""
+    if files.read(handle, SALT_AT, 8) == salt.to_bytes(8, "little"):
+        return salt
+    try:
+        return opening(files, handle, path).header.salt
+    except Damaged:
+        return salt
 
 
 def walk(files: Files, handle: int, salt: int, start: int, stop: int) -> Iterator[tuple[int, Header]]:

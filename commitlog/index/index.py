@@ -22,6 +22,7 @@ from commitlog.format.segment import (
     opening,
     place_of,
     read_aux,
+    salt_now,
 )
 from commitlog.index.index_builder import NUMBERS_MAX, Index, IndexBuilder
 from commitlog.index.name_recovery import name_from_frames
@@ -178,6 +179,19 @@ def maybe_index(files: Files, segment_path: str, end_lsn: int, stop: int) -> Ind
 
 def load_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> list[ChunkPosition]:
     """Positions of a segment's chunks: from its index file, or else by a scan."""
+    places = maybe_places(files, segment_path, end_lsn, stop)
+    if places is not None:
+        return places
+    handle = files.open(segment_path)
+    try:
+        head = opening(files, handle, segment_path).header
+        return scan_places(files, handle, head.salt, head.base_lsn, stop)
+    finally:
+        files.close(handle)
+
+
+def maybe_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> list[ChunkPosition] | None:
+    """Positions of a segment's chunks from its index file; None where that cannot tell."""
     path = index_path(segment_path)
     if files.exists(path):
         handle = files.open(path)
@@ -189,23 +203,18 @@ def load_places(files: Files, segment_path: str, end_lsn: int, stop: int) -> lis
             pass
         finally:
             files.close(handle)
-    return scan_places(files, segment_path, stop)
+    return None
 
 
-def scan_places(files: Files, path: str, stop: int) -> list[ChunkPosition]:
+def scan_places(files: Files, handle: int, salt: int, base_lsn: int, stop: int) -> list[ChunkPosition]:
     """Positions of a segment's chunks of records up to byte `stop`. Reads headers only: a reader waits for them."""
     places = []
-    handle = files.open(path)
-    try:
-        head = opening(files, handle, path).header
-        reached = head.base_lsn
-        for position, header in chunks_through(files, handle, head.salt, stop):
-            is_of_writer = header.base_lsn >= reached and header.next_lsn <= head.base_lsn + ROWS_MAX
-            if is_of_writer and header.kind in HOLDS_RECORDS and header.count:
-                reached = header.next_lsn
-                places.append(place_of(position, header))
-    finally:
-        files.close(handle)
+    reached = base_lsn
+    for position, header in chunks_through(files, handle, salt, stop):
+        is_of_writer = header.base_lsn >= reached and header.next_lsn <= base_lsn + ROWS_MAX
+        if is_of_writer and header.kind in HOLDS_RECORDS and header.count:
+            reached = header.next_lsn
+            places.append(place_of(position, header))
     return places
 
 
@@ -236,6 +245,9 @@ def load_publishers(
     found: dict[int, bytes] = {}
     handle = files.open(segment_path)
     try:
+        now = salt_now(files, handle, segment_path, salt)
+        if now != salt:  # it was packed
+            salt, start, stop = now, SEGMENT_HEADER_BYTES, files.size(segment_path)
         for position, header in chunks_through(files, handle, salt, stop, start):
             if header.aux_len:
                 told = decode_aux(read_aux(files, handle, position, header)).publishers

@@ -44,19 +44,19 @@ class ScanCache:
     """Scan results of a partition's files, passed from one view to the next.
 
     scans: path -> scan so far; tails: (path, size, base lsn of the next segment) -> where it ends;
-    publishers: path -> up to which byte, and number -> client id
+    publishers: (path, salt) -> up to which byte, and number -> client id
     """
 
     def __init__(self) -> None:
         self.scans: dict[str, CommittedScan] = {}
         self.tails: dict[tuple[str, int, int | None], Tail] = {}
-        self.publishers: dict[str, tuple[int, dict[int, bytes]]] = {}
+        self.publishers: dict[tuple[str, int], tuple[int, dict[int, bytes]]] = {}
 
     def keep(self, paths: set[str]) -> None:
         """Drop the others. Another thread may be reading with an earlier view, and add publishers."""
         self.scans = {path: look for path, look in self.scans.items() if path in paths}
         self.tails = {key: tail for key, tail in self.tails.items() if key[0] in paths}
-        self.publishers = {path: known for path, known in list(self.publishers.items()) if path in paths}
+        self.publishers = {key: known for key, known in list(self.publishers.items()) if key[0] in paths}
 
 
 def hits(index: Index, base_lsn: int, wants: Callable[[bytes], bool]) -> bytearray:

@@ -13,7 +13,7 @@ from commitlog.disk.clock_guard import Jump
 from commitlog.disk.files import Files
 from commitlog.format.chunk_position import ChunkPosition
 from commitlog.index.dictionary import Dictionary
-from commitlog.index.index import load_places
+from commitlog.index.index import maybe_places, scan_places
 from commitlog.index.index_builder import IndexBuilder
 
 PLACES_KEPT = 32  # segments; of one of 64 MiB, 3 MiB of memory at most
@@ -24,8 +24,8 @@ class SegmentFile:
     allocated: the end of the zeros that were written ahead, 0: none"""
 
     __slots__ = (
-        "allocated", "base_lsn", "draft", "end_lsn", "first_ts", "index_sound", "indexed", "logical_end", "path",
-        "places", "salt", "sealed", "tried_at",
+        "allocated", "base_lsn", "draft", "end_lsn", "first_ts", "index_sound", "indexed", "is_packed", "logical_end",
+        "path", "places", "salt", "sealed", "tried_at",
     )  # fmt: skip
 
     def __init__(self, path: str, base_lsn: int, salt: int, first_ts: int = 0) -> None:
@@ -40,6 +40,7 @@ class SegmentFile:
         self.draft: IndexBuilder | None = None  # of a segment sealed in this run, until it is indexed
         self.indexed = False
         self.index_sound = False  # its index's checksums were found right in this run
+        self.is_packed = False  # or it was found that it need not be
         self.tried_at = 0
         self.allocated = 0
 
@@ -62,40 +63,43 @@ class SegmentFile:
 
 
 class PlaceCache:
-    """LRU cache of the chunk positions of finished segments. For any thread."""
+    """LRU cache of the chunk positions of finished segments, by path and salt. For any thread."""
 
     def __init__(self, segments_max: int = PLACES_KEPT) -> None:
         self._segments_max = segments_max
-        self._kept: OrderedDict[str, list[ChunkPosition]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int], list[ChunkPosition]] = OrderedDict()
         self._lock = Lock()
 
-    def places(self, files: Files, segment: SegmentFile) -> list[ChunkPosition]:
-        """raises: OSError; FileNotFoundError when retention removed it."""
+    def places(self, files: Files, segment: SegmentFile, handle: int) -> list[ChunkPosition]:
+        """handle: of the segment's file; see `commitlog.read.opened_segment`. raises: OSError"""
         if segment.end_lsn is None:
             return list(segment.places)
         places = segment.places
         if places or segment.end_lsn == segment.base_lsn:
             return places
+        key = segment.path, segment.salt
         with self._lock:
-            kept = self._kept.get(segment.path)
+            kept = self._kept.get(key)
             if kept is not None:
-                self._kept.move_to_end(segment.path)
+                self._kept.move_to_end(key)
                 return kept
-        places = load_places(files, segment.path, segment.end_lsn, segment.logical_end)
+        stop = segment.logical_end
+        found = maybe_places(files, segment.path, segment.end_lsn, stop)
+        places = scan_places(files, handle, segment.salt, segment.base_lsn, stop) if found is None else found
         with self._lock:
-            self._kept[segment.path] = places
+            self._kept[key] = places
             while len(self._kept) > self._segments_max:
                 self._kept.popitem(last=False)
         return places
 
 
 class SegmentList:
-    __slots__ = ("cache", "dictionary", "files", "first_lsn", "jumps", "removing")
+    __slots__ = ("cache", "dictionary", "files", "first_lsn", "jumps", "removing", "replacing")
 
     def __init__(self, first_lsn: int, files: list[SegmentFile], dictionary: Dictionary) -> None:
         self.files = files
         self.first_lsn = first_lsn
-        self.removing = False
+        self.removing = self.replacing = False
         self.jumps: list[Jump] = []  # of the clock, while these segments were written
         self.cache = PlaceCache()
         self.dictionary = dictionary
@@ -132,6 +136,15 @@ class SegmentList:
                 return segment
         return None
 
+    def next_unpacked(self) -> SegmentFile | None:
+        """A finished and indexed segment that was not looked at yet, marked as such; never the last one."""
+        for segment in self.files[:-1]:
+            is_settled = segment.indexed and segment.draft is None and not segment.places
+            if not segment.is_packed and is_settled and segment.end_lsn is not None:
+                segment.is_packed = True
+                return segment
+        return None
+
     def time_near(self, lsn: int, next_lsn: int, last_ts: int) -> int:
         """The approximate time of a record, interpolated between the starts of segments; 0: not known.
 
@@ -147,6 +160,10 @@ class SegmentList:
         if not first.first_ts or end_lsn <= first.base_lsn:
             return first.first_ts
         return first.first_ts + (end_ts - first.first_ts) * (lsn - first.base_lsn) // (end_lsn - first.base_lsn)
+
+    def replace(self, old: SegmentFile, new: SegmentFile) -> None:
+        """Another file is at the path of a segment, with the same records. Snapshots keep the old one."""
+        self.files = [new if segment is old else segment for segment in self.files]
 
     def forget(self, paths: list[str], first_lsn: int) -> None:
         """These files were removed; the first record kept is first_lsn."""

@@ -16,6 +16,7 @@ from commitlog.disk.files import Files
 from commitlog.disk.preallocation import data_end
 from commitlog.format.directory import FoundSegment, SegmentListing, listing
 from commitlog.format.manifest import Edit, Manifest, clock_edit
+from commitlog.format.segment import PACKED
 from commitlog.format.tail_scan import examine
 from commitlog.index.dictionary import maybe_snapshot, take_offsets
 from commitlog.index.index import load_places, maybe_index, read_segment
@@ -34,6 +35,7 @@ class Recovered:
     torn_bytes: after the last whole chunk, never acknowledged; clean: every segment had been sealed
     gaps: lost records that were not reported before; known_gaps: those that were
     short: records beyond the end of files that are shorter than when sealed; found again at each start
+    unpacked: packed files that have not taken the place of their segments
     longer: (path, stop, size) of segments that have bytes behind their end
     unreadable: wholly unreadable files; repaired: damage without loss
     """
@@ -50,6 +52,7 @@ class Recovered:
     segments: list[SegmentFile] = field(default_factory=list)
     longer: list[tuple[str, int, int]] = field(default_factory=list)
     leftover: list[str] = field(default_factory=list)
+    unpacked: list[str] = field(default_factory=list)
     topic_names: list[bytes] = field(default_factory=list)
     next_offsets: array[int] = field(default_factory=lambda: array("Q"))
     publishers: PublisherNames = field(default_factory=lambda: PublisherNames({}, 1))
@@ -75,6 +78,7 @@ def recover(
             found.jumps = [Jump(*jump) for jump in edit["jumps"]]
     listed = listing(files, directory, edits, stream, number)
     found.leftover = [f"{directory}/{edit['segment']}" for edit in listed.leftover]
+    found.unpacked = [f"{directory}/{name}" for name in files.names(directory) if name.endswith(PACKED)]
     found.unreadable = [f"{path}: {why}" for path, why in listed.unreadable]
     first = listed.segments[0].base_lsn if listed.segments else 0
     found.first_lsn = found.next_lsn = first if listed.first_lsn is None else listed.first_lsn
@@ -109,7 +113,9 @@ def add_segment(files: Files, listed: FoundSegment, found: Recovered, tail: Know
     known = tail if edit is None and tail is not None and is_of(tail, listed) else None
     if known is not None:
         found.clean = False
-        edit = {"edit": "end", "segment": known.name, "end_lsn": known.end_lsn, "stop": known.stop}
+        edit = {
+            "edit": "end", "segment": known.name, "end_lsn": known.end_lsn, "stop": known.stop, "salt": segment.salt,
+        }  # fmt: skip
     elif edit is None:
         edit = scan_tail(files, listed, found)
     found.edits.append(edit)
@@ -171,6 +177,7 @@ def scan_tail(files: Files, listed: FoundSegment, found: Recovered) -> Edit:
         found.torn_bytes += torn_bytes
     return {
         "edit": "seal" if tail.sealed else "end", "segment": name, "end_lsn": tail.end_lsn, "stop": tail.logical_end,
+        "salt": listed.opening.header.salt,
     }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from commitlog.log.partition_types import PartitionId, PartitionReader
 from commitlog.log.recovery import Recovered, recover
 from commitlog.log.store_layout import OpenOptions, StoreLayout
 from commitlog.read.cold_reads import ColdReadTask
+from commitlog.read.opened_segment import opened
 from commitlog.streams import SYNCED, Matches, StreamSpec, partition_of, stream_of
 from commitlog.write.retention import remove_segments
 from commitlog.write.segment_writer import SegmentOptions, SegmentWriter
@@ -101,7 +102,9 @@ class Store:
         for segment in segments.files:
             if segment.end_lsn is not None and segment.end_lsn <= from_lsn:
                 continue
-            for place in segments.cache.places(self._files, segment):
+            with opened(self._files, segment, segments.cache) as (_, _, places):
+                pass
+            for place in places:
                 if place.next_lsn > from_lsn and (place.flags & flag or not flag):
                     read = ColdReadTask(
                         self._files,
@@ -194,6 +197,8 @@ def open_partition(files: Files, root: str, identity: PartitionId, options: Open
     found = recover(files, directory, manifest, spec.name, number, options.now_us, options.tails.get(directory))
     manifest.rewrite(found.edits)
     try:
+        for path in found.unpacked:
+            files.remove(path)
         remove_segments(files, found.leftover)
         for path, stop, size in found.longer:
             release(files, path, stop, size)

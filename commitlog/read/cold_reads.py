@@ -16,6 +16,7 @@ from commitlog.index.index import load_publishers, place_at, row_of
 from commitlog.index.segments import PlaceCache, SegmentFile, segment_at
 from commitlog.kernels import rows as kernel
 from commitlog.names.publisher_names import PublisherNames
+from commitlog.read.opened_segment import OpenedSegment, opened
 from commitlog.row_layout import FRAME_WORD, PUBLISHER_WORD, ROW_BYTES, ROW_WORDS
 
 OFFSET_MAX = 2**64 - 1
@@ -87,11 +88,9 @@ class ColdReadTask:
 
     def _read(self, segment: SegmentFile, end: int, bytes_max: int) -> int:
         """Read chunks from one segment; returns their size."""
-        places = self._cache.places(self._files, segment)
         size, before = 0, len(self._found)
-        handle = self._files.open(segment.path)
         block, block_at = memoryview(b""), 0
-        try:
+        with opened(self._files, segment, self._cache) as (handle, segment, places):
             first = place_at(places, self._lsn)
             for at, place in enumerate(places[first:], first):
                 if size >= bytes_max:
@@ -118,8 +117,6 @@ class ColdReadTask:
             else:
                 if self._lsn < end:
                     self._lost(end, f"{segment.path}: damaged at its end")
-        finally:
-            self._files.close(handle)
         if self._names is not None and self._names.has_dropped:
             name_publishers(self._files, segment, self._found[before:], self._names)
         return size
@@ -175,7 +172,8 @@ class Flagged:
         """Up to (not with) an lsn; damaged or removed chunks are left out. raises: OSError"""
         for segment in self._segments:
             try:
-                places = self._cache.places(self._files, segment)
+                with opened(self._files, segment, self._cache) as (_, _, places):
+                    pass
             except FileNotFoundError:  # retention removed it
                 continue
             for place in places:
@@ -227,7 +225,11 @@ class TimeSearch:
         return next(following, self._ts) >= self._ts
 
     def _in_segment(self, segment: SegmentFile) -> int | None:
-        places = self._cache.places(self._files, segment)
+        with opened(self._files, segment, self._cache) as file:
+            return self._in_file(file)
+
+    def _in_file(self, file: OpenedSegment) -> int | None:
+        _, segment, places = file
         at = bisect_left(places, self._ts, key=lambda p: p.last_ts)
         reached = places[at - 1].next_lsn if at else segment.base_lsn
         if at == len(places):
@@ -238,7 +240,7 @@ class TimeSearch:
             reached = place.base_lsn
         if reached < place.base_lsn or place.base_ts >= self._ts:
             return reached
-        rows = maybe_rows(self._files, segment, place)
+        rows = maybe_rows(self._files, file, place)
         if not rows:
             return place.next_lsn if self._behind_lost else reached
         return place.base_lsn + int(kernel.first_at_time(rows, self._ts - place.base_ts))
@@ -273,6 +275,11 @@ class OffsetSearch:
         return self._next_lsn
 
     def _in_segment(self, segment: SegmentFile, topic_id: int) -> int | None:
+        with opened(self._files, segment, self._cache) as file:
+            return self._in_file(file, topic_id)
+
+    def _in_file(self, file: OpenedSegment, topic_id: int) -> int | None:
+        segment = file.segment
         if segment.end_lsn is not None and segment.indexed:
             row = row_of(
                 self._files, segment.path, segment.end_lsn, segment.logical_end, topic_id, self._offset,
@@ -281,41 +288,33 @@ class OffsetSearch:
             segment.index_sound = True
             if row is None:
                 return None
-            if self._holds(segment, segment.base_lsn + row, topic_id):
+            if self._holds(file, segment.base_lsn + row, topic_id):
                 return segment.base_lsn + row
         # Not indexed yet, or some rows are lost: then topic offsets do not count rows.
-        for place in self._cache.places(self._files, segment):
-            rows = maybe_rows(self._files, segment, place)
+        for place in file.places:
+            rows = maybe_rows(self._files, file, place)
             row = int(kernel.first_of_topic(rows, topic_id, self._offset)) if rows else -1
             if row >= 0:
                 return place.base_lsn + row
         return None
 
-    def _holds(self, segment: SegmentFile, lsn: int, topic_id: int) -> bool:
+    def _holds(self, file: OpenedSegment, lsn: int, topic_id: int) -> bool:
         """Whether that record has the topic and offset. Reads its row alone; readers of the chunk check it."""
-        places = self._cache.places(self._files, segment)
+        places = file.places
         at = place_at(places, lsn)
         if at == len(places) or places[at].base_lsn > lsn:
             return False
-        handle = self._files.open(segment.path)
-        try:
-            position = places[at].position + HEADER_BYTES + ROW_BYTES * (lsn - places[at].base_lsn)
-            row = self._files.read(handle, position, ROW_BYTES)
-        finally:
-            self._files.close(handle)
+        position = places[at].position + HEADER_BYTES + ROW_BYTES * (lsn - places[at].base_lsn)
+        row = self._files.read(file.handle, position, ROW_BYTES)
         if len(row) < ROW_BYTES:
             return False
         words = memoryview(row).cast("I")
         return bool(words[0] == topic_id and words[2] | words[3] << 32 == self._offset)
 
 
-def maybe_rows(files: Files, segment: SegmentFile, place: ChunkPosition) -> bytes:
+def maybe_rows(files: Files, file: OpenedSegment, place: ChunkPosition) -> bytes:
     """The rows of a chunk; none when they are damaged."""
-    handle = files.open(segment.path)
-    try:
-        raw = files.read(handle, place.position, HEADER_BYTES + ROW_BYTES * place.count)
-    finally:
-        files.close(handle)
-    header = maybe_header(raw[:HEADER_BYTES], segment.salt)
+    raw = files.read(file.handle, place.position, HEADER_BYTES + ROW_BYTES * place.count)
+    header = maybe_header(raw[:HEADER_BYTES], file.segment.salt)
     rows = raw[HEADER_BYTES:]
     return rows if header is not None and crc32(rows) == header.rows_crc else b""

@@ -24,6 +24,7 @@ from commitlog.index.index_builder import Index
 from commitlog.index.segment_view import ScanCache, SegmentView, hits
 from commitlog.index.segments import PlaceCache, SegmentFile
 from commitlog.read.cold_reads import ColdReadTask, OffsetSearch, TimeSearch, clipped
+from commitlog.read.opened_segment import opened
 
 READ_BYTES = 1 << 22
 INDEX_PART = 8  # of a segment's records, one in so many: for fewer its index is not worth reading
@@ -145,7 +146,8 @@ class PartitionView:
     def _view(self, s: SegmentFile) -> SegmentView:
         size, is_finished = self._listed[s.path]
         try:
-            places = self._cache.places(self._files, s)
+            with opened(self._files, s, self._cache) as (_, s, places):
+                pass
         except FileNotFoundError:  # retention removed it since
             places = []
         return SegmentView(
@@ -188,10 +190,11 @@ class PartitionView:
         return index.names, index.publishers
 
     def _publishers(self, segment: SegmentFile, end_lsn: int) -> dict[int, bytes]:
-        stop, known = self._scans.publishers.get(segment.path, (SEGMENT_HEADER_BYTES, {}))
+        key = segment.path, segment.salt
+        stop, known = self._scans.publishers.get(key, (SEGMENT_HEADER_BYTES, {}))
         if stop < segment.logical_end:
             known |= load_publishers(self._files, segment.path, segment.salt, end_lsn, segment.logical_end, stop)
-            self._scans.publishers[segment.path] = segment.logical_end, known
+            self._scans.publishers[key] = segment.logical_end, known
         return known
 
     def _index(self, segment: SegmentFile) -> Index:
@@ -325,7 +328,8 @@ class PartitionView:
             if (segment.end_lsn or 0) <= lsn:
                 continue
             try:
-                places = self._cache.places(self._files, segment)
+                with opened(self._files, segment, self._cache) as (_, _, places):
+                    pass
             except FileNotFoundError:  # retention removed it since
                 continue
             for place in places[place_at(places, lsn) :]:

@@ -6,15 +6,15 @@ segment, and manifest and snapshot. Takes no lock, writes nothing, and does not 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from commitlog.chunk import HEADER_BYTES, SEAL, Header, decode_aux, maybe_header, split_body
 from commitlog.disk.files import Files, whole_file
 from commitlog.errors import Damaged
+from commitlog.format.manifest import ENDS, bad_lines, decode_edits
 from commitlog.format.manifest import NAME as MANIFEST
-from commitlog.format.manifest import bad_lines, decode_edits
-from commitlog.format.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, body_fault, probe, read_header
+from commitlog.format.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, body_fault, probe, read_header, salt_now
 from commitlog.index.dictionary import SNAPSHOT, decode_snapshot
 from commitlog.index.index import encode_index, index_path, read_segment
 from commitlog.index.segment_view import SegmentView
@@ -104,7 +104,7 @@ class PartitionCheck:
         present |= set(self.files.names(self.view.directory))
         first = max([self.view.first_lsn, *(edit["lsn"] for edit in edits if edit["edit"] == "first")])
         for edit in edits:
-            if edit["edit"] in ("seal", "end") and edit["end_lsn"] > first and edit["segment"] not in present:
+            if edit["edit"] in ENDS and edit["end_lsn"] > first and edit["segment"] not in present:
                 base = int(edit["segment"][:20])
                 if base < edit["end_lsn"]:
                     yield self.found("error", path, f"{edit['segment']} is gone", base, edit["end_lsn"])
@@ -139,6 +139,7 @@ class SegmentCheck:
             self._lose()  # retention removed it meanwhile
             return
         try:
+            self._packed(handle)
             try:
                 read_header(files, handle, path)
             except Damaged as damage:
@@ -150,6 +151,26 @@ class SegmentCheck:
             yield self._at(self.segment.bytes, "warning", "it is called sealed, but no SEAL chunk ends it")
         if self.rows:
             yield from self._index()
+
+    def _packed(self, handle: int) -> None:
+        """Check what has taken the place of the segment since the view was made."""
+        files, path = self.partition.files, self.segment.path
+        salt = salt_now(files, handle, path, self.segment.salt)
+        if salt != self.segment.salt:
+            size = files.size(path)
+            self.segment = replace(self.segment, salt=salt, sealed=True, bytes=size, logical_end=size)
+
+    def _is_packed_now(self) -> bool:
+        """Whether the segment was replaced while it was checked."""
+        files, path = self.partition.files, self.segment.path
+        try:
+            handle = files.open(path)
+        except FileNotFoundError:
+            return True
+        try:
+            return salt_now(files, handle, path, self.segment.salt) != self.segment.salt
+        finally:
+            files.close(handle)
 
     def _at(self, position: int, severity: Severity, what: str, base: int | None = None, end: int = 0) -> Finding:
         return self.partition.found(severity, f"{self.segment.path}:{position}", what, base, end)
@@ -253,6 +274,6 @@ class SegmentCheck:
         try:
             index, said = read_segment(files, segment.path, segment.logical_end), whole_file(files, path)
         except FileNotFoundError:
-            return  # retention removed it meanwhile
-        if said != encode_index(index, segment.end_lsn, segment.logical_end):
+            return  # retention removed it, or packing replaced it, meanwhile
+        if said != encode_index(index, segment.end_lsn, segment.logical_end) and not self._is_packed_now():
             yield self.partition.found("warning", path, "it differs from its segment")

@@ -29,7 +29,7 @@ cdef class SegmentWriter:
     cdef public Flush _flush
     cdef public long long position, _allocated, _low, _base_lsn, _opened_us, _bytes_max, _us_max, _direct_bytes_min
     cdef public object _options, _files, _directory, _generation, _epoch, _names, _manifest, _random, _handle, tap
-    cdef public object path
+    cdef public object path, _salt
     cdef public IndexBuilder _draft
     cdef public list _owed
 

@@ -120,7 +120,7 @@ class SegmentWriter:
         self._allocated = 0  # up to here the file is zeros behind `position`, and synced
         self._low = 0  # with less than that left, the next piece is due
         self._may_allocate = False
-        self._base_lsn = 0
+        self._base_lsn = self._salt = 0
         self._draft = IndexBuilder()
         self._owed: list[Edit] = []
         self.must_end = False  # the next group goes to another segment
@@ -148,7 +148,7 @@ class SegmentWriter:
     def open_segment(self, base_lsn: int, now_us: int) -> SegmentOpened:
         """Open a new segment; it is on disk and in the manifest before a chunk is written to it. raises: OSError"""
         uuid = self._random(16)
-        salt = int.from_bytes(self._random(8), "little") | 1
+        salt = self._salt = self.new_salt()
         # Of two segments with the same base lsn, the time tells which was the later one.
         self._opened_us = max(now_us, self._opened_us + 1)
         header = SegmentHeader(
@@ -182,6 +182,9 @@ class SegmentWriter:
             self.tap.opened(name, base_lsn, opening)
         return SegmentOpened(self.path, header)
 
+    def new_salt(self) -> int:
+        return int.from_bytes(self._random(8), "little") | 1
+
     def must_roll(self, size: int, now_us: int) -> bool:
         if self._handle is None:
             return True
@@ -203,7 +206,7 @@ class SegmentWriter:
             self._files.truncate(self._handle, self.position)
         self.sync()
         self._close()
-        self._note({"edit": "seal", "segment": self._name, "end_lsn": next_lsn, "stop": self.position})
+        self._note(self._end("seal", next_lsn, self.position))
         return SegmentEnded(next_lsn, self.position, self._draft)
 
     def fence(self, end_lsn: int, logical_end: int) -> SegmentEnded | None:
@@ -213,7 +216,7 @@ class SegmentWriter:
         self._close()
         if self.tap is not None:
             self.tap.irregular()
-        self._note({"edit": "end", "segment": self._name, "end_lsn": end_lsn, "stop": logical_end})
+        self._note(self._end("end", end_lsn, logical_end))
         return SegmentEnded(end_lsn, logical_end, None)
 
     def discard(self) -> None:
@@ -239,6 +242,9 @@ class SegmentWriter:
     def _name(self) -> str:
         return self.path.rpartition("/")[2]
 
+    def _end(self, kind: str, end_lsn: int, stop: int) -> Edit:
+        return {"edit": kind, "segment": self._name, "end_lsn": end_lsn, "stop": stop, "salt": self._salt}
+
     def _note(self, edit: Edit) -> None:
         """Add an edit that could also be recovered from the segments: a failure is no error, it is retried."""
         self._owed.append(edit)
@@ -255,6 +261,16 @@ class SegmentWriter:
     def note_jumps(self, jumps: list[Jump]) -> None:
         """Add the clock's jumps to the manifest, now or with the next edit that can be written."""
         self._note(clock_edit(jumps))
+
+    def announce_packed(self, path: str, end_lsn: int, stop: int, salt: int) -> None:
+        """Add to the manifest that a packed file takes the place of a segment, before it does. raises: OSError"""
+        name = path.rpartition("/")[2]
+        self._manifest.add({"edit": "pack", "segment": name, "end_lsn": end_lsn, "stop": stop, "salt": salt})
+
+    def note_packed(self, path: str, end_lsn: int, stop: int, salt: int) -> None:
+        """It did: now also for those who know no packing."""
+        name = path.rpartition("/")[2]
+        self._note({"edit": "seal", "segment": name, "end_lsn": end_lsn, "stop": stop, "salt": salt})
 
     def raise_first(self, first_lsn: int) -> None:
         """Add to the manifest that retention removes everything below, before it does. raises: OSError"""

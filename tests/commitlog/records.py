@@ -111,6 +111,22 @@ def write(partition: Partition, *, small: bool = True) -> bool:
     return partition.offline is None
 
 
+def pack(partition: Partition) -> int:
+    """Pack what is finished and indexed, as a shard does; returns how many segments."""
+    packed = 0
+    while (packing := partition.take_packing()) is not None:
+        while not packing.step():
+            pass
+        replacement = partition.take_replacement(packing)
+        if replacement is not None:
+            try:
+                replacement.run()
+            finally:
+                partition.replaced(replacement)
+            packed += replacement.done
+    return packed
+
+
 def mark(partition: Partition) -> None:
     group = partition.take_mark(NOW)
     if group is not None:

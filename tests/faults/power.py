@@ -17,6 +17,7 @@ from tests.commitlog.records import (
     is_untouched,
     mark,
     opened,
+    pack,
     preallocate,
     some_records,
     write,
@@ -26,7 +27,7 @@ SEGMENT_BYTES = 12_500  # of two groups: the log rolls often
 KEPT_BYTES = 30_000
 STEPS = (
     "group", "large", "mark", "index", "trim", "fault", "stop", "kill", "kill_inside", "spread", "wide", "room",
-    "room_fault",
+    "room_fault", "pack", "pack_fault",
 )  # fmt: skip
 CALLS_A_GROUP = 6
 APART_US = 4_000_000_000
@@ -116,6 +117,23 @@ class Life:
             index(self.partition)
         except OSError:
             pass
+
+    def pack(self) -> None:
+        self.index()
+        try:
+            pack(self.partition)
+        except OSError:
+            pass
+
+    def pack_fault(self) -> None:
+        """One of the calls of packing fails, having done a part of its work."""
+        self.index()
+        self.files.choose = self.chance.randrange
+        self.files.fail = {
+            len(self.files.calls) + self.chance.randrange(16): self.chance.choice((errno.EIO, errno.ENOSPC))
+        }
+        self.pack()
+        self.files.fail = {}
 
     def trim(self) -> None:
         removal = self.partition.take_retention(0)

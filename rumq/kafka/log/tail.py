@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from commitlog import Chunk
 from commitlog.chunk import DATA, HEADER_BYTES, SEAL, maybe_header
 from commitlog.disk.files import Files
-from commitlog.format.segment import chunk_in, place_of
+from commitlog.format.segment import chunk_in, place_of, salt_now
 from commitlog.index.segment_view import SegmentView
 from commitlog.read.cold_reads import clipped
 
@@ -97,6 +97,8 @@ class PartitionTail:
             self._said = max(self._said, header.durable_lsn)
             self.is_ended |= header.kind == SEAL
             at += header.total_len
+        if not at and not self.is_ended:  # nothing follows, or the file is another one
+            self.is_ended = salt_now(self._files, handle, self._path, self._salt) != self._salt
         self._position += at
         return at
 

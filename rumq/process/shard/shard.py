@@ -117,6 +117,7 @@ def context_of(settings: Settings, place: ShardEnvironment, policies: Mapping[in
         free_percent_min=log.free_percent_min,
         wanted_free_percent_min=log.wanted_free_percent_min,
         retain_for_sessions_bytes_max=log.retain_for_sessions_bytes_max,
+        pack_bytes_per_second=log.pack_bytes_per_second,
         exports=ExportPositions(
             RealFiles(), [s.name for s in settings.stream if s.export_to], log.retain_for_export_bytes_max
         ),

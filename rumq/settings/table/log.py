@@ -140,6 +140,13 @@ class Log(Storage, frozen=True, kw_only=True):
             RESTART, "bytes/s", 0, 64 * GIB
         )
     ] = 4 * MIB
+    pack_bytes_per_second: Annotated[
+        int, number(
+            "rate at which sealed segments of small chunks are read, to be written anew in large ones (packing); "
+            "0: they stay; not on a node of a cluster",
+            RESTART, "bytes/s", 0, 64 * GIB
+        )
+    ] = 16 * MIB
     hot_bytes_max: Annotated[
         int, number(
             "newest records kept in memory, from which live subscribers are served", RESTART, "bytes", 0, 64 * GIB

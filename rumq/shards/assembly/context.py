@@ -44,6 +44,7 @@ class ShardContext:
     free_percent_min: float = 0
     wanted_free_percent_min: float = 0
     retain_for_sessions_bytes_max: int = 0
+    pack_bytes_per_second: int = 0
     exports: ExportPositions | None = None
     status: SysStatus | None = None
     edge_door: int | None = None

@@ -1,4 +1,4 @@
-"""Assembly of retention: which segments go, for their age and size and for want of space."""
+"""Assembly of retention: which segments go, for their age, size or want of space, and which are packed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rumq.shards.assembly.sessions import SessionParts
 from rumq.shards.assembly.write_path import WriteParts
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.disk_space import DiskSpace, SpaceSettings
+from rumq.shards.retention.segment_packer import SegmentPacker
 from rumq.shards.retention.segment_removal import SegmentRemover
 
 
@@ -19,6 +20,7 @@ class RetentionParts:
     bounds: RetentionBounds
     removal: SegmentRemover
     disk: DiskSpace
+    packer: SegmentPacker
 
 
 def build_retention(
@@ -32,4 +34,10 @@ def build_retention(
     )  # fmt: skip
     settings = SpaceSettings(context.free_percent_min, context.wanted_free_percent_min, is_first=context.index == 0)
     disk = DiskSpace(store, bounds, cluster.peers, writing.probe, removal, clock, events, settings)
-    return RetentionParts(bounds, removal, disk)
+    # Copies of a partition are the same bytes on each node.
+    packed = list(store.own) if context.term is None and context.pack_bytes_per_second else []
+    packer = SegmentPacker(
+        packed, base.workers, base.timers, base.lifecycle, events, bytes_per_second=context.pack_bytes_per_second
+    )
+    writing.commit.on_indexed = packer.look
+    return RetentionParts(bounds, removal, disk, packer)

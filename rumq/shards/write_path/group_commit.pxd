@@ -29,7 +29,7 @@ cdef class GroupCommit(Stage):
     cdef public ShardClock _clock
     cdef public Pool _reader, _writer
     cdef public Py_ssize_t _routed
-    cdef public object _admission, _copied, _events
+    cdef public object _admission, _copied, _events, on_indexed
     cdef public set _given_up, _offline, _rolls
 
     @cython.locals(lane=WriteLane, now=double)

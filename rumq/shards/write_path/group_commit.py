@@ -35,6 +35,10 @@ SLOW_SECONDS = 2.0
 NEVER = inf
 
 
+def nothing() -> None:
+    pass
+
+
 class CommitOptions(NamedTuple):
     """linger_seconds: of records for which nobody waits; copied: told which partition has ended a group, where
     followers copy it; None on a node alone"""
@@ -67,6 +71,7 @@ class GroupCommit(Stage):
         self.is_frozen = False  # True while the shard is handed over to another node: nothing more is written
         self.submitted_bytes = 0  # bytes handed to the writers so far
         self.writes = Histogram()  # of groups, from the hand-over to the writer until the loop knows of the end
+        self.on_indexed: Callable[[], None] = nothing  # a segment was indexed
         self.slow_groups: list[int] = [0] * len(self._partitions)  # by partition: slow groups in a row
 
     def roll(self, index: int) -> None:
@@ -273,6 +278,7 @@ class GroupCommit(Stage):
     def _indexed(self, _: object, fault: BaseException | None) -> None:
         if fault is not None:  # the segment itself is whole: its index is made again when it is asked for
             self._events.tell("log.failed", why=f"a segment could not be indexed: {fault}")
+        self.on_indexed()
 
     @property
     def pending_bytes(self) -> int:

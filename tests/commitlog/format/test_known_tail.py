@@ -5,7 +5,7 @@ import pytest
 from commitlog.format.chunk_position import ChunkPosition
 from commitlog.format.known_tail import KnownTail, TailReader
 from commitlog.format.manifest import Manifest
-from commitlog.index.index import scan_places
+from commitlog.index.index import load_places
 from commitlog.log.recovery import Recovered, recover
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import DIRECTORY, NOW, append, mark, opened, write
@@ -83,7 +83,7 @@ def test_what_is_written_later_is_read_on_and_a_cut_begins_anew() -> None:
 
 def recovered_places(files: SimulatedFiles) -> list[ChunkPosition]:
     name, stop, _ = end(files)
-    return scan_places(files, f"{DIRECTORY}/{name}", stop)
+    return load_places(files, f"{DIRECTORY}/{name}", -1, stop)
 
 
 def test_little_is_not_read_before_it_is_asked_for() -> None:

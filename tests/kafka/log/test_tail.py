@@ -9,6 +9,7 @@ from commitlog.read.log_reader import LogReader
 from commitlog.read.partition_view import PartitionView
 from rumq.kafka.log import tail as module
 from rumq.kafka.log.tail import PartitionTail
+from tests.commitlog.records import index, pack
 from tests.spark.logs import Publisher, message, store_at
 
 LARGE = 1 << 24
@@ -106,6 +107,26 @@ def test_a_segment_that_ends_is_followed_no_more(tmp_path: Path) -> None:
     assert tail.end <= log.count
     following = log.tail()
     assert not following.is_ended and following.end >= tail.end
+    log.store.close()
+
+
+@pytest.mark.parametrize("shortly", [True, False])
+def test_a_segment_that_was_packed_before_its_end_was_seen_is_followed_no_more(tmp_path: Path, shortly: bool) -> None:
+    log = Log(tmp_path, segment_bytes_max=20_000)
+    log.write(b"first")
+    tail = log.tail()
+    partition = log.store.own[0]
+    while len(partition.segments.files) < 2:
+        log.write(b"x" * 1000)
+        index(partition)
+    assert pack(partition) == 1
+    if shortly:
+        tail.look_shortly()
+    else:
+        tail.look()
+    assert tail.is_ended and lsns(tail) == []
+    following = log.tail()
+    assert not following.is_ended and following.end > 1
     log.store.close()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from commitlog.chunk import FLAG_QOS, FLAG_RETAIN
+from commitlog.read import opened_segment
 from commitlog.row_layout import ROW, ROW_RETAIN
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.net.frames import encode
@@ -41,7 +42,9 @@ class Owner:
         """How far the other shard's sequence is in the log, as a successor finds it."""
         found = 0
         for segment in self.partition.segments.files:
-            for place in self.partition.segments.cache.places(self.partition.files, segment):
+            with opened_segment.opened(self.partition.files, segment, self.partition.segments.cache) as (_, _, places):
+                pass
+            for place in places:
                 for chunk in self.partition.cold_read(place.base_lsn, 1).run():
                     for source, sequence in struct.iter_unpack("<QQ", chunk.sources):
                         assert source == SOURCE

@@ -1,0 +1,48 @@
+"""A packed file takes the place of its segment, at once: by a rename. For the writer's thread, which may wait.
+
+The manifest has both before and after, told apart by their salts; so whichever file a crash leaves is read by the edit
+that is true of it. docs/reference/log-format.md, "Packing"."""
+
+from __future__ import annotations
+
+from commitlog.disk.files import Files, remove_if_possible
+from commitlog.index.index import index_path, write_index
+from commitlog.index.segments import SegmentFile
+from commitlog.write.packed_file import PackedSegment
+from commitlog.write.segment_writer import SegmentWriter
+
+
+class PackedReplacement:
+    """`run` it, then `Partition.replaced`, also after a failure. done: the packed file is in place"""
+
+    def __init__(self, files: Files, writer: SegmentWriter, segment: SegmentFile, packed: PackedSegment) -> None:
+        self._files, self._writer, self._packed = files, writer, packed
+        self.segment = segment
+        self.done = self._is_indexed = False
+
+    def run(self) -> None:
+        """raises: OSError; before it is done nothing has changed, and after it only the index may be missing"""
+        files, path, packed = self._files, self.segment.path, self._packed
+        try:
+            self._writer.announce_packed(path, packed.end_lsn, packed.stop, packed.salt)
+            # Of the file before: its stop says so, but who checks it while this goes on need not see the two differ.
+            if files.exists(index_path(path)):
+                files.remove(index_path(path))
+            files.rename(packed.path, path)
+        except OSError:
+            remove_if_possible(files, packed.path)
+            raise
+        self.done = True
+        files.sync_directory(path.rpartition("/")[0])
+        write_index(files, path, packed.index, packed.end_lsn, packed.stop)
+        self._is_indexed = True
+        self._writer.note_packed(path, packed.end_lsn, packed.stop, packed.salt)
+
+    def result(self) -> SegmentFile:
+        """The segment as it is now, when it is done."""
+        old, packed = self.segment, self._packed
+        new = SegmentFile(old.path, old.base_lsn, packed.salt, old.first_ts)
+        new.end_lsn, new.logical_end = packed.end_lsn, packed.stop
+        new.sealed = new.is_packed = True
+        new.indexed = self._is_indexed
+        return new

@@ -1,0 +1,308 @@
+"""Packing of finished segments: the same records in fewer bytes, whoever reads, whatever fails."""
+
+import errno
+from collections.abc import Callable
+
+import pytest
+
+from commitlog import Gap, Partition
+from commitlog.format.manifest import decode_edits
+from commitlog.format.segment import PACKED
+from commitlog.index.index import index_path
+from commitlog.read.log_reader import LogReader
+from commitlog.read.partition_view import PartitionView
+from commitlog.read.verify import verify
+from commitlog.testing.simulated_files import SimulatedFiles
+from tests.commitlog.records import (
+    DIRECTORY,
+    NOW,
+    append,
+    everything,
+    frame,
+    index,
+    mark,
+    opened,
+    pack,
+    some_records,
+    viewed,
+    write,
+)
+
+SEGMENT_BYTES = 200_000
+LONE = 120  # messages, two and a half segments
+FEW = 40  # one and a half
+HELD = "pid 1\n"  # of a live process
+
+
+def lone(files: SimulatedFiles, count: int = LONE, **settings: object) -> Partition:
+    """A log of messages that came alone, each in a group of its own and followed by a mark."""
+    partition = opened(files, segment_bytes_max=SEGMENT_BYTES, **settings).partitions[0]  # type: ignore[arg-type]
+    more(partition, 0, count)
+    return partition
+
+
+def more(partition: Partition, first: int, count: int) -> None:
+    for n in range(first, first + count):
+        tags = {0: 7 + n} if n % 5 == 0 else None
+        append(partition, some_records(1, n), NOW + 100_000 * n, f"device-{n % 7}", tags)
+        write(partition)
+        mark(partition)
+    index(partition)
+
+
+def names(files: SimulatedFiles) -> list[str]:
+    return [name for name in files.names(DIRECTORY) if name.endswith(".seg")]
+
+
+def findings(files: SimulatedFiles) -> list[object]:
+    return [found for found in verify(files, "data") if found.severity != "note"]
+
+
+@pytest.mark.parametrize("durability", ["disk", "process"])
+def test_records_stay_what_they_are_in_a_fraction_of_the_bytes(durability: str) -> None:
+    files = SimulatedFiles()
+    partition = lone(files, 2000 if durability == "process" else LONE, durability=durability)
+    before, gaps = everything(partition)
+    sizes = [segment.disk_bytes for segment in partition.segments.files]
+    assert gaps == [] and len(sizes) >= 3
+    assert pack(partition) == len(sizes) - 1
+    assert everything(partition) == (before, [])
+    now = [segment.disk_bytes for segment in partition.segments.files]
+    assert now[-1] == sizes[-1], "the active one is left alone"
+    own = sum(
+        32 + len(frame(seen.topic, seen.payload)) for seen in before if seen.lsn < partition.segments.files[-1].base_lsn
+    )
+    headers = 4096 * (len(now) - 1)
+    assert sum(now[:-1]) - headers <= 2 * own
+    assert pack(partition) == 0, "they were looked at"
+    assert findings(files.beside()) == []
+    again = opened(files.after_kill(), durability=durability, segment_bytes_max=SEGMENT_BYTES, seed=5)
+    assert everything(again.partitions[0]) == (before, [])
+    assert again.recovered[0].gaps == again.recovered[0].short == again.recovered[0].repaired == []
+    more(again.partitions[0], before[-1].lsn + 1, 1)
+    assert pack(again.partitions[0]) == 1, "the one that the kill has ended; packed ones are not packed again"
+    assert everything(again.partitions[0])[0][:-1] == before
+
+
+def test_who_listed_the_log_before_reads_on() -> None:
+    """Each way to read, by a view, a task and a search that were made before the packing, and files opened after it."""
+    files = SimulatedFiles()
+    partition = lone(files, holder=HELD)
+    before, _ = everything(partition)
+    topic, times = before[40].topic, [seen.ts for seen in before]
+    fresh, used = seen_by_another(files), seen_by_another(files)
+    assert viewed(used)[0] == before[: used.end_lsn], "the last one may await its mark"
+    used.segments()
+    tasks = [partition.cold_read(lsn, 1) for lsn in (0, 41, 55)]
+    search, offset = partition.find_time(times[55]), partition.find_offset(topic, before[40].offset)
+    assert pack(partition) == 4
+    for view in (used, fresh):
+        assert viewed(view) == (before[: view.end_lsn], [])
+        assert view.find_time(times[30]) == 30 and view.find_time(times[77] - 1) == 77
+        assert view.find_offset(topic, before[40].offset) == 40
+        assert set(view.publishers(10, 60).values()) >= {b"device-%d" % n for n in range(7)}
+        assert [(found.base_lsn, found.end_lsn) for found in view.segments()] == [
+            (segment.base_lsn, segment.end_lsn or view.end_lsn) for segment in partition.segments.files
+        ]
+        assert [found.last_ts for found in view.segments()][:-1] == [
+            times[s.base_lsn - 1] for s in partition.segments.files[1:]
+        ]
+        assert view.end_within(0, 100, 1) >= 1
+        assert spans(view, topic) >= {seen.lsn for seen in before if seen.topic == topic}
+    for task, lsn in zip(tasks, (0, 41, 55), strict=True):
+        found = task.run()[0]
+        assert not isinstance(found, Gap) and found.base_lsn <= lsn < found.next_lsn
+    assert search.run() == 55 and offset.run() == 40
+    assert viewed(seen_by_another(files))[0] == before[: used.end_lsn]
+
+
+def seen_by_another(files: SimulatedFiles) -> PartitionView:
+    return LogReader(files.beside(), "data").partitions()[0]
+
+
+def spans(view: PartitionView, topic: bytes) -> set[int]:
+    return {lsn for first, end in view.spans_of(0, view.end_lsn, topic.__eq__) for lsn in range(first, end)}
+
+
+class At(list[tuple[str, str]]):
+    """The read-only calls of a process; before the one with a number, `act` is called."""
+
+    def __init__(self, number: int, act: Callable[[], object]) -> None:
+        super().__init__()
+        self._number, self._act = number, act
+
+    def append(self, look: tuple[str, str]) -> None:
+        if len(self) == self._number:
+            self._act()
+        super().append(look)
+
+
+def a_whole_look(other: SimulatedFiles) -> tuple[object, ...]:
+    """All that another process may read of a partition."""
+    view = LogReader(other, "data").partitions()[0]
+    found, gaps = viewed(view)
+    again = LogReader(other, "data").maybe_partition("main/g1/p0", view)
+    assert again is not None and viewed(again)[0] == found
+    clients = set(view.publishers(0, view.end_lsn).values())
+    starts = view.find_time(found[20].ts), view.find_offset(found[20].topic, found[20].offset)
+    return found, gaps, clients, starts, [finding for finding in verify(other, "data") if finding.severity != "note"]
+
+
+def test_whoever_reads_while_a_segment_is_replaced_reads_the_same() -> None:
+    """The packing happens before any one call of the reader, from the listing on."""
+    files = SimulatedFiles()
+    lone(files, FEW, holder=HELD)
+    expected = a_whole_look(files.beside())
+    found, gaps, clients, starts, faults = expected
+    assert (len(found), gaps, len(clients), starts, faults) == (FEW, [], 7, (20, 20), [])  # type: ignore[arg-type]
+    calls = files.beside()
+    a_whole_look(calls)
+    for number in range(len(calls.looks) + 1):
+        files = SimulatedFiles()
+        partition = lone(files, FEW, holder=HELD)
+        other = files.beside()
+        packed: list[int] = []
+        other.looks = At(number, lambda packed=packed, partition=partition: packed.append(pack(partition)))  # type: ignore[misc]
+        assert a_whole_look(other) == expected, number
+        assert packed == [1] or number >= len(other.looks)
+
+
+def test_a_damaged_segment_stays_as_it_is() -> None:
+    files = SimulatedFiles()
+    partition = lone(files, FEW)
+    path = partition.segments.files[0].path
+    files.damage(path, 4096 + 140, 0x10)
+    before = files.content(path)
+    assert pack(partition) == 0
+    assert files.content(path) == before and names(files) == sorted(names(files))
+    assert not [name for name in files.names(DIRECTORY) if name.endswith(PACKED)]
+
+
+@pytest.mark.parametrize("segment", ["old", "new"])
+@pytest.mark.parametrize("its_index", ["old", "new", "none"])
+def test_a_file_from_before_the_packing_is_read_as_what_it_is(segment: str, its_index: str) -> None:
+    """From a backup, beside the manifest of today: neither cut off where the packed file ended, nor called damaged."""
+    files = SimulatedFiles()
+    partition = lone(files, FEW)
+    before, _ = everything(partition)
+    path = partition.segments.files[0].path
+    contents = {"old": files.content(path)}
+    indexes = {"old": files.content(index_path(path)), "none": b""}
+    assert pack(partition) == 1
+    contents["new"], indexes["new"] = files.content(path), files.content(index_path(path))
+    files = files.after_kill()
+    for where, raw in ((path, contents[segment]), (index_path(path), indexes[its_index])):
+        files.remove(where)
+        handle = files.create(where)
+        files.write(handle, 0, [raw])
+        files.close(handle)
+    store = opened(files, segment_bytes_max=SEGMENT_BYTES, seed=9)
+    assert everything(store.partitions[0]) == (before, [])
+    found = store.recovered[0]
+    assert (found.gaps, found.short, found.longer, found.unreadable) == ([], [], [], [])
+    assert files.content(path) == contents[segment]
+    assert store.close() == [] and findings(files.beside()) == []
+
+
+def test_any_call_may_fail_and_nothing_is_lost_or_left() -> None:
+    """Each changing call of a packing once, with each error: the records are as before, and the next start is clean."""
+    calls = SimulatedFiles()
+    partition = lone(calls, FEW)
+    first = len(calls.calls)
+    assert pack(partition) == 1
+    steps = len(calls.calls) - first
+    assert steps >= 10
+    raised = 0
+    for fault in (errno.EIO, errno.ENOSPC):
+        for number in range(steps):
+            files = SimulatedFiles()
+            partition = lone(files, FEW)
+            before, _ = everything(partition)
+            files.fail = {len(files.calls) + number: fault}
+            try:
+                pack(partition)
+            except OSError:
+                raised += 1
+            files.fail = {}
+            assert everything(partition) == (before, [])
+            assert not [name for name in files.names(DIRECTORY) if name.endswith(PACKED)]
+            more(partition, FEW, 30)
+            store = opened(files.after_kill(), segment_bytes_max=SEGMENT_BYTES, seed=3)
+            found, gaps = everything(store.partitions[0])
+            assert found[:FEW] == before and len(found) == FEW + 30 and gaps == []
+            recovered = store.recovered[0]
+            assert recovered.gaps == recovered.short == recovered.known_gaps == []
+    assert raised >= 2 * (steps - 2), "but for the last edit, which the next start need not have"
+
+
+def test_a_kill_leaves_a_file_that_the_next_start_removes() -> None:
+    files = SimulatedFiles()
+    partition = lone(files, FEW)
+    before, _ = everything(partition)
+    packing = partition.take_packing()
+    assert packing is not None
+    while not [name for name in files.names(DIRECTORY) if name.endswith(PACKED)]:
+        assert not packing.step()
+    after = files.after_kill()
+    store = opened(after, segment_bytes_max=SEGMENT_BYTES, seed=3)
+    assert everything(store.partitions[0]) == (before, [])
+    assert not [name for name in after.names(DIRECTORY) if name.endswith(PACKED)]
+    packing.abandon()
+    assert not [name for name in files.names(DIRECTORY) if name.endswith(PACKED)]
+
+
+def test_removal_and_packing_do_not_meet() -> None:
+    files = SimulatedFiles()
+    partition = lone(files, retention_bytes_max=1)
+    packing = partition.take_packing()
+    assert packing is not None
+    while not packing.step():
+        pass
+    removal = partition.take_retention(None)
+    assert removal is not None and partition.take_replacement(packing) is None
+    partition.removed(removal)
+    replacement = partition.take_replacement(packing)
+    assert replacement is not None and partition.take_retention(None) is None
+    partition.replaced(replacement)
+    removal = partition.take_retention(None)
+    assert removal is not None
+    removal.run()
+    partition.removed(removal)
+    assert partition.take_replacement(packing) is None, "its segment is gone"
+
+
+def test_a_segment_that_retention_takes_meanwhile_is_let_go() -> None:
+    files = SimulatedFiles()
+    partition = lone(files, retention_bytes_max=1)
+    packing = partition.take_packing()
+    assert packing is not None
+    removal = partition.take_retention(None)
+    assert removal is not None
+    removal.run()
+    partition.removed(removal)
+    while not packing.step():
+        pass
+    assert packing.packed is None
+    assert not [name for name in files.names(DIRECTORY) if name.endswith(PACKED)]
+
+
+def test_what_is_large_already_is_not_written_again() -> None:
+    files = SimulatedFiles()
+    partition = opened(files, segment_bytes_max=SEGMENT_BYTES).partitions[0]
+    for group in range(12):
+        append(partition, some_records(800, 800 * group))
+        write(partition)
+    index(partition)
+    calls = len(files.calls)
+    assert len(partition.segments.files) > 2 and pack(partition) == 0
+    assert len(files.calls) == calls
+
+
+def test_the_manifest_tells_both_files_apart() -> None:
+    files = SimulatedFiles()
+    partition = lone(files, FEW)
+    assert pack(partition) == 1
+    edits = [e for e in decode_edits(files.content(f"{DIRECTORY}/MANIFEST")) if e["edit"] in ("seal", "pack")]
+    assert [edit["edit"] for edit in edits] == ["seal", "pack", "seal"]
+    assert edits[0]["salt"] != edits[1]["salt"] == edits[2]["salt"] == partition.segments.files[0].salt
+    assert edits[0]["stop"] > 4 * edits[2]["stop"]
