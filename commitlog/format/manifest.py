@@ -43,11 +43,10 @@ FIELDS = {
     "drop": ("segment",),
     "seal": ("segment", "end_lsn", "stop"),
     "end": ("segment", "end_lsn", "stop"),
-    "pack": ("segment", "end_lsn", "stop", "salt"),
     "gap": ("base_lsn", "next_lsn", "why"),
     "clock": ("jumps",),
 }
-ENDS = ("seal", "end", "pack")
+ENDS = ("seal", "end")
 SALT_MAX = 1 << 64
 SEGMENT_NAME = re.compile(r"[0-9]{20}-[0-9a-f]{8}\.seg")
 
@@ -115,10 +114,7 @@ def end_of(ends: list[Edit], salt: int) -> Edit | None:
     None: the file is another one than all of them mean, such as one from a backup"""
     for edit in reversed(ends):
         if edit.get("salt", salt) == salt:
-            return {
-                "edit": "end" if edit["edit"] == "end" else "seal", "segment": edit["segment"],
-                "end_lsn": edit["end_lsn"], "stop": edit["stop"], "salt": salt,
-            }  # fmt: skip
+            return {**edit, "salt": salt}
     return None
 
 
@@ -131,10 +127,9 @@ class Manifest:
 
     "first" (lsn: retention removed all below) · "open" (segment, base_lsn) · "drop" (segment: it had no valid
     records, and was removed) · "seal" (segment, end_lsn, stop) · "end" (segment, end_lsn, stop: abandoned, or not
-    sealed; its valid part ends at byte `stop`) · "pack" (segment, end_lsn, stop, salt: a file with this salt, sealed,
-    takes its place now, or did) · "gap" (base_lsn, next_lsn, why: reported as lost) · "clock" (jumps: [before_us,
-    after_us] each, of the wall clock; the last such edit counts). "seal" and "end" have the file's salt as well; those
-    of earlier versions have none.
+    sealed; its valid part ends at byte `stop`) · "gap" (base_lsn, next_lsn, why: reported as lost) · "clock"
+    (jumps: [before_us, after_us] each, of the wall clock; the last such edit counts). "seal" and "end" have the salt of
+    the file that they mean, but for those of earlier versions.
     """
 
     def __init__(self, files: Files, directory: str) -> None:

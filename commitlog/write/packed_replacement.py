@@ -1,7 +1,7 @@
 """A packed file takes the place of its segment, at once: by a rename. For the writer's thread, which may wait.
 
-The manifest has both before and after, told apart by their salts; so whichever file a crash leaves is read by the edit
-that is true of it. docs/reference/log-format.md, "Packing"."""
+An edit of the manifest is true of the file whose salt it has. So whichever file a crash leaves: it is taken as an edit
+says, or scanned like one that the manifest does not know. docs/reference/log-format.md, "Packing"."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ class PackedReplacement:
         """raises: OSError; before it is done nothing has changed, and after it only the index may be missing"""
         files, path, packed = self._files, self.segment.path, self._packed
         try:
-            self._writer.announce_packed(path, packed.end_lsn, packed.stop, packed.salt)
             # Of the file before: its stop says so, but who checks it while this goes on need not see the two differ.
             if files.exists(index_path(path)):
                 files.remove(index_path(path))

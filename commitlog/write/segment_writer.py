@@ -262,13 +262,8 @@ class SegmentWriter:
         """Add the clock's jumps to the manifest, now or with the next edit that can be written."""
         self._note(clock_edit(jumps))
 
-    def announce_packed(self, path: str, end_lsn: int, stop: int, salt: int) -> None:
-        """Add to the manifest that a packed file takes the place of a segment, before it does. raises: OSError"""
-        name = path.rpartition("/")[2]
-        self._manifest.add({"edit": "pack", "segment": name, "end_lsn": end_lsn, "stop": stop, "salt": salt})
-
     def note_packed(self, path: str, end_lsn: int, stop: int, salt: int) -> None:
-        """It did: now also for those who know no packing."""
+        """Add to the manifest, now or with the next edit that can be written, that a segment is another file now."""
         name = path.rpartition("/")[2]
         self._note({"edit": "seal", "segment": name, "end_lsn": end_lsn, "stop": stop, "salt": salt})
 

@@ -14,6 +14,7 @@ MUTATED = "tests/faults/test_mutated_files.py"
 ROOM = "tests/commitlog/disk/test_preallocation.py"
 GROUPS = "tests/kafka/groups/test_coordinator.py"
 OFFSETS = "tests/kafka/groups/test_commit_file.py"
+PACKING = "tests/commitlog/write/test_segment_packing.py"
 KEPT_OFFSETS = "tests/kafka/groups/test_group_service.py"
 BACKLOG = "tests/shards/delivery/test_backlog_costs.py"
 
@@ -27,6 +28,70 @@ class Planted(NamedTuple):
 
 
 PLANTED = [
+    # Packing
+    Planted(
+        "a packed file takes the segment's place before it is synced",
+        "commitlog/write/packed_file.py",
+        "        self._files.sync(self._handle)\n",
+        "",
+        POWER,
+    ),
+    Planted(
+        "a reader does not see that a segment was replaced",
+        "commitlog/format/segment.py",
+        "        return opening(files, handle, path).header.salt\n",
+        "        return salt\n",
+        PACKING,
+    ),
+    Planted(
+        "an edit of the manifest is true of whatever file has the name",
+        "commitlog/format/manifest.py",
+        '        if edit.get("salt", salt) == salt:\n',
+        "        if edit:\n",
+        PACKING,
+    ),
+    Planted(
+        "where the client ids of a file are is taken for those of the packed one",
+        "commitlog/read/partition_view.py",
+        "        key = segment.path, segment.salt\n",
+        "        key = segment.path, 0\n",
+        PACKING,
+    ),
+    Planted(
+        "the places of chunks in a file are taken for those of the packed one",
+        "commitlog/index/segments.py",
+        "        key = segment.path, segment.salt\n",
+        "        key = segment.path, 0\n",
+        PACKING,
+    ),
+    Planted(
+        "a packed chunk that has other records is used",
+        "commitlog/write/packed_file.py",
+        "            if chunk.base_lsn != self._reached:\n                raise NotPackable\n",
+        "",
+        PACKING,
+    ),
+    Planted(
+        "a segment is replaced while retention removes it",
+        "commitlog/log/partition.py",
+        "        if segments.removing or packing.packed is None",
+        "        if packing.packed is None",
+        PACKING,
+    ),
+    Planted(
+        "retention removes a segment while it is replaced",
+        "commitlog/log/partition.py",
+        "        if segments.removing or segments.replacing or count <= 0:",
+        "        if segments.removing or count <= 0:",
+        PACKING,
+    ),
+    Planted(
+        "a packed file that is not used stays",
+        "commitlog/log/store.py",
+        "        for path in found.unpacked:\n            files.remove(path)\n",
+        "",
+        PACKING,
+    ),
     # What is on disk before something is said
     Planted(
         "a group is acknowledged without a sync",

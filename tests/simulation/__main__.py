@@ -8,7 +8,7 @@ from collections import Counter
 from functools import partial
 from multiprocessing import get_context
 
-from tests.simulation.schedule import Wrong, run
+from tests.simulation.schedule import Kind, Wrong, run
 
 BATCH = 50
 
@@ -20,10 +20,12 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed [0]")
     parser.add_argument("--jobs", type=int, default=1, help="processes [1]")
     parser.add_argument("--late", action="store_true", help="shards begin while others are missing")
+    parser.add_argument("--packs", action="store_true", help="segments are small, and are packed")
     parser.add_argument("--go-on", action="store_true", help="after one that fails")
     args = parser.parse_args()
+    kind = Kind(args.late, args.packs)
     if args.seed is not None:
-        return replay(args.seed, is_late=args.late)
+        return replay(args.seed, kind)
     begun = time.monotonic()
     counts: Counter[str] = Counter()
     wrong: list[str] = []
@@ -31,7 +33,7 @@ def main() -> int:
     starts = range(args.first, args.first + args.schedules, BATCH)
     batches = [range(at, min(at + BATCH, args.first + args.schedules)) for at in starts]
     with get_context("fork").Pool(args.jobs) as pool:
-        for some, failed, size in pool.imap_unordered(partial(play, is_late=args.late), batches):
+        for some, failed, size in pool.imap_unordered(partial(play, kind=kind), batches):
             counts += some
             done += size
             wrong += failed
@@ -49,22 +51,22 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def play(seeds: range, *, is_late: bool) -> tuple[Counter[str], list[str], int]:
+def play(seeds: range, kind: Kind) -> tuple[Counter[str], list[str], int]:
     counts: Counter[str] = Counter()
     wrong = []
     gc.disable()  # a schedule is one large cycle, which is collected once it is over
     for seed in seeds:
         try:
-            counts += run(seed, is_late=is_late)
+            counts += run(seed, kind=kind)
         except Wrong as fault:
             wrong.append(str(fault))
     gc.collect()
     return counts, wrong, len(seeds)
 
 
-def replay(seed: int, *, is_late: bool) -> int:
+def replay(seed: int, kind: Kind) -> int:
     try:
-        run(seed, print, is_late=is_late)
+        run(seed, print, kind)
     except Wrong as fault:
         print(fault)
         return 1

@@ -38,6 +38,7 @@ class Build:
     capacity: int  # of a stream socket, bytes
     segment_bytes_max: int
     missing_seconds: float | None = None  # as of `ShardContext`
+    pack_bytes_per_second: int = 0
 
 
 class Machine:
@@ -93,6 +94,7 @@ class Machine:
                 clock=lambda: (self.now_us, self.monotonic), seed=self._starts * 1000, event=event,
                 boot_id=self.boots.to_bytes(16, "little"), linger_seconds=self.build.linger_seconds,
                 hot_bytes_max=self.build.hot_bytes_max, missing_seconds=self.build.missing_seconds,
+                pack_bytes_per_second=self.build.pack_bytes_per_second,
             )  # fmt: skip
         except Killed:
             self.deaths.append(self.step)

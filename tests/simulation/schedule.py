@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from random import Random
 from traceback import format_exception
+from typing import NamedTuple
 
 from rumq.net.client_placement import home_of
 from tests.simulation.client import Client
@@ -17,18 +18,30 @@ from tests.simulation.model import Broken, judge
 
 TOPICS = ("a", "a/b", "c", "d/e")
 FILTERS = ("a", "a/b", "a/#", "+", "#", "c", "d/+", "d/e")
+PACK_BYTES_PER_SECOND = 1 << 30
 SHARES = ("$share/g/#", "$share/g/a", "$share/h/d/+")
 
 
-class Wrong(AssertionError):
-    """A schedule showed something that no broker may do. seed, is_late: show it again"""
+class Kind(NamedTuple):
+    """Of a schedule. is_late: shards begin while others are missing; packs: segments are small, and are packed"""
 
-    def __init__(self, seed: int, why: str, is_late: bool = False) -> None:
-        super().__init__(seed, why, is_late)
-        self.seed, self.why, self.is_late = seed, why, is_late
+    is_late: bool = False
+    packs: bool = False
+
+
+PLAIN = Kind()
+
+
+class Wrong(AssertionError):
+    """A schedule showed something that no broker may do. seed, kind: show it again"""
+
+    def __init__(self, seed: int, why: str, kind: Kind) -> None:
+        super().__init__(seed, why, kind)
+        self.seed, self.why, self.kind = seed, why, kind
 
     def __str__(self) -> str:
-        again = f"python -m tests.simulation{' --late' if self.is_late else ''} --seed {self.seed}"
+        flags = f"{' --late' if self.kind.is_late else ''}{' --packs' if self.kind.packs else ''}"
+        again = f"python -m tests.simulation{flags} --seed {self.seed}"
         return f"seed {self.seed}: {self.why}\n  again, step by step: {again}"
 
 
@@ -82,14 +95,19 @@ def drawn_late(random: Random) -> tuple[Build, Mood, int]:
     return build, mood, events + 30
 
 
-class Schedule:
-    """is_late: shards begin while others are missing"""
+def packing(build: Build) -> Build:
+    """Of segments that end after a few groups, in which most chunks are small."""
+    size = 24_576 if build.durability == "disk" else 8_192
+    return replace(build, segment_bytes_max=size, pack_bytes_per_second=PACK_BYTES_PER_SECOND)
 
-    def __init__(self, seed: int, trace: Callable[[str], None] | None = None, *, is_late: bool = False) -> None:
+
+class Schedule:
+    def __init__(self, seed: int, trace: Callable[[str], None] | None, kind: Kind) -> None:
         self.seed = seed
         self.random = random = Random(seed)
-        self._is_late = is_late
-        build, self.mood, self.events = drawn_late(random) if is_late else drawn(random)
+        self._is_late = kind.is_late
+        build, self.mood, self.events = drawn_late(random) if kind.is_late else drawn(random)
+        build = packing(build) if kind.packs else build
         self.machine = Machine(build, random, trace)
         self.history = History()
         self.history.crashes = self.machine.deaths
@@ -273,13 +291,13 @@ class Schedule:
         judge(self.history, log, retained, machine.build.shards)
 
 
-def run(seed: int, trace: Callable[[str], None] | None = None, *, is_late: bool = False) -> Counter[str]:
-    """Play the schedule of a seed; what happened in it, counted. is_late: as of `Schedule`. raises: Wrong"""
-    schedule = Schedule(seed, trace, is_late=is_late)
+def run(seed: int, trace: Callable[[str], None] | None = None, kind: Kind = PLAIN) -> Counter[str]:
+    """Play the schedule of a seed; what happened in it, counted. raises: Wrong"""
+    schedule = Schedule(seed, trace, kind)
     try:
         schedule.play()
     except (Broken, Restless) as fault:
-        raise Wrong(seed, f"{type(fault).__name__}: {fault}", is_late) from None
+        raise Wrong(seed, f"{type(fault).__name__}: {fault}", kind) from None
     except Exception as fault:
-        raise Wrong(seed, "".join(format_exception(fault)), is_late) from None
+        raise Wrong(seed, "".join(format_exception(fault)), kind) from None
     return schedule.machine.counts

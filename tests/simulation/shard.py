@@ -76,7 +76,7 @@ class Shard:
         self, index: int, count: int, streams: list[StreamSpec], state: StreamSpec, files: SimulatedFiles,
         network: Network, doors: list[Door], poller: Poller, *, clock: Callable[[], tuple[int, float]], seed: int,
         boot_id: bytes, linger_seconds: float, hot_bytes_max: int, event: Callable[..., None],
-        missing_seconds: float | None,
+        missing_seconds: float | None, pack_bytes_per_second: int,
     ) -> None:  # fmt: skip
         self.index = index
         self.files = files
@@ -102,7 +102,10 @@ class Shard:
             ),
             lock=files.open("data/LOCK"),
         )
-        context = ShardContext(index, count, linger_seconds=linger_seconds, missing_seconds=missing_seconds)
+        context = ShardContext(
+            index, count, linger_seconds=linger_seconds, missing_seconds=missing_seconds,
+            pack_bytes_per_second=pack_bytes_per_second,
+        )  # fmt: skip
         platform = Platform(
             event, self._make_pump, clock, self._make_worker, fd_passing=self._make_doors, random=random
         )

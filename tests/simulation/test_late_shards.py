@@ -10,9 +10,10 @@ import pytest
 from commitlog.streams import partition_of
 from rumq.shards.peers.interest import LOOKS
 from tests.simulation.client import Client
-from tests.simulation.schedule import run
+from tests.simulation.schedule import Kind, run
 from tests.simulation.world import CALM, World
 
+LATE = Kind(is_late=True)
 MISSING_SECONDS = 1.0
 SCHEDULES = 105
 FOUND = (5_000_126, 5_002_493)  # a packet id that was free again counted as open: what came with it was lost
@@ -313,7 +314,7 @@ def test_a_message_that_is_stored_is_known_though_its_id_was_used_before(world: 
 
 @pytest.mark.parametrize("seed", FOUND)
 def test_what_a_schedule_has_found_once_stays_repaired(seed: int) -> None:
-    run(seed, is_late=True)
+    run(seed, kind=LATE)
 
 
 def test_schedules_in_which_shards_are_missing_keep_every_promise() -> None:
@@ -321,7 +322,7 @@ def test_schedules_in_which_shards_are_missing_keep_every_promise() -> None:
     gc.disable()  # a schedule is one large cycle, which is collected once it is over
     try:
         for seed in range(SCHEDULES):
-            counts += run(seed, is_late=True)
+            counts += run(seed, kind=LATE)
             if seed % 50 == 49:
                 gc.collect()
     finally:

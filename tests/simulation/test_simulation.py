@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from tests.simulation.schedule import run
+from tests.simulation.schedule import PLAIN, Kind, run
 
-FIRST, SCHEDULES = 0, 300
+FIRST, SCHEDULES, PACKED = 0, 300, 100
 FOUND = (
     44_822,
     220_984,
@@ -33,12 +33,12 @@ HAPPENS = (
 )  # fmt: skip
 
 
-def played(first: int, count: int) -> Counter[str]:
+def played(first: int, count: int, kind: Kind = PLAIN) -> Counter[str]:
     counts: Counter[str] = Counter()
     gc.disable()  # a schedule is one large cycle, which is collected once it is over
     try:
         for seed in range(first, first + count):
-            counts += run(seed)
+            counts += run(seed, kind=kind)
             if seed % 100 == 99:
                 gc.collect()
     finally:
@@ -50,6 +50,12 @@ def test_schedules_of_fixed_seeds_keep_every_promise() -> None:
     counts = played(FIRST, SCHEDULES)
     missing = [name for name in HAPPENS if not counts[name]]
     assert not missing, "all of that happens"
+
+
+def test_schedules_in_which_segments_are_packed_keep_every_promise() -> None:
+    counts = played(FIRST, PACKED, Kind(packs=True))
+    missing = [name for name in ("log.packed", "kills", "kills inside", "power losses") if not counts[name]]
+    assert not missing and not counts["log.failed"]
 
 
 @pytest.mark.parametrize("seed", FOUND)

@@ -14,7 +14,7 @@ from rumq.loop.ports import EventSink, LifecycleState, Timers
 from rumq.shards.write_path.worker_threads import DiskWorkers
 
 PACKING = 3  # the lane of the reader's worker
-START_SECONDS = 10.0  # those who connect after a start come first
+START_SECONDS = 10.0  # what an earlier run left waits: those who connect after a start come first
 REST_SECONDS = 60.0  # after a failure
 
 
@@ -28,10 +28,10 @@ class SegmentPacker:
         self._partitions, self._workers = partitions, workers
         self._timers, self._lifecycle, self._events = timers, lifecycle, events
         self._pause = BLOCK_BYTES / max(1, bytes_per_second)
-        self._is_busy = bool(partitions)
+        self._is_busy = False
         self._next = 0  # the partition that is looked at first
         if partitions:
-            timers.later(START_SECONDS, self._go_on)
+            timers.later(START_SECONDS, self.look)
 
     def look(self) -> None:
         """A segment may have been finished: pack it, unless one is being packed."""
