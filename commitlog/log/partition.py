@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from commitlog.chunk import ALIGN, SYNC_ALIGN, Buffer, Chunk, Gap
+from commitlog.chunk import Buffer, Chunk, Gap
 from commitlog.disk.clock_guard import Jump, remembered
 from commitlog.disk.files import Files
 from commitlog.disk.os_errors import while_running
@@ -26,7 +26,6 @@ from commitlog.log.recovery import Recovered
 from commitlog.names.publisher_names import PublisherNames
 from commitlog.read.cold_reads import ColdReadTask, Flagged, OffsetSearch, TimeSearch
 from commitlog.row_layout import tag_publishers
-from commitlog.write.packed_replacement import PackedReplacement
 from commitlog.write.retention import (
     NoteJumps,
     SegmentRemoval,
@@ -34,7 +33,6 @@ from commitlog.write.retention import (
     segments_to_drop,
     without_wanted,
 )
-from commitlog.write.segment_packing import SegmentPacking
 from commitlog.write.segment_writer import SegmentWriter, bytes_of
 from commitlog.write.write_group import WriteGroup
 
@@ -344,28 +342,6 @@ class Partition:
         """The indexing of a finished segment, for another thread; None: all are indexed."""
         segment = self.segments.next_unindexed()
         return None if segment is None else IndexJob(self.files, segment, self.segments.dictionary)
-
-    def take_packing(self) -> SegmentPacking | None:
-        """The packing of a finished segment, for another thread; None: all were looked at."""
-        segment = self.segments.next_unpacked()
-        if segment is None:
-            return None
-        align = SYNC_ALIGN if self.writer.sync_groups else ALIGN
-        return SegmentPacking(self.files, segment, align, self.writer.new_salt())
-
-    def take_replacement(self, packing: SegmentPacking) -> PackedReplacement | None:
-        """Puts a packed file in place, on the I/O thread; then call `replaced`. None: the segment is about to go."""
-        segments = self.segments
-        if segments.removing or packing.packed is None or packing.segment not in segments.files:
-            return None
-        segments.replacing = True
-        return PackedReplacement(self.files, self.writer, packing.segment, packing.packed)
-
-    def replaced(self, replacement: PackedReplacement) -> None:
-        """Apply a replacement that has run."""
-        self.segments.replacing = False
-        if replacement.done:
-            self.segments.replace(replacement.segment, replacement.result())
 
     def retention_due(self, now_us: int | None) -> bool:
         """Whether `take_retention` would find something to remove, were nothing kept."""

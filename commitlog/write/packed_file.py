@@ -1,7 +1,7 @@
 """The packed file of a segment while it is written: consecutive chunks as one, each piece read back and compared.
 
 It keeps every record's lsn, topic offset, time, publisher, flags and frame, the aux entries, and the durable marks.
-Knows no segment but its own. docs/reference/log-format.md, "Packing"."""
+docs/reference/log-format.md, "Packing"."""
 
 from __future__ import annotations
 

@@ -54,6 +54,7 @@ class SegmentPacking:
         places = load_places(files, segment.path, end_lsn, segment.logical_end)
         if not saves_enough(places, segment.logical_end, self._align):
             return
+        yield False
         index = maybe_index(files, segment.path, end_lsn, segment.logical_end)
         if index is None:
             raise NotPackable

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from commitlog import Chunk, Gap, NotInMemory, OpenOptions, Partition, Store, StoreLayout, StreamSpec, open_store
 from commitlog.chunk import FLAG_QOS
 from commitlog.disk.files import Files
+from commitlog.log.packing import replaced, take_packing, take_replacement
 from commitlog.read.cold_reads import publishers_in
 from commitlog.read.log_reader import LogReader
 from commitlog.read.partition_view import PartitionView
@@ -114,15 +115,15 @@ def write(partition: Partition, *, small: bool = True) -> bool:
 def pack(partition: Partition) -> int:
     """Pack what is finished and indexed, as a shard does; returns how many segments."""
     packed = 0
-    while (packing := partition.take_packing()) is not None:
+    while (packing := take_packing(partition)) is not None:
         while not packing.step():
             pass
-        replacement = partition.take_replacement(packing)
+        replacement = take_replacement(partition, packing)
         if replacement is not None:
             try:
                 replacement.run()
             finally:
-                partition.replaced(replacement)
+                replaced(partition, replacement)
             packed += replacement.done
     return packed
 

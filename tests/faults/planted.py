@@ -65,17 +65,17 @@ PLANTED = [
         PACKING,
     ),
     Planted(
-        "a packed chunk that has other records is used",
+        "a packed chunk lacks records of its segment",
         "commitlog/write/packed_file.py",
-        "            if chunk.base_lsn != self._reached:\n                raise NotPackable\n",
-        "",
+        "self._layout.data(chunks, self._durable, ALIGN)",
+        "self._layout.data(chunks[:-1] or chunks, self._durable, ALIGN)",
         PACKING,
     ),
     Planted(
         "a segment is replaced while retention removes it",
-        "commitlog/log/partition.py",
-        "        if segments.removing or packing.packed is None",
-        "        if packing.packed is None",
+        "commitlog/log/packing.py",
+        "    if segments.removing or packing.packed is None",
+        "    if packing.packed is None",
         PACKING,
     ),
     Planted(

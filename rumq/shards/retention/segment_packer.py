@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from commitlog import Partition
+from commitlog.log.packing import replaced, take_packing, take_replacement
 from commitlog.write.segment_packing import BLOCK_BYTES, SegmentPacking
 from rumq.loop.ports import EventSink, LifecycleState, Timers
 from rumq.shards.write_path.worker_threads import DiskWorkers
@@ -39,7 +40,7 @@ class SegmentPacker:
             return
         for _ in range(len(self._partitions)):
             partition = self._partitions[self._next]
-            packing = partition.take_packing()
+            packing = take_packing(partition)
             if packing is not None:
                 self._is_busy = True
                 self._step(partition, packing)
@@ -68,7 +69,7 @@ class SegmentPacker:
         self._workers.reader.submit(packing.step, done, PACKING)
 
     def _replace(self, partition: Partition, packing: SegmentPacking) -> None:
-        replacement = partition.take_replacement(packing)
+        replacement = take_replacement(partition, packing)
         if replacement is None:
             packing.discard()
             self._timers.later(self._pause, self._go_on)
@@ -77,7 +78,7 @@ class SegmentPacker:
         before = segment.disk_bytes
 
         def done(_: None, fault: BaseException | None) -> None:
-            partition.replaced(replacement)
+            replaced(partition, replacement)
             if replacement.done:
                 self._events.tell(
                     "log.packed", stream=partition.stream, partition=partition.number, first_lsn=segment.base_lsn,

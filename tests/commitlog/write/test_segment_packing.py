@@ -9,6 +9,7 @@ from commitlog import Gap, Partition
 from commitlog.format.manifest import decode_edits
 from commitlog.format.segment import PACKED
 from commitlog.index.index import index_path
+from commitlog.log.packing import replaced, take_packing, take_replacement
 from commitlog.read.log_reader import LogReader
 from commitlog.read.partition_view import PartitionView
 from commitlog.read.verify import verify
@@ -122,6 +123,22 @@ def seen_by_another(files: SimulatedFiles) -> PartitionView:
 
 def spans(view: PartitionView, topic: bytes) -> set[int]:
     return {lsn for first, end in view.spans_of(0, view.end_lsn, topic.__eq__) for lsn in range(first, end)}
+
+
+def test_client_ids_that_were_read_of_a_part_are_not_those_of_the_packed_file() -> None:
+    files = SimulatedFiles()
+    partition = lone(files, 10, holder=HELD)
+    view = seen_by_another(files)
+    assert len(view.publishers(0, 10)) == 7
+    for n in range(10, FEW):
+        append(partition, some_records(1, n), NOW + 100_000 * n, f"later-{n}")
+        write(partition)
+        mark(partition)
+    index(partition)
+    assert pack(partition) == 1
+    later = LogReader(files.beside(), "data").maybe_partition("main/g1/p0", view)
+    assert later is not None
+    assert {b"later-10", b"later-20"} <= set(later.publishers(0, FEW).values())
 
 
 class At(list[tuple[str, str]]):
@@ -239,7 +256,7 @@ def test_a_kill_leaves_a_file_that_the_next_start_removes() -> None:
     files = SimulatedFiles()
     partition = lone(files, FEW)
     before, _ = everything(partition)
-    packing = partition.take_packing()
+    packing = take_packing(partition)
     assert packing is not None
     while not [name for name in files.names(DIRECTORY) if name.endswith(PACKED)]:
         assert not packing.step()
@@ -254,27 +271,27 @@ def test_a_kill_leaves_a_file_that_the_next_start_removes() -> None:
 def test_removal_and_packing_do_not_meet() -> None:
     files = SimulatedFiles()
     partition = lone(files, retention_bytes_max=1)
-    packing = partition.take_packing()
+    packing = take_packing(partition)
     assert packing is not None
     while not packing.step():
         pass
     removal = partition.take_retention(None)
-    assert removal is not None and partition.take_replacement(packing) is None
+    assert removal is not None and take_replacement(partition, packing) is None
     partition.removed(removal)
-    replacement = partition.take_replacement(packing)
+    replacement = take_replacement(partition, packing)
     assert replacement is not None and partition.take_retention(None) is None
-    partition.replaced(replacement)
+    replaced(partition, replacement)
     removal = partition.take_retention(None)
     assert removal is not None
     removal.run()
     partition.removed(removal)
-    assert partition.take_replacement(packing) is None, "its segment is gone"
+    assert take_replacement(partition, packing) is None, "its segment is gone"
 
 
 def test_a_segment_that_retention_takes_meanwhile_is_let_go() -> None:
     files = SimulatedFiles()
     partition = lone(files, retention_bytes_max=1)
-    packing = partition.take_packing()
+    packing = take_packing(partition)
     assert packing is not None
     removal = partition.take_retention(None)
     assert removal is not None
