@@ -17,6 +17,7 @@ from tests.limits.conftest import Dial, Run, data, join, run
 
 __all__ = ["data", "join", "run"]
 SMALL = ["--set", "log.segment_bytes_max=65536"]
+AS_WRITTEN = ["--set", "log.pack_bytes_per_second=0"]
 LASTING = [(Prop.SESSION_EXPIRY, 3600)]
 
 
@@ -24,6 +25,14 @@ def publish(peer: Peer, first: int, count: int) -> list[bytes]:
     sent = [b"%d" % n + bytes(2000) for n in range(first, first + count)]
     peer.publish_all("t/a", sent, qos=1)
     return sent
+
+
+def publish_alone(broker: Rumqd, payloads: list[bytes]) -> None:
+    """Each waits for the one before: a group of its own."""
+    with Peer(broker.address) as peer:
+        peer.connect("p")
+        for payload in payloads:
+            peer.publish("t/a", payload, qos=1)
 
 
 def read_all(broker: Rumqd) -> list[bytes]:
@@ -68,7 +77,7 @@ def test_a_backup_under_load_opens_and_has_everything(run: Run, join: Dial, tmp_
 
 
 def test_a_second_backup_copies_only_what_is_new(run: Run, join: Dial, tmp_path: Path) -> None:
-    broker = run(*SMALL)
+    broker = run(*SMALL, *AS_WRITTEN)
     publisher = join(broker, "p")
     publish(publisher, 0, 200)
     copy = tmp_path / "backup"
@@ -84,6 +93,37 @@ def test_a_second_backup_copies_only_what_is_new(run: Run, join: Dial, tmp_path:
     other.start()
     try:
         assert read_all(other)[-10:] == sent
+    finally:
+        other.end()
+
+
+def test_a_backup_of_segments_that_were_packed_since_the_last_one_is_whole(
+    run: Run, join: Dial, tmp_path: Path
+) -> None:
+    broker = run(*SMALL, *AS_WRITTEN)
+    sent = [b"%d" % n for n in range(80)]
+    publish_alone(broker, sent[:60])
+    copy = tmp_path / "backup"
+    first = json.loads(rumqd("backup", str(copy), "--data", str(broker.data), "--json").out)
+    assert broker.stop() == 0
+    again = Rumqd(broker.data, *SMALL)
+    again.start()
+    try:
+        publish_alone(again, sent[60:])  # a segment ends, and the packer looks
+        packed = again.event("log.packed", number=3)
+        assert packed["bytes"] * 8 < packed["bytes_before"]
+        second = json.loads(rumqd("backup", str(copy), "--data", str(broker.data), "--json").out)
+    finally:
+        again.end()
+    assert second["linked"] > first["linked"] > 2
+    new = tmp_path / "new"
+    restored = rumqd("restore", str(copy), "--data", str(new))
+    assert restored.status == 0 and "sound" in restored.out, restored
+    assert rumqd("log", "verify", "--data", str(new)).status == 0
+    other = Rumqd(new)
+    other.start()
+    try:
+        assert not other.named("log.gap") and read_all(other)[:80] == sent
     finally:
         other.end()
 
