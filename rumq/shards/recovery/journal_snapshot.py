@@ -23,7 +23,9 @@ from rumq.shards.recovery.checkpoint import CheckpointBuilder, open_entry, unsaf
 
 PART_SESSIONS = 256
 PART_ORDERS = 256
-GROWTH_BYTES_MIN = 1 << 20  # of the disk, with all padding: a journal that has grown by less is left alone
+# Of the disk, with all padding: a journal that has grown by less is left alone. A little below 1.4 MiB, where the zeros
+# ahead of a segment (`commitlog.disk.preallocation`) would grow from 1.6 to 2.6 MiB just before it ends.
+GROWTH_BYTES_MIN = 5 << 18
 # One that grows fast is left alone for longer: each snapshot costs the syncs of another segment.
 SNAPSHOT_SECONDS_MIN = 10.0
 FAST_GROWTH_BYTES = 8 << 20  # not so long that a start had to read more than this

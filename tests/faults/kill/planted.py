@@ -126,7 +126,7 @@ PLANTED = [
         "a snapshot shares its segment with what is before it", "rumq/shards/recovery/journal_snapshot.py",
         "        group = self._journal.take_roll(now_us)\n",
         "        group = None\n",
-        f"{SMALL}::test_the_journal_of_a_small_broker_takes_a_mebibyte_and_little_more",
+        f"{SMALL}::test_the_journal_of_a_small_broker_takes_the_floor_and_little_more",
     ),
     Planted(
         "a start takes the journal that it finds for small", "rumq/shards/recovery/restore.py",

@@ -63,7 +63,7 @@ class Journal:
         return replay(self.run.store, self.run.journal.partition, self.run.hand.tell).snapshot[0]
 
 
-def test_the_journal_of_a_small_broker_takes_a_mebibyte_and_little_more() -> None:
+def test_the_journal_of_a_small_broker_takes_the_floor_and_little_more() -> None:
     """Each second adds a page, in which are some bytes of records: pages are what the disk has no more of."""
     journal = Journal(SimulatedFiles())
     for _ in range(1000):
