@@ -36,13 +36,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """written, taken: bytes by part; before: of the disk at the last message, as the broker runs; segments: then"""
+    """Bytes by part. written: to the disk; running, stopped: of the disk, two seconds after the last message and after
+    a stop; segments: files of the log, then"""
 
     messages: int
     seconds: float
     written: Counter[str]
-    before: Counter[str]
-    taken: Counter[str]
+    running: Counter[str]
+    stopped: Counter[str]
     segments: int
 
 
@@ -184,10 +185,9 @@ def day(rate: float, messages: int = DAY_MESSAGES, tell: Callable[[int], None] =
             if not number % 10_000:
                 tell(number)
         shard.pass_until(shard.now + 2.0)
-        before, count = taken(root), segments(root)
-        seconds = shard.now - begin
+        running, seconds = taken(root), shard.now - begin
         shard.end()
-        return Day(messages, seconds, files.written, before, taken(root), count)
+        return Day(messages, seconds, files.written, running, taken(root), segments(root))
 
 
 def send(publisher: Client, subscriber: Client, number: int) -> None:

@@ -27,7 +27,7 @@ from bench.peers.mosquitto import Mosquitto
 from bench.peers.peer import HOST, Peer, Run, free_port
 from bench.peers.rumq import Rumq
 from bench.process import written_bytes
-from bench.wear.parts import taken
+from bench.wear.parts import PARTS, taken
 
 TOPIC = "bench/wear"
 PAYLOAD_BYTES = 42
@@ -70,7 +70,9 @@ class Wear:
     def figures(self) -> dict[str, float]:
         """Bytes a message."""
         found = {"written": self.written / self.messages}
-        return found | {f"on the disk: {part}": size / self.messages for part, size in self.taken.items()}
+        return found | {
+            f"on the disk: {part}": self.taken[part] / self.messages for part in PARTS if part in self.taken
+        }
 
 
 def lone_messages(peer: Peer, rate: float, count: int) -> Wear:

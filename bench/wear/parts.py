@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 PARTS = ("log", "index", "journal", "other")
-INDEXES = (".idx", "topics.snap")
+INDEXES = (".idx", "topics.snap")  # in the middle of a name, too, while the file is being written
 BESIDE = ("MANIFEST", "replica.json")  # a partition's files that hold no records
 JOURNAL = "_state"
 BLOCK = 512  # of `st_blocks`, whatever the file system
@@ -20,7 +20,7 @@ def part_of(path: str) -> str:
         return "journal"
     if len(above) != 3 or name.startswith(BESIDE):  # <stream>/g<n>/p<n>/<file>
         return "other"
-    return "index" if name.endswith(INDEXES) else "log"
+    return "index" if any(each in name for each in INDEXES) else "log"
 
 
 def taken(folder: Path) -> Counter[str]:
