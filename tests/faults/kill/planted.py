@@ -134,4 +134,16 @@ PLANTED = [
         "",
         f"{SMALL}::test_runs_that_end_soon_leave_no_more_than_long_ones",
     ),
+    Planted(
+        "the manifest forgets segments whose files are left", "commitlog/format/manifest.py",
+        '        gone = {name for name in gone if not self._files.exists(f"{directory}/{name}")}\n',
+        "",
+        "tests/commitlog/format/test_manifest.py",
+    ),
+    Planted(
+        "the manifest keeps a line of each segment that was", "commitlog/format/manifest.py",
+        'if edit["edit"] == "first" and len(self.edits) >= self._compact_at:',
+        "if False:",
+        "tests/commitlog/format/test_manifest.py",
+    ),
 ]  # fmt: skip
