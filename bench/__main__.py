@@ -33,6 +33,7 @@ from bench.suite import report, targets
 from bench.suite.scenario import Scenario
 from bench.suite.scenarios import SCENARIOS
 from bench.suite.series import Attached, run_series
+from bench.wear import command as wear
 from rumq.version import COMPILED, kernels
 
 OK, FAILED, REFUSED, MISSED, INTERRUPTED = 0, 1, 2, 4, 130
@@ -59,6 +60,7 @@ examples:
   python -m bench gateway                                 the page, REST, scrapes and abuse beside a load. --help
   python -m bench grpc                                    publish and subscribe by gRPC, and beside MQTT. --help
   python -m bench kafka                                   what Kafka's consumers get, and how soon. --help
+  python -m bench wear                                    bytes to the disk for each lone message. --help
 
 exit status: 0 measured; 1 a run failed; 2 arguments refused; 4 a target was missed (with --judge)
 How to read a number: bench/README.md
@@ -89,6 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return queue.main(arguments[1:])
     if arguments[:1] == ["outbox"]:
         return outbox.main(arguments[1:])
+    if arguments[:1] == ["wear"]:
+        return wear.main(arguments[1:])
     if arguments[:1] == ["isolation"]:
         return isolation.main(arguments[1:])
     if arguments[:1] == ["spark"]:

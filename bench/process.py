@@ -1,4 +1,4 @@
-"""A broker's processes as the kernel sees them: CPU time and resident memory, children included. proc(5)."""
+"""A broker's processes as the kernel sees them: CPU time, memory and written bytes, children included. proc(5)."""
 
 import time
 from pathlib import Path
@@ -37,6 +37,17 @@ def resident_bytes(pid: int) -> int:
         for line in read(Path(f"/proc/{one}/status")).splitlines():
             if line.startswith("VmRSS:"):
                 total += 1024 * int(line.split()[1])
+    return total
+
+
+def written_bytes(pid: int) -> int:
+    """What `pid` and its descendants have had written to disks: pages as they became dirty, and direct writes.
+
+    Of those that are alive; the bytes of files that were removed before they were written are left out."""
+    total = 0
+    for one in tree(pid):
+        fields = dict(line.split(": ") for line in read(Path(f"/proc/{one}/io")).splitlines())
+        total += int(fields.get("write_bytes", 0)) - int(fields.get("cancelled_write_bytes", 0))
     return total
 
 

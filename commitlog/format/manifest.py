@@ -15,6 +15,7 @@ from commitlog.disk.clock_guard import Jump
 from commitlog.disk.files import Files, replace_file, whole_file
 
 NAME = "MANIFEST"
+EDITS_MIN = 256  # of a list that is worth writing anew while the broker runs
 
 
 class Edit(TypedDict, total=False):
@@ -137,6 +138,7 @@ class Manifest:
         self._path = f"{directory}/{NAME}"
         self._handle: int | None = None
         self._position = 0
+        self._compact_at = EDITS_MIN
         self.edits: list[Edit] = []
 
     def load(self) -> list[Edit]:
@@ -158,6 +160,11 @@ class Manifest:
         """Append one edit and sync it. After `rewrite`. raises: OSError
 
         A file whose sync failed is not synced again: the next edit goes to a new one, with all before it."""
+        if edit["edit"] == "first" and len(self.edits) >= self._compact_at:
+            # A partition that loses segments as fast as it gets them would have a line of each until the next start.
+            self.rewrite([*self._still_true(), edit])
+            self._compact_at = max(EDITS_MIN, 2 * len(self.edits))
+            return
         if self._handle is None:
             self.rewrite([*self.edits, edit])
             return
@@ -170,6 +177,27 @@ class Manifest:
             raise
         self._position += len(raw)
         self.edits.append(edit)
+
+    def _still_true(self) -> list[Edit]:
+        """Without what was said of segments that an earlier "first" gave up, and that are no files any more.
+
+        Of those that the next "first" gives up the files are still there: a start that finds them knows them by it."""
+        firsts = [edit for edit in self.edits if edit["edit"] == "first"]
+        first_lsn = max((edit["lsn"] for edit in firsts), default=0)
+        directory = self._path.rpartition("/")[0]
+        gone = {
+            edit["segment"]
+            for edit in self.edits
+            if edit["edit"] == "drop" or (edit["edit"] in ("seal", "end") and edit["end_lsn"] <= first_lsn)
+        }
+        gone = {name for name in gone if not self._files.exists(f"{directory}/{name}")}
+        clocks = [edit for edit in self.edits if edit["edit"] == "clock"]
+        kept = [edit for edit in firsts if edit["lsn"] == first_lsn][-1:]
+        for edit in self.edits:
+            is_over = edit["edit"] in ("first", "clock") or (edit["edit"] == "gap" and edit["next_lsn"] <= first_lsn)
+            if not is_over and edit.get("segment") not in gone:
+                kept.append(edit)
+        return kept + clocks[-1:]
 
     def close(self) -> None:
         if self._handle is not None:

@@ -103,10 +103,12 @@ class Shard:
         one_writer: bool = True, status_seconds: int = 0, free_percent_min: float = 0,
         wanted_free_percent_min: float = 0, exports: ExportPositions | None = None,
         other: StreamSpec = STREAMS[0], pump: Callable[[Turn], Any] = NoPump, limits: Limits | None = None,
-        term: Term | None = None, connect: Callable[[Any], Connect] = connector, **main: Any,
+        term: Term | None = None, connect: Callable[[Any], Connect] = connector, state: StreamSpec = STATE,
+        **main: Any,
     ) -> None:  # fmt: skip
         """main: of the stream that keeps most topics; one_writer: calls of `files` have the same order each time;
-        status_seconds: how often it tells of itself; term: of a cluster's leader, which has not begun then"""
+        status_seconds: how often it tells of itself; term: of a cluster's leader, which has not begun then
+        state: the stream of the journal"""
         self.files = files
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.now_us, self.monotonic = now_us, 1000.0
@@ -117,7 +119,7 @@ class Shard:
             StoreLayout(
                 streams,
                 matches,
-                internal=STATE,
+                internal=state,
                 volatile=partial(VolatilePartition, STATUS, now_us=now_us) if status_seconds else None,
             ),
             OpenOptions(now_us, random=numbers(seed), direct_bytes_min=1 << 30, hot_bytes_max=0),

@@ -111,7 +111,7 @@ def test_what_a_lasting_session_has_not_had_stays_up_to_its_bound(shards: list[S
     away.say(wire.subscribe(1, [("t", 1)]))
     away.take()
     away.say(wire.disconnect())
-    publish(shard, client, 100)
+    publish(shard, client, 115)
     other, main = shard.store.partitions[:2]
     assert main.first_lsn == 0 and other.first_lsn > 0, "newer ones that nobody waits for go first"
     assert publish(shard, client, 200) == 200

@@ -44,7 +44,6 @@ IMPORTED: dict[str, str] = {
     "commitlog/errors.py": "tests/commitlog/replica/test_mirror_partition.py",
     "commitlog/format/chunk_layout.py": "tests/commitlog/log/test_partition.py",
     "commitlog/format/committed_scan.py": "tests/commitlog/test_preallocated_reads.py",
-    "commitlog/format/manifest.py": "tests/commitlog/test_codecs.py",
     "commitlog/format/segment.py": "tests/commitlog/test_codecs.py",
     "commitlog/index/dictionary.py": "tests/commitlog/test_codecs.py",
     "commitlog/index/index.py": "tests/commitlog/test_codecs.py",

@@ -35,6 +35,7 @@ class ReplayedState:
     """retained_from: retained messages at or above these lsns are in the log only; tags_from: inbound QoS 2 messages
 
     orders: in force when the journal ended, if their time was not over, by (what, kind, name)
+    snapshot: (where the last whole snapshot begins, about what it takes of the disk), as the reader found it; 0: none
     seen: how far each partition was known here at the last checkpoint; empty: there was none
     changed: the state was adapted to another log than the journal refers to"""
 
@@ -48,6 +49,7 @@ class ReplayedState:
         self.tags_from: list[int] = []
         self.seen: list[int] = []
         self.last_number = 0
+        self.snapshot = (0, 0)
         self.changed = False
         self._snapshot: dict[str, e.RetainedEntry] = {}
         self._apply: dict[type, Callable[[Any], None]] = {

@@ -1,6 +1,7 @@
 """Snapshots of the session journal: everything is written once more, in parts, so that older records may go.
 
-The broker serves clients between the parts. docs/reference/session-journal.md."""
+The broker serves clients between the parts. When one is due: docs/decisions/0070-a-small-journal.md.
+docs/reference/session-journal.md."""
 # compiled: warm
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from rumq.shards.recovery.checkpoint import CheckpointBuilder, open_entry, unsaf
 
 PART_SESSIONS = 256
 PART_ORDERS = 256
-SNAPSHOT_BYTES_MIN = 8 << 20
+# Of the disk, with all padding: a journal that has grown by less is left alone. A little below 1.4 MiB, where the zeros
+# ahead of a segment (`commitlog.disk.preallocation`) would grow from 1.6 to 2.6 MiB just before it ends.
+GROWTH_BYTES_MIN = 5 << 18
+# One that grows fast is left alone for longer: each snapshot costs the syncs of another segment.
+SNAPSHOT_SECONDS_MIN = 10.0
+FAST_GROWTH_BYTES = 8 << 20  # not so long that a start had to read more than this
 
 
 class OpenSnapshot:
@@ -53,8 +59,9 @@ class SnapshotWriter:
         self._journal, self._partitions, self._recorder = journal, partitions, recorder
         self._router, self._checkpoints, self._append = router, checkpoints, append
         self._orders = orders
-        self._since = self._end()  # of the last snapshot
+        self._since = self._end()  # where the last snapshot begins
         self._bytes = 0  # of the last snapshot
+        self._not_before = 0.0  # monotonic seconds: of the next snapshot, unless the journal grows fast
         self._snapshot: OpenSnapshot | None = None
         self._ended_lsn: tuple[int, int] | None = None  # (begun at, ended at) of a snapshot not yet committed
 
@@ -62,10 +69,26 @@ class SnapshotWriter:
     def is_under_way(self) -> bool:
         return self._snapshot is not None
 
-    def is_due(self) -> bool:
-        """Whether the journal has grown enough, or retained messages hold back a finished segment."""
-        least = min(SNAPSHOT_BYTES_MIN, self._journal.spec.segment_bytes_max // 2)
-        if self._bytes_on_disk() > max(least, 2 * self._bytes):
+    def restored(self, begun_lsn: int, size: int) -> None:
+        """The journal was read: its last whole snapshot begins at an lsn, and takes about so many bytes; 0: none.
+
+        What is behind it counts as in one run, so that runs that end soon leave no more than long ones. And what is
+        before it may go, if the last run did not come to that."""
+        files = self._journal.segments.files
+        base_lsn = max((segment.base_lsn for segment in files if segment.base_lsn <= begun_lsn), default=-1)
+        self._since, self._bytes = (base_lsn, 0, 0), size
+        if begun_lsn:
+            self._ended_lsn = (begun_lsn, self._journal.next_lsn)
+
+    def is_due(self, monotonic: float) -> bool:
+        """Whether the journal has grown enough, or retained messages hold back a finished segment.
+
+        By as much as the last snapshot takes: all snapshots together write no more than the journal does without
+        them."""
+        half = self._journal.spec.segment_bytes_max // 2
+        growth = self._bytes_on_disk()
+        least = GROWTH_BYTES_MIN if monotonic >= self._not_before else FAST_GROWTH_BYTES
+        if growth > max(min(least, half), 2 * self._bytes):  # with the last snapshot, which is the first half
             return True
         return self._checkpoints.retained_changed() and any(
             p.segments.files and p.segments.active.base_lsn > kept
@@ -73,7 +96,9 @@ class SnapshotWriter:
             if isinstance(p, Partition)
         )
 
-    def begin(self, layout: tuple[str, ...], now_us: int) -> None:
+    def begin(self, layout: tuple[str, ...], now_us: int, monotonic: float) -> None:
+        """Begin one in a segment of its own: what is before it goes as soon as it is committed."""
+        self._not_before = monotonic + SNAPSHOT_SECONDS_MIN
         self._snapshot = OpenSnapshot(
             self._journal.next_lsn,
             layout,
@@ -87,6 +112,8 @@ class SnapshotWriter:
         pending = self._recorder.drain(self._checkpoints.watermarks(), now_us)
         checkpoint = self._checkpoints.entries(now_us, whole=True)
         self._append([e.Layout(layout), e.SnapshotBegun(), *pending, *checkpoint], now_us)
+        group = self._journal.take_roll(now_us)
+        assert group is None, "records are pending: the next group, which has them, goes to another segment"
 
     def write_part(self, now_us: int) -> None:
         """Write one part: some standing orders; or some sessions, preceded by the checkpoint that their cursors refer
@@ -146,17 +173,22 @@ class SnapshotWriter:
             return None
         return self._journal.take_removal(self._ended_lsn[0])
 
-    def _end(self) -> tuple[int, int]:
-        """Where the journal ends: (base lsn of the last segment, bytes in it and on their way to it)."""
+    def _end(self) -> tuple[int, int, int]:
+        """Where the journal ends: (base lsn of the last segment, bytes in it, bytes on their way to a segment)."""
         files, waiting = self._journal.segments.files, self._journal.pending_bytes
-        return (files[-1].base_lsn, files[-1].bytes + waiting) if files else (-1, waiting)
+        return (files[-1].base_lsn, files[-1].bytes, waiting) if files else (-1, 0, waiting)
 
     def _bytes_on_disk(self) -> int:
-        """Of the journal since the last snapshot: much more than its records, for each group has pages of its own."""
-        base_lsn, before = self._since
-        files, waiting = self._journal.segments.files, self._journal.pending_bytes
-        after = sum(segment.bytes for segment in files if segment.base_lsn >= base_lsn)
-        return after + waiting - before
+        """Of the journal since the last snapshot began: much more than its records, for each group has pages of its
+        own."""
+        base_lsn, before, waiting_before = self._since
+        after = self._journal.pending_bytes - waiting_before
+        for segment in self._journal.segments.files:
+            if segment.base_lsn > base_lsn:
+                after += segment.bytes
+            elif segment.base_lsn == base_lsn:  # while it is there: it goes once the snapshot is committed
+                after += segment.bytes - before
+        return after
 
 
 def session_entries(

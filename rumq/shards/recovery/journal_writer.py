@@ -80,8 +80,8 @@ class JournalWriter(Stage):
         if monotonic >= self._next_checkpoint:
             self._next_checkpoint = monotonic + CHECKPOINT_SECONDS
             self._checkpoint(now_us)
-            if not self._is_writing_snapshot and self._snapshots.is_due():
-                self._snapshots.begin(self.layout(), now_us)
+            if not self._is_writing_snapshot and self._snapshots.is_due(monotonic):
+                self._snapshots.begin(self.layout(), now_us, monotonic)
                 self._is_writing_snapshot = True
         if self._is_writing_snapshot:
             self._snapshots.write_part(now_us)
@@ -164,10 +164,15 @@ class JournalWriter(Stage):
     # A start
 
     def write_snapshot(self, now_us: int) -> None:
-        """Append a whole snapshot at once."""
-        self._snapshots.begin(self.layout(), now_us)
+        """Append a whole snapshot at once, in the place of one that is under way."""
+        self._snapshots.begin(self.layout(), now_us, self._clock.monotonic)
         while self._snapshots.is_under_way:
             self._snapshots.write_part(now_us)
+        self._is_writing_snapshot = False
+
+    def snapshot_restored(self, begun_lsn: int, size: int) -> None:
+        """As of `SnapshotWriter.restored`."""
+        self._snapshots.restored(begun_lsn, size)
 
     def retained_restored(self, from_lsns: list[int], *, as_snapshot: bool) -> None:
         """The retained messages are those of a snapshot, and of the log from these lsns on; as_snapshot: the log added

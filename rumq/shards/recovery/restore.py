@@ -56,6 +56,7 @@ class Restorer:
         is_for_later: it is only written down, for a shard that starts later and has turns: that one ends the sessions
         that do not outlive a connection, and publishes their wills"""
         changed = state.changed
+        self.journal.snapshot_restored(*state.snapshot)
         self.journal.begin(self._clock.now_us)
         self._restore_orders(state.orders.values(), is_for_later)  # a snapshot has those that are in force
         self._restore_retained(state)

@@ -70,13 +70,14 @@ class SegmentRemover:
             elif removal.done:
                 for removed in self.on_removed:
                     removed(removal, records, size, why)
-                self._events.tell(
-                    "log.trimmed",
-                    **where,
-                    first_lsn=partition.first_lsn,
-                    segments=len(removal.paths),
-                    why=why,
-                )
+                if partition is not self._store.internal:  # nobody loses by the journal's, and it is often
+                    self._events.tell(
+                        "log.trimmed",
+                        **where,
+                        first_lsn=partition.first_lsn,
+                        segments=len(removal.paths),
+                        why=why,
+                    )
 
         self._writer.submit(removal.run, done, partition.index)
 

@@ -3,6 +3,7 @@
 from tests.faults.planted import Planted
 
 SESSIONS = "tests/faults/kill/test_sessions.py"
+SMALL = "tests/shards/recovery/test_journal_compaction.py"
 
 
 PLANTED = [
@@ -101,5 +102,48 @@ PLANTED = [
         "            if lsn > committed:\n                break\n",
         "",
         "tests/shards/write_path/test_group_commit.py::test_an_acknowledgement_waits_for_its_own_group",
+    ),
+    # The journal's snapshots
+    Planted(
+        "what is before a snapshot goes before that is durable", "rumq/shards/recovery/journal_snapshot.py",
+        "        if self._ended_lsn is None or self._journal.committed_lsn < self._ended_lsn[1]:\n",
+        "        if self._ended_lsn is None:\n",
+        "tests/shards/recovery/test_journal_power_loss.py",
+    ),
+    Planted(
+        "a journal with little in it is written anew at each turn", "rumq/shards/recovery/journal_snapshot.py",
+        "        if growth > max(min(least, half), 2 * self._bytes):",
+        "        if growth > 0:",
+        f"{SMALL}::test_snapshots_write_no_more_than_the_journal_does_without_them",
+    ),
+    Planted(
+        "a snapshot is due by the floor alone", "rumq/shards/recovery/journal_snapshot.py",
+        "        if growth > max(min(least, half), 2 * self._bytes):",
+        "        if growth > min(least, half):",
+        f"{SMALL}::test_snapshots_write_no_more_than_the_journal_does_without_them",
+    ),
+    Planted(
+        "a snapshot shares its segment with what is before it", "rumq/shards/recovery/journal_snapshot.py",
+        "        group = self._journal.take_roll(now_us)\n",
+        "        group = None\n",
+        f"{SMALL}::test_the_journal_of_a_small_broker_takes_the_floor_and_little_more",
+    ),
+    Planted(
+        "a start takes the journal that it finds for small", "rumq/shards/recovery/restore.py",
+        "        self.journal.snapshot_restored(*state.snapshot)\n",
+        "",
+        f"{SMALL}::test_runs_that_end_soon_leave_no_more_than_long_ones",
+    ),
+    Planted(
+        "the manifest forgets segments whose files are left", "commitlog/format/manifest.py",
+        '        gone = {name for name in gone if not self._files.exists(f"{directory}/{name}")}\n',
+        "",
+        "tests/commitlog/format/test_manifest.py",
+    ),
+    Planted(
+        "the manifest keeps a line of each segment that was", "commitlog/format/manifest.py",
+        'if edit["edit"] == "first" and len(self.edits) >= self._compact_at:',
+        "if False:",
+        "tests/commitlog/format/test_manifest.py",
     ),
 ]  # fmt: skip

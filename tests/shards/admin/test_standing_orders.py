@@ -151,7 +151,7 @@ def test_what_is_taken_back_while_a_snapshot_is_written_is_not_in_it(runs: Runs)
     shard, snapshots = runs.shard, runs.shard.parts.clients.journal._snapshots
     for number in range(PART_ORDERS + 2):
         shard.parts.clients.logins.gate.ban("client", f"c{number}", 600.0)
-    snapshots.begin(shard.parts.clients.journal.layout(), shard.now_us)
+    snapshots.begin(shard.parts.clients.journal.layout(), shard.now_us, shard.monotonic)
     snapshots.write_part(shard.now_us)
     ask(shard, "unban", kind="client", name=f"c{PART_ORDERS}")
     ask(shard, "unban", kind="client", name="c0")

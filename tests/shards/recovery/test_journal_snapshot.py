@@ -28,7 +28,7 @@ class World:
 def test_it_begins_with_the_layout_and_ends_with_what_it_covers() -> None:
     world = World()
     world.run.session("pump")
-    world.snapshots.begin(("main/g1/p0",), NOW)
+    world.snapshots.begin(("main/g1/p0",), NOW, 0.0)
     while world.snapshots.is_under_way:
         world.snapshots.write_part(NOW)
     first, *parts, last = world.kinds()
@@ -43,7 +43,7 @@ def test_many_sessions_are_written_over_many_turns() -> None:
     world = World()
     for number in range(journal_snapshot.PART_SESSIONS + 1):
         world.run.session(f"c{number}")
-    world.snapshots.begin(("main/g1/p0",), NOW)
+    world.snapshots.begin(("main/g1/p0",), NOW, 0.0)
     world.snapshots.write_part(NOW)
     assert world.snapshots.is_under_way
     world.snapshots.write_part(NOW)
@@ -57,7 +57,7 @@ def test_all_orders_in_force_are_written_before_the_sessions_so_many_a_turn() ->
     orders = [e.StandingOrder("ban", "client", f"c{n}", 7, 1.0) for n in range(journal_snapshot.PART_ORDERS + 1)]
     world = World(orders)
     world.run.session("pump")
-    world.snapshots.begin(("main/g1/p0",), NOW)
+    world.snapshots.begin(("main/g1/p0",), NOW, 0.0)
     while world.snapshots.is_under_way:
         world.snapshots.write_part(NOW)
     first, *parts = world.records

@@ -23,16 +23,17 @@ STATE = StreamSpec("_state", (), 1, "disk", 1 << 20, 86_400)
 
 
 class Run:
-    """One run of the shard. carried_out: effects that the restart asked for"""
+    """One run of the shard. carried_out: effects that the restart asked for; orders: in force, as of `ReplayedState`"""
 
-    def __init__(self, files: SimulatedFiles, seed: int = 0) -> None:
+    def __init__(self, files: SimulatedFiles, seed: int = 0, state: StreamSpec = STATE) -> None:
+        """state: the stream of the journal"""
         self.hand = Hand()
         self.hand.now_us = NOW
         self.lifecycle = Lifecycle()
         self.store = open_store(
             files,
             "data",
-            StoreLayout([StreamSpec("main", ("#",))], matches, internal=STATE),
+            StoreLayout([StreamSpec("main", ("#",))], matches, internal=state),
             OpenOptions(NOW, random=numbers(seed), direct_bytes_min=1 << 30),
             holder=DEAD,
         )
@@ -42,14 +43,14 @@ class Run:
         self.registry = Registry(self.hand, lambda session, will: None, self.recorder, self.store.release_publishers)
         self.journal = JournalWriter(
             self.store.internal, self.store.partitions, self.recorder, self.router, self.registry.sessions.get,
-            self.hand, self.lifecycle,
+            self.hand, self.lifecycle, lambda: self.orders.values(),
         )  # fmt: skip
         self.carried_out: list[Effect] = []
-        state = replay(self.store, self.store.internal, self.hand.tell)
-        fit_to_partitions(state, self.journal.layout(), self.store.partitions)
-        self.state = state
+        self.state = replay(self.store, self.store.internal, self.hand.tell)
+        self.orders = dict(self.state.orders)
+        fit_to_partitions(self.state, self.journal.layout(), self.store.partitions)
         restorer = restorer_of(self)
-        self.wants_publishers = restorer.restore(state, self.carried_out.append)
+        self.wants_publishers = restorer.restore(self.state, self.carried_out.append)
 
     def session(self, client_id: str, expiry_seconds: int = 3600) -> Session:
         """A session whose client is connected, as CONNECT makes it."""
