@@ -29,6 +29,7 @@ from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.worker_threads import Done, Pool
 
 DAY_MESSAGES = 864_000
+PACK_BYTES_PER_SECOND = 1 << 24  # as by default
 BEGIN_US = 1_700_000_000_000_000
 SOONEST = 0.0001  # seconds until a deadline that has passed is looked at again
 T = TypeVar("T")
@@ -130,7 +131,7 @@ class Shard:
             OpenOptions(BEGIN_US), holder=f"pid {os.getpid()}\n",
         )  # fmt: skip
         platform = Platform(lambda name, **fields: None, NoPump, clock=self._clock, worker=self._worker)
-        self.parts = build_shard(self.store, ShardContext(), platform)
+        self.parts = build_shard(self.store, ShardContext(pack_bytes_per_second=PACK_BYTES_PER_SECOND), platform)
         self.parts.operation.startup.read_journal(self.parts.events.tell)
         self.parts.operation.startup.advance()
         self.settle()

@@ -22,7 +22,7 @@ cdef class Partition:
     cdef public long long durable_lsn, marked_lsn, next_lsn, written_lsn
     cdef public object directory, files, generation, index, next_offsets, number, offline
     cdef public PublisherNames publisher_names
-    cdef public object replicated_lsn, spec, stream, topic_ids, topic_names
+    cdef public object replicated_lsn, spec, starts, stream, topic_ids, topic_names
 
     @cython.locals(chunk=Chunk, size=Py_ssize_t)
     cpdef Chunk append(

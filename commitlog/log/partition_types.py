@@ -91,7 +91,9 @@ class PartitionReader(Protocol):
 
 @runtime_checkable
 class PartitionWriter(PartitionReader, Protocol):
-    """A partition that this shard appends to."""
+    """A partition that this shard appends to. starts: as of `Partition`"""
+
+    starts: list[tuple[int, int]]
 
     def append(
         self, rows: bytearray | memoryview, frames: Buffer, count: int, flags: int, now_us: int, tags: bytes = b"",

@@ -37,6 +37,7 @@ class Recovered:
     short: records beyond the end of files that are shorter than when sealed; found again at each start
     unpacked: packed files that have not taken the place of their segments
     longer: (path, stop, size) of segments that have bytes behind their end
+    starts: (epoch, lsn): where each writer began that has segments here
     unreadable: wholly unreadable files; repaired: damage without loss
     """
 
@@ -58,6 +59,7 @@ class Recovered:
     publishers: PublisherNames = field(default_factory=lambda: PublisherNames({}, 1))
     last_ts: int = 0
     epoch: int = 1
+    starts: list[tuple[int, int]] = field(default_factory=list)
     snapshot_lsn: int = -1
     jumps: list[Jump] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
@@ -104,7 +106,10 @@ def load_snapshot(files: Files, directory: str, found: Recovered) -> None:
 
 def add_segment(files: Files, listed: FoundSegment, found: Recovered, tail: KnownTail | None = None) -> None:
     segment = SegmentFile(listed.path, listed.base_lsn, listed.opening.header.salt, listed.opening.first_ts)
-    found.epoch = max(found.epoch, 1 + listed.opening.header.epoch)
+    epoch = listed.opening.header.epoch
+    found.epoch = max(found.epoch, 1 + epoch)
+    if not found.starts or found.starts[-1][0] != epoch:
+        found.starts.append((epoch, listed.base_lsn))
     if listed.opening.damage is not None:
         found.repaired.append(str(listed.opening.damage))
     if listed.base_lsn > found.next_lsn:

@@ -30,6 +30,7 @@ from commitlog.write.retention import remove_segments
 from commitlog.write.segment_writer import SegmentOptions, SegmentWriter
 
 FORMAT = "rumq 1"
+STARTS_MAX = 64  # of earlier runs, that are told to other shards
 STREAM_BYTES_MAX = 64  # room in a segment's header
 
 
@@ -210,8 +211,10 @@ def open_partition(files: Files, root: str, identity: PartitionId, options: Open
     )
     segments = SegmentList(found.first_lsn, found.segments, dictionary)
     segments.jumps = found.jumps
+    epoch = max(found.epoch, options.epoch)
+    found.starts = [*found.starts[-STARTS_MAX:], (epoch, found.next_lsn)]
     segment_options = SegmentOptions(
-        spec.name, generation, number, max(found.epoch, options.epoch), options.boot_id, spec.durability in SYNCED,
+        spec.name, generation, number, epoch, options.boot_id, spec.durability in SYNCED,
         spec.segment_bytes_max, spec.segment_seconds_max * 1_000_000, options.direct_bytes_min,
     )  # fmt: skip
     names = NumberedNames(found.topic_names, found.publishers)

@@ -31,6 +31,13 @@ PLANTED = [
         SCHEDULES,
     ),
     Planted(
+        "lsns that a successor has given out again are taken for records that were shown here",
+        "rumq/shards/bus/remote_partition.py",
+        "        if incarnation == known or not known:\n",
+        "        if known >= 0:\n",
+        SEEDS,
+    ),
+    Planted(
         "what a shard's log has already is handed over again", "rumq/shards/bus/remote_partition.py",
         "max(message.sequence, outgoing.committed_lsn)",
         "outgoing.committed_lsn",

@@ -24,11 +24,12 @@ class BusMessage(msgspec.Struct, frozen=True, array_like=True):
 
 class Hello(BusMessage, frozen=True, tag="hello"):
     """The first message of each side. incarnation: of this run of the shard; partitions: index -> (first lsn, next lsn)
-    of those that it owns"""
+    of those that it owns; starts: of each, as `Partition.starts`"""
 
     shard: int
     incarnation: int
     partitions: dict[int, tuple[int, int]]
+    starts: dict[int, list[tuple[int, int]]] = {}  # an older node tells none
 
 
 class Begin(BusMessage, frozen=True, tag="begin"):

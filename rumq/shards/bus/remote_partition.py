@@ -39,6 +39,7 @@ class RemotePartition:
         self.first_lsn = 0
         self.next_lsn = 0  # when its owner joined; from then on the router's feed knows
         self.is_met = False
+        self._met = (0, 0)  # incarnation and epoch of the owner's run that was met last; 0: none was
         self.found: Callable[[int], None] | None = None
         self.topic_names: list[bytes] = []  # by the owner's ids; empty where not known
         self.topic_ids: dict[bytes, int] = {}
@@ -70,6 +71,18 @@ class RemotePartition:
     def name_publishers(self, first: int, names: list[bytes]) -> None:
         """Learn names of publisher numbers, from `first` on."""
         self.publisher_names.learn(dict(enumerate(names, first)))
+
+    def same_below(self, incarnation: int, starts: Sequence[tuple[int, int]], next_lsn: int) -> int:
+        """Meet a run of the owner; returns up to where its records are those that earlier runs have shown here.
+
+        A run that died may have shown records of QoS 0 that it never wrote: the next ones give out their lsns again,
+        perhaps all of them before they are met. starts: of the owner's runs, (epoch, lsn)"""
+        known, epoch = self._met
+        self._met = incarnation, starts[-1][0] if starts else 0
+        if incarnation == known or not known:
+            return next_lsn
+        others = [lsn for number, lsn in starts[:-1] if number > epoch]
+        return min([next_lsn] + others + [lsn for _, lsn in starts[-1:]])
 
     def add_topic(self, name: bytes) -> int:
         return self.outgoing.add_topic(name)
@@ -108,8 +121,8 @@ class RemoteFeeds:
         assert isinstance(partition, RemotePartition)
         return partition
 
-    def owner_joined(self, partition: RemotePartition, first_lsn: int, next_lsn: int) -> None:
-        """The owner of a partition has said where it begins and ends."""
+    def owner_joined(self, partition: RemotePartition, first_lsn: int, next_lsn: int, same_below: int) -> None:
+        """The owner of a partition has said where it begins and ends. same_below: as of `RemotePartition`"""
         feed = self.feed(partition.index)
         partition.first_lsn = first_lsn
         if not partition.is_met:
@@ -120,13 +133,13 @@ class RemoteFeeds:
         feed.owner_restarted()
         self._forget_aliases()
         # Messages of QoS 0 may have been delivered here that were never written; their lsns are given out again.
-        partition.next_lsn = min(partition.next_lsn, next_lsn)
-        if next_lsn < feed.visible_lsn:
-            feed.truncate(next_lsn)
-        self._router.sharing.truncate(partition.index, next_lsn)
+        partition.next_lsn = min(partition.next_lsn, same_below)
+        if same_below < feed.visible_lsn:
+            feed.truncate(same_below)
+        self._router.sharing.truncate(partition.index, same_below)
         for session in self._sessions.values():
             for reader in session.subscriber.readers():
-                reader.cursors[partition.index] = min(reader.cursors[partition.index], next_lsn)
+                reader.cursors[partition.index] = min(reader.cursors[partition.index], same_below)
         if partition.found is not None:
             found, partition.found = partition.found, None
             found(next_lsn)
@@ -189,12 +202,14 @@ class OwnerShard:
             tracer,
         )
 
-    def joined(self, link: BusLink, partitions: Mapping[int, tuple[int, int]]) -> None:
-        """partitions: index -> (first lsn, next lsn). What was published and not acknowledged is published again."""
+    def joined(self, link: BusLink, hello: m.Hello) -> None:
+        """What was published and not acknowledged is published again."""
         for partition in self.partitions:
             # A successor, whose disk may be another one, says anew what it refuses.
             self._admission.elsewhere(partition.index, False, "")
-            self._feeds.owner_joined(partition, *partitions[partition.index])
+            first_lsn, next_lsn = hello.partitions[partition.index]
+            same_below = partition.same_below(hello.incarnation, hello.starts.get(partition.index, []), next_lsn)
+            self._feeds.owner_joined(partition, first_lsn, next_lsn, same_below)
             outgoing = partition.outgoing
             if self._is_undecided:
                 continue

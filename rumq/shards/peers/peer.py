@@ -204,7 +204,8 @@ class Peer:
         self.is_drained = False
         feeds, partitions = self._here.feeds, self._here.partitions
         own = {p.index: (p.first_lsn, feeds[p.index].visible_lsn) for p in partitions}
-        link.say(m.Hello(self._here.index, self._here.incarnation, own))
+        starts = {p.index: p.starts for p in partitions}
+        link.say(m.Hello(self._here.index, self._here.incarnation, own, starts))
 
     def received(self, message: m.AnyMessage, raw: memoryview) -> None:
         kind = type(message)
@@ -241,7 +242,7 @@ class Peer:
 
     def _hello(self, link: BusLink, message: m.Hello) -> None:
         self.parts.publisher.joined(message.incarnation)
-        self.parts.owner.joined(link, message.partitions)
+        self.parts.owner.joined(link, message)
         self.is_known = True
         self._ask_publishers(link)  # before anything that they have published comes
         for question in self._questions.unanswered():

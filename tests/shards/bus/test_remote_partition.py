@@ -57,27 +57,50 @@ def test_a_topic_id_that_its_owner_gives_out_anew_has_the_new_name(world: World)
 
 
 def test_readers_begin_where_the_owner_stands_when_it_joins_first(world: World) -> None:
-    world.owner.joined(world.link, {0: (3, 40)})
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (3, 40)}))
     assert (world.partition.first_lsn, world.partition.next_lsn) == (3, 40)
     assert world.router.feeds[0].visible_lsn == 40
 
 
 def test_records_that_an_owner_did_not_live_to_write_are_forgotten_here(world: World) -> None:
-    world.owner.joined(world.link, {0: (0, 40)})
-    world.owner.joined(world.link, {0: (0, 30)})
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 40)}))
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 30)}))
     assert world.router.feeds[0].visible_lsn == 30 and world.partition.next_lsn == 30
+
+
+def test_lsns_that_were_given_out_again_before_the_owner_was_met_are_others_records(world: World) -> None:
+    """A run showed records up to 40 and wrote 30 of them; the next one is met when it has written up to 42."""
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 40)}, {0: [(1, 0)]}))
+    world.owner.joined(world.link, m.Hello(1, 88, {0: (0, 42)}, {0: [(1, 0), (2, 30)]}))
+    assert world.router.feeds[0].visible_lsn == 30 and world.partition.next_lsn == 30
+
+
+def test_a_run_that_was_never_met_counts_as_well(world: World) -> None:
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 40)}, {0: [(1, 0)]}))
+    world.owner.joined(world.link, m.Hello(1, 99, {0: (0, 60)}, {0: [(1, 0), (2, 30), (3, 50)]}))
+    assert world.router.feeds[0].visible_lsn == 30
+
+
+@pytest.mark.parametrize(("incarnation", "starts"), [(77, [(1, 0), (2, 30)]), (88, [(2, 30), (3, 42)])])
+def test_what_the_owner_still_has_is_not_sent_twice(
+    world: World, incarnation: int, starts: list[tuple[int, int]]
+) -> None:
+    """The same run over another link; a run that began behind all that was shown."""
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 40)}, {0: [(1, 0), (2, 30)]}))
+    world.owner.joined(world.link, m.Hello(1, incarnation, {0: (0, 42)}, {0: starts}))
+    assert world.router.feeds[0].visible_lsn == 40
 
 
 def test_what_was_published_and_not_acknowledged_is_asked_for_first(world: World) -> None:
     world.partition.outgoing.append(bytearray(32), b"f", 1, 0, b"")
-    world.owner.joined(world.link, {0: (0, 0)})
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 0)}))
     assert world.said == [m.Resume(0, 0)] and world.owner.unacknowledged_bytes
     world.owner.resumed(world.link, m.Resumed(0, 2))
     assert not world.owner.unacknowledged_bytes and world.acknowledged == [0]
 
 
 def test_watermarks_and_records_become_commands(world: World) -> None:
-    world.owner.joined(world.link, {0: (0, 10)})
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 10)}))
     world.owner.rows(m.Rows(0, 10, 1, 5, 0, [(0, b"a")], 4), memoryview(b"rowsframes"))
     world.owner.mark(m.Mark(0, 0, 11, 11, 2), memoryview(b""))
     rows, mark = world.hand.items
@@ -99,7 +122,7 @@ def test_a_successor_is_not_held_to_the_refusals_of_a_disk_that_was_full(world: 
     world.owner.refusing(m.Refusing(0, True, "offline"), memoryview(b""))
     world.owner.lost()
     assert (0, False, "") not in world.limits
-    world.owner.joined(world.link, {0: (0, 0)})
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 0)}))
     assert world.limits[-1] == (0, False, "")
 
 
@@ -109,16 +132,16 @@ def test_readers_that_began_without_the_owner_go_on_where_the_last_run_stood(wor
     feeds = RemoteFeeds(world.router, {})
     feeds.begin_without(world.partition, 30, found.append)
     assert world.partition.is_met, "a SUBACK does not wait for it for ever"
-    world.owner.joined(world.link, {0: (3, 40)})
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (3, 40)}))
     assert world.router.feeds[0].visible_lsn == 30 and found == [40]
-    world.owner.joined(world.link, {0: (3, 50)})
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (3, 50)}))
     assert found == [40], "it is late once"
 
 
 def test_an_owner_with_less_than_the_last_run_knew_counts(world: World) -> None:
     found: list[int] = []
     RemoteFeeds(world.router, {}).begin_without(world.partition, 30, found.append)
-    world.owner.joined(world.link, {0: (3, 20)})
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (3, 20)}))
     assert world.router.feeds[0].visible_lsn == 20 and found == [20]
 
 
@@ -126,7 +149,7 @@ def test_nothing_is_handed_over_before_the_owner_has_said_what_it_has(world: Wor
     world.owner.undecided([7])
     outgoing = world.partition.outgoing
     outgoing.append(bytearray(32), b"", 1, 0, b"")
-    world.owner.joined(world.link, {0: (0, 40)})
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 40)}))
     world.owner.mark(m.Mark(0, 0, 40, 40, 0), memoryview(b""))
     assert world.said == [] and outgoing.committed_there == 7, "a checkpoint names what was not searched"
     world.owner.decided(world.link)

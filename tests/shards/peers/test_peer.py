@@ -51,7 +51,7 @@ class World:
             partition=SimpleNamespace(committed_lsn=4, first_lsn=1), committed_lsn=4, visible_lsn=5,
             mark=lambda committed: 5,
         )  # fmt: skip
-        own: Any = [SimpleNamespace(index=0, first_lsn=1)]
+        own: Any = [SimpleNamespace(index=0, first_lsn=1, starts=[(1, 0)])]
         self.refusing: dict[int, tuple[bool, str]] = {}
         self.full: set[int] = set()
         nothing: Any = SimpleNamespace(reasons=lambda: self.refusing, full=self.full)
@@ -89,7 +89,7 @@ def world() -> World:
 
 def test_a_link_begins_with_hello_and_where_our_partitions_stand(world: World) -> None:
     first = world.link
-    assert first.said == [m.Hello(0, 77, {0: (1, 5)})]
+    assert first.said == [m.Hello(0, 77, {0: (1, 5)}, {0: [(1, 0)]})]
     world.peer.received(m.Drained(), NONE)
     world.new_link()
     assert first.closed and not world.link.closed and world.link.said == first.said
