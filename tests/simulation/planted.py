@@ -5,6 +5,7 @@ from tests.faults.planted import Planted
 
 SEEDS = "tests/simulation/test_simulation.py::test_what_a_schedule_has_found_once_stays_repaired"
 SCHEDULES = "tests/simulation/test_simulation.py::test_schedules_of_fixed_seeds_keep_every_promise"
+BUS = "tests/shards/bus/test_remote_partition.py"
 FOUND = "tests/simulation/test_found.py"
 LATE = "tests/simulation/test_late_shards.py"
 ENDS = "tests/scenarios/test_scenarios.py::test_the_router_says_what_the_transcript_says[share-elsewhere-ends]"
@@ -35,7 +36,7 @@ PLANTED = [
         "rumq/shards/bus/remote_partition.py",
         "        if incarnation == known or not known:\n",
         "        if known >= 0:\n",
-        SEEDS,
+        BUS,
     ),
     Planted(
         "what a shard's log has already is handed over again", "rumq/shards/bus/remote_partition.py",

@@ -25,7 +25,6 @@ FOUND = (
     36_667,
     500_761,
     11_062,
-    8_289,
 )  # what they showed once has no other test, or needs three shards
 LONG = 20_000
 HAPPENS = (
