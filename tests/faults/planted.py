@@ -14,6 +14,7 @@ MUTATED = "tests/faults/test_mutated_files.py"
 ROOM = "tests/commitlog/disk/test_preallocation.py"
 GROUPS = "tests/kafka/groups/test_coordinator.py"
 OFFSETS = "tests/kafka/groups/test_commit_file.py"
+NAMED_ONCE = "tests/kafka/answers/test_named_once.py"
 KEPT_OFFSETS = "tests/kafka/groups/test_group_service.py"
 BACKLOG = "tests/shards/delivery/test_backlog_costs.py"
 
@@ -446,5 +447,26 @@ PLANTED = [
         "LOOKED_THROUGH_BYTES = 1 << 20",
         "LOOKED_THROUGH_BYTES = 1 << 16",
         OFFSETS,
+    ),
+    Planted(
+        "a group is described as often as its name is repeated",
+        "rumq/kafka/answers/group_tool_answers.py",
+        'for name in dict.fromkeys(body["groups"])]}',
+        'for name in body["groups"]]}',
+        NAMED_ONCE,
+    ),
+    Planted(
+        "the partitions of a topic are told as often as its name is repeated",
+        "rumq/kafka/answers/topic_answers.py",
+        'once(wanted, "name", "topic_id")',
+        "wanted",
+        NAMED_ONCE,
+    ),
+    Planted(
+        "a committed offset is told as often as its partition is repeated",
+        "rumq/kafka/answers/commit_answers.py",
+        'list(dict.fromkeys(each["partition_indexes"]))',
+        'each["partition_indexes"]',
+        NAMED_ONCE,
     ),
 ]

@@ -20,11 +20,12 @@ def key_of(client: KafkaClient, body: dict[str, Any]) -> KafkaGroupKey:
 
 def find_coordinator(client: KafkaClient, body: dict[str, Any]) -> dict[str, Any]:
     """This process, of every group."""
+    keys = dict.fromkeys(body["coordinator_keys"])
     if body["key_type"] != GROUP:
         refused = {"error_code": ErrorCode.INVALID_REQUEST, "error_message": "there are groups alone, no transactions"}
-        return refused | {"coordinators": [{"key": key, **refused} for key in body["coordinator_keys"]]}
+        return refused | {"coordinators": [{"key": key, **refused} for key in keys]}
     here = {"node_id": NODE_ID, "host": client.advertised.host, "port": client.advertised.port}
-    return here | {"coordinators": [{"key": key, **here} for key in body["coordinator_keys"]]}
+    return here | {"coordinators": [{"key": key, **here} for key in keys]}
 
 
 async def join(client: KafkaClient, groups: GroupService, request: KafkaRequest) -> dict[str, Any]:
