@@ -438,7 +438,7 @@ PLANTED = [
         "an offset that expires takes the commit along that is on its way",
         "rumq/kafka/groups/group_service.py",
         "            await self._write_made(self._out_of_date, ENTRIES_MAX)\n",
-        "            await self._write(self._out_of_date())\n",
+        "            found = self._out_of_date()\n            await self._write_made(lambda: found, ENTRIES_MAX)\n",
         KEPT_OFFSETS,
     ),
     Planted(
@@ -446,6 +446,27 @@ PLANTED = [
         "rumq/kafka/groups/commit_file.py",
         "LOOKED_THROUGH_BYTES = 1 << 20",
         "LOOKED_THROUGH_BYTES = 1 << 16",
+        OFFSETS,
+    ),
+    Planted(
+        "commits on their way are not counted",
+        "rumq/kafka/groups/committed_offsets.py",
+        "        self.on_the_way += size\n",
+        "",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "a commit that nobody waits for any more is counted forever",
+        "rumq/kafka/groups/group_service.py",
+        "                    pending.end_way()\n",
+        "",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "an offset is counted at a part of what it takes of memory",
+        "rumq/kafka/groups/committed_offsets.py",
+        "ENTRY_BYTES = 800",
+        "ENTRY_BYTES = 200",
         OFFSETS,
     ),
     Planted(

@@ -82,7 +82,7 @@ async def offset_delete(client: KafkaClient, groups: GroupService, body: dict[st
         return {"error_code": ErrorCode.GROUP_ID_NOT_FOUND}
     topics = partitions_once(topics_once(body["topics"], "name"), itemgetter("partition_index"))
     places = [(each["name"], part["partition_index"]) for each in topics for part in each["partitions"]]
-    error = await groups.forget_some([Forget(*key, *place) for place in places if place in kept])
+    error = await groups.forget_some(key, [Forget(*key, *place) for place in places if place in kept])
     return {
         "topics": [
             {
