@@ -470,6 +470,13 @@ PLANTED = [
         OFFSETS,
     ),
     Planted(
+        "all that may be a record in a damaged file is checked",
+        "rumq/kafka/groups/commit_file.py",
+        "checked > CHECKED_BYTES_MAX or ",
+        "",
+        OFFSETS,
+    ),
+    Planted(
         "a group is described as often as its name is repeated",
         "rumq/kafka/answers/group_tool_answers.py",
         'for name in dict.fromkeys(body["groups"])]}',

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from typing import Any
 
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.errors import DataDirectoryError
+from rumq.kafka.groups import commit_file
 from rumq.kafka.groups.commit_entries import Commit, Forget
-from rumq.kafka.groups.commit_file import COMPACT_BYTES_MIN, COMPACT_RATIO, FORMAT, NAME, CommitFile, record_of
+from rumq.kafka.groups.commit_file import (
+    CHECKED_BYTES_MAX,
+    COMPACT_BYTES_MIN,
+    COMPACT_RATIO,
+    ENTRY_BEGINNINGS,
+    FORMAT,
+    HEAD,
+    NAME,
+    CommitFile,
+    record_of,
+)
 from rumq.kafka.groups.committed_offsets import CommittedOffsets
 from rumq.kafka.groups.messages import KafkaGroupKey
 from tests.commitlog.test_log_agrees_with_a_list import PowerLost, chooser, power_for
@@ -141,6 +153,25 @@ def test_damage_in_a_file_that_was_written_anew_is_told_however_long_its_records
     files.put(PATH, bytes(data))
     found = Kept(files)
     assert "cannot be read" in found.file.damage and files.content(f"{PATH}.damaged") == bytes(data)
+
+
+def test_a_file_that_was_made_up_is_opened_at_a_cost_in_proportion_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everywhere something that may be a record as long as the rest: looked at once, and kept as damaged."""
+    checked: list[int] = []
+
+    def crc32(data: Any) -> int:
+        checked.append(len(data))
+        return 0
+
+    files = SimulatedFiles()
+    kept = Kept(files)
+    body = b"\x91" + ENTRY_BEGINNINGS[0]
+    piece = HEAD.pack(1 << 20, 1) + body
+    files.put(PATH, FORMAT + piece * (2 * CHECKED_BYTES_MAX // len(piece) // 8))
+    monkeypatch.setattr(commit_file.zlib, "crc32", crc32)
+    kept.file.read()
+    assert 1 << 20 < sum(checked) <= CHECKED_BYTES_MAX + (3 << 20)
+    assert "cannot be read" in kept.file.damage and files.exists(f"{PATH}.damaged")
 
 
 def test_a_file_of_a_newer_version_is_refused() -> None:
