@@ -477,6 +477,13 @@ PLANTED = [
         OFFSETS,
     ),
     Planted(
+        "a server does not wait for its predecessor's end",
+        "rumq/process/kafka/parts.py",
+        "LOCK_SECONDS, LOCK_AGAIN_SECONDS = 2.0,",
+        "LOCK_SECONDS, LOCK_AGAIN_SECONDS = 0.0,",
+        "tests/kafka/test_process.py",
+    ),
+    Planted(
         "a group is described as often as its name is repeated",
         "rumq/kafka/answers/group_tool_answers.py",
         'for name in dict.fromkeys(body["groups"])]}',
