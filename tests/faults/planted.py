@@ -484,6 +484,13 @@ PLANTED = [
         "tests/kafka/test_process.py",
     ),
     Planted(
+        "members that leave in one request leave one by one",
+        "rumq/kafka/groups/coordinator.py",
+        "errors = group.leave(leavers, now)",
+        "errors = [group.leave([each], now)[0] for each in leavers]",
+        GROUPS,
+    ),
+    Planted(
         "a group is described as often as its name is repeated",
         "rumq/kafka/answers/group_tool_answers.py",
         'for name in dict.fromkeys(body["groups"])]}',

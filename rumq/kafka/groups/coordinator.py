@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from rumq.kafka.groups.group import ConsumerGroup
@@ -15,6 +15,7 @@ from rumq.kafka.groups.messages import (
     JoinRequest,
     KafkaGroupKey,
     KafkaGroupRow,
+    Leaver,
     MemberReply,
     Sender,
     SyncAnswer,
@@ -111,13 +112,13 @@ class GroupCoordinator:
         group = self._groups.get(key)
         return ErrorCode.UNKNOWN_MEMBER_ID if group is None else group.heartbeat(sender, now)
 
-    def leave(self, key: KafkaGroupKey, member_id: str, instance_id: str | None, now: float) -> ErrorCode:
+    def leave(self, key: KafkaGroupKey, leavers: Sequence[Leaver], now: float) -> list[ErrorCode]:
         group = self._groups.get(key)
         if group is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        error = group.leave(member_id, instance_id, now)
+            return [ErrorCode.UNKNOWN_MEMBER_ID] * len(leavers)
+        errors = group.leave(leavers, now)
         self._count(key)
-        return error
+        return errors
 
     def may_commit(self, key: KafkaGroupKey, sender: Sender, now: float) -> ErrorCode:
         if not is_name(key.group):

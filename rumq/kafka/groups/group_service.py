@@ -14,7 +14,7 @@ from rumq.kafka.groups.commit_entries import Commit, Entry, Forget
 from rumq.kafka.groups.commit_file import CommitFile
 from rumq.kafka.groups.committed_offsets import CommittedOffsets
 from rumq.kafka.groups.coordinator import LOOK_SECONDS, SESSION_SECONDS_MAX, GroupBounds, GroupCoordinator
-from rumq.kafka.groups.messages import JoinAnswer, JoinRequest, KafkaGroupKey, Sender, SyncAnswer, SyncRequest
+from rumq.kafka.groups.messages import JoinAnswer, JoinRequest, KafkaGroupKey, Leaver, Sender, SyncAnswer, SyncRequest
 from rumq.kafka.protocol.errors import ErrorCode
 
 CLIENT_ID_CHARACTERS = 64  # of a member's id
@@ -89,9 +89,9 @@ class GroupService:
     def heartbeat(self, key: KafkaGroupKey, sender: Sender) -> ErrorCode:
         return self.coordinator.heartbeat(key, sender, trio.current_time())
 
-    def leave(self, key: KafkaGroupKey, member_id: str, instance_id: str | None) -> ErrorCode:
+    def leave(self, key: KafkaGroupKey, leavers: Sequence[Leaver]) -> list[ErrorCode]:
         self._changed.set()
-        return self.coordinator.leave(key, member_id, instance_id, trio.current_time())
+        return self.coordinator.leave(key, leavers, trio.current_time())
 
     # Offsets
 

@@ -12,6 +12,7 @@ from rumq.kafka.groups.commit_entries import Commit
 from rumq.kafka.groups.commit_file import CommitFile
 from rumq.kafka.groups.coordinator import SESSION_SECONDS_MAX
 from rumq.kafka.groups.group_service import EXPIRY_SECONDS, RENEWALS, GroupService
+from rumq.kafka.groups.messages import Leaver
 from rumq.kafka.protocol.errors import ErrorCode
 from tests.kafka.groups.group_clients import BOUNDS, KEY, NETWORK, request
 
@@ -101,7 +102,7 @@ def test_a_member_that_came_and_left_between_two_looks_keeps_its_offsets() -> No
         async with trio.open_nursery() as nursery:
             nursery.start_soon(here.service.run)
             here.now_ms = KEEP_MS - 1
-            assert here.service.leave(KEY, await here.join(), None) == ErrorCode.NONE
+            assert here.service.leave(KEY, [Leaver(await here.join(), None)]) == [ErrorCode.NONE]
             here.now_ms += 2
             here.look()
             assert here.offsets == [5]
