@@ -491,6 +491,13 @@ PLANTED = [
         GROUPS,
     ),
     Planted(
+        "a group reads again what came before the clock was set back",
+        "rumq/kafka/answers/commit_answers.py",
+        "max(client.door.now_us() // 1000, client.door.log.partitions[there[number]].newest_ms)",
+        "client.door.now_us() // 1000",
+        "tests/kafka/test_group_server.py",
+    ),
+    Planted(
         "a group is described as often as its name is repeated",
         "rumq/kafka/answers/group_tool_answers.py",
         'for name in dict.fromkeys(body["groups"])]}',

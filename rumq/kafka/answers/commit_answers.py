@@ -27,13 +27,15 @@ async def offset_commit(client: KafkaClient, groups: GroupService, body: dict[st
     key = key_of(client, body)
     await client.door.log.look(OLD_VIEW_SECONDS)
     sender = Sender(body["member_id"], body["group_instance_id"], body["generation_id_or_member_epoch"])
-    error = groups.may_commit(key, sender)
     commits: list[Commit] = []
+    topics = topics_once(body["topics"], "name")
+    there = {topic["name"]: partitions_of(client, topic["name"]) for topic in topics}
+    await client.door.log.date([name for names in there.values() if isinstance(names, list) for name in names])
+    error = groups.may_commit(key, sender)
     found: list[tuple[str, list[tuple[int, ErrorCode]]]] = []
-    for topic in topics_once(body["topics"], "name"):
-        count = partitions_of(client, topic["name"])
+    for topic in topics:
         last = {each["partition_index"]: each for each in topic["partitions"]}  # of its repeats, as in Kafka
-        faults = [(number, faults_of(client, key, topic["name"], count, each, commits, error))
+        faults = [(number, faults_of(client, key, topic["name"], there[topic["name"]], each, commits, error))
                   for number, each in last.items()]  # fmt: skip
         found.append((topic["name"], faults))
     written = await groups.commit(key, commits)
@@ -50,28 +52,30 @@ async def offset_commit(client: KafkaClient, groups: GroupService, body: dict[st
     }
 
 
-def partitions_of(client: KafkaClient, name: str) -> int | ErrorCode:
-    """How many there are; why there are none."""
+def partitions_of(client: KafkaClient, name: str) -> list[str] | ErrorCode:
+    """Those of the log; why there are none."""
     topic = client.door.catalog.find(name, client.reader)
-    return topic if isinstance(topic, ErrorCode) else len(partition_names(topic, client.door.log.partitions))
+    return topic if isinstance(topic, ErrorCode) else partition_names(topic, client.door.log.partitions)
 
 
 def faults_of(
-    client: KafkaClient, key: KafkaGroupKey, name: str, count: int | ErrorCode, asked: dict[str, Any],
+    client: KafkaClient, key: KafkaGroupKey, name: str, there: list[str] | ErrorCode, asked: dict[str, Any],
     commits: list[Commit], error: ErrorCode,
 ) -> ErrorCode:  # fmt: skip
-    """Why an offset is not taken; NONE: it is added to `commits`. count: of the topic's partitions"""
+    """Why an offset is not taken; NONE: it is added to `commits`. there: the topic's partitions"""
     if error != ErrorCode.NONE:
         return error
-    if isinstance(count, ErrorCode):
-        return count
+    if isinstance(there, ErrorCode):
+        return there
     number, metadata = asked["partition_index"], asked["committed_metadata"] or ""
-    if not 0 <= number < count:
+    if not 0 <= number < len(there):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if len(metadata.encode()) > METADATA_BYTES_MAX:
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
     if asked["committed_offset"] < 0:
         return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+    # The log's time where the clock was set back: what is there already did not come after this.
+    at_ms = max(client.door.now_us() // 1000, client.door.log.partitions[there[number]].newest_ms)
     commits.append(
         Commit(
             key.user,
@@ -81,7 +85,7 @@ def faults_of(
             asked["committed_offset"],
             asked["committed_leader_epoch"],
             metadata,
-            client.door.now_us() // 1000,
+            at_ms,
         )
     )
     return ErrorCode.NONE
