@@ -498,6 +498,27 @@ PLANTED = [
         "tests/kafka/test_group_server.py",
     ),
     Planted(
+        "an answer about groups is as large as there are groups",
+        "rumq/kafka/reports/group_report.py",
+        "        left -= len(msgspec.json.encode(row))\n",
+        "",
+        "tests/kafka/reports/test_group_report.py",
+    ),
+    Planted(
+        "all that a leader has assigned is read for the operator",
+        "rumq/kafka/reports/assignment.py",
+        "        left -= len(member.assignment)\n",
+        "",
+        "tests/kafka/reports/test_assignment.py",
+    ),
+    Planted(
+        "who only reads is told of the groups of all users",
+        "rumq/gateway/contract/endpoints.py",
+        'name, summary, "administer", answer, NO_TOPICS, asked)',
+        'name, summary, "read", answer, NO_TOPICS, asked)',
+        "tests/gateway/handlers/test_kafka_endpoints.py",
+    ),
+    Planted(
         "a group is described as often as its name is repeated",
         "rumq/kafka/answers/group_tool_answers.py",
         'for name in dict.fromkeys(body["groups"])]}',

@@ -57,6 +57,11 @@ class GroupCoordinator:
     def names(self, user: str) -> list[str]:
         return [key.group for key in self._groups if key.user == user]
 
+    @property
+    def keys(self) -> list[KafkaGroupKey]:
+        """Of groups with members."""
+        return list(self._groups)
+
     def has_members(self, key: KafkaGroupKey) -> bool:
         return key in self._groups and bool(self._groups[key].members)
 
