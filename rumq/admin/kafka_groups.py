@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -38,6 +38,25 @@ class FindLag(KafkaPage, kw_only=True):
 class FindMembers(KafkaPage, kw_only=True):
     group: Group
     user: User = ""
+
+
+class DeleteGroup(q.Request, kw_only=True):
+    group: Group
+    user: User = ""
+
+
+class ResetGroup(q.Request, kw_only=True):
+    group: Group
+    user: User = ""
+    topic: Annotated[str, text("a stream or a view, as Kafka's clients see it", 255, 1)]
+    partition: Annotated[int | None, field("null: all of the topic")] = None
+    to: Annotated[
+        str,
+        msgspec.Meta(
+            pattern="^(earliest|latest|[0-9]{1,18})$",
+            description="earliest, latest, or an offset; one that is not kept is the next that is",
+        ),
+    ]
 
 
 class ConsumerGroupRow(Struct, kw_only=True):
@@ -91,24 +110,54 @@ class GroupMembers(KafkaRows, kw_only=True):
     members: list[GroupMemberRow]
 
 
+class GroupDone(Answer, kw_only=True):
+    """On disk, and what the next member of the group is told."""
+
+    done: Annotated[int, field("offsets that were moved or deleted", "partitions")]
+
+
 KafkaQuestion = FindGroups | FindLag | FindMembers
-KAFKA_QUESTIONS: dict[str, tuple[type[KafkaQuestion], type[KafkaRows], str]] = {
-    "kafka_groups": (FindGroups, ConsumerGroups, "consumer groups of Kafka's clients, with their lag"),
-    "kafka_lag": (FindLag, GroupLag, "how far a consumer group of Kafka's clients is, by topic and partition"),
-    "kafka_members": (FindMembers, GroupMembers, "members of a consumer group of Kafka's clients"),
-}
+KafkaAction = DeleteGroup | ResetGroup
+
+
+class KafkaOperation(NamedTuple):
+    """destroys: what is lost by it; empty: it changes nothing"""
+
+    request: type[KafkaQuestion | KafkaAction]
+    answer: type[KafkaRows | GroupDone]
+    summary: str
+    destroys: str = ""
+
+
+KAFKA_OPERATIONS = {
+    "kafka_groups": KafkaOperation(FindGroups, ConsumerGroups, "consumer groups of Kafka's clients, with their lag"),
+    "kafka_lag": KafkaOperation(
+        FindLag, GroupLag, "how far a consumer group of Kafka's clients is, by topic and partition"
+    ),
+    "kafka_members": KafkaOperation(FindMembers, GroupMembers, "members of a consumer group of Kafka's clients"),
+    "reset_kafka_group": KafkaOperation(
+        ResetGroup, GroupDone, "move a consumer group of Kafka's clients that has no members, within a topic",
+        "its place in the topic",
+    ),
+    "delete_kafka_group": KafkaOperation(
+        DeleteGroup, GroupDone, "delete a consumer group of Kafka's clients that has no members",
+        "all that it has committed",
+    ),
+}  # fmt: skip
 
 
 class KafkaLine(Struct, kw_only=True):
-    """A line to the socket. ask: a name of KAFKA_QUESTIONS; request: as it says"""
+    """A line to the socket. ask: a name of KAFKA_OPERATIONS; request: as it says"""
 
     ask: str
     request: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class KafkaReply(Struct, kw_only=True, omit_defaults=True):
-    """A line of the socket: the answer; or that what was asked for is not there, or cannot be told, in a sentence."""
+    """A line of the socket: the answer; or that what was asked for is not there, is in use, or cannot be told or done
+    now, in a sentence."""
 
     answer: msgspec.Raw = msgspec.Raw(b"null")
     missing: str = ""
+    conflict: str = ""
     refused: str = ""

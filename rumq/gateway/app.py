@@ -64,7 +64,7 @@ class App:
             self._api,
             RecordEndpoints(log, context.rights, settings.request_seconds_max),
             PublishEndpoint(log.records, broker.publishers, settings.body_bytes_max),
-            KafkaEndpoints(broker),
+            KafkaEndpoints(broker, settings, context.event),
             CredentialEndpoints(context.rights, broker.shards, settings, context.event),
             QueueEndpoints(context.queues, settings, context.event),
             ConsumerEndpoints(context.queues, log.followed, context.rights.admission, settings),

@@ -10,8 +10,9 @@ import msgspec
 import trio
 
 from rumq.admin.figures import KafkaFigures
-from rumq.admin.kafka_groups import KAFKA_QUESTIONS, KafkaLine, KafkaReply
+from rumq.admin.kafka_groups import KAFKA_OPERATIONS, KafkaAction, KafkaLine, KafkaReply
 from rumq.gateway.broker.service_client import FIGURES_LINE, KAFKA_NAME
+from rumq.kafka.reports.group_actions import act
 from rumq.kafka.reports.group_report import GroupReport
 from rumq.kafka.server import KafkaServer
 from rumq.unix_address import Address
@@ -68,10 +69,12 @@ async def line_of(stream: trio.SocketStream) -> bytes:
 async def reply_to(line: bytes, server: KafkaServer) -> KafkaReply:
     try:
         found = msgspec.json.decode(line, type=KafkaLine)
-        asked = msgspec.json.decode(found.request, type=KAFKA_QUESTIONS[found.ask][0])
+        asked = msgspec.json.decode(found.request, type=KAFKA_OPERATIONS[found.ask].request)
     except (msgspec.MsgspecError, KeyError) as fault:
         return KafkaReply(refused=f"the Kafka server does not understand what it is asked: {fault}")
     try:
+        if isinstance(asked, KafkaAction):
+            return await act(server.door, asked)
         return await GroupReport(server.door).reply(asked)
     except OSError as fault:
         return KafkaReply(refused=f"the log cannot be read: {fault.strerror or fault}")

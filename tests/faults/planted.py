@@ -514,9 +514,16 @@ PLANTED = [
     Planted(
         "who only reads is told of the groups of all users",
         "rumq/gateway/contract/endpoints.py",
-        'name, summary, "administer", answer, NO_TOPICS, asked)',
-        'name, summary, "read", answer, NO_TOPICS, asked)',
+        '            each.summary,\n            "administer",\n',
+        '            each.summary,\n            "read",\n',
         "tests/gateway/handlers/test_kafka_endpoints.py",
+    ),
+    Planted(
+        "a group is moved under its members",
+        "rumq/kafka/reports/group_actions.py",
+        "if (error := groups.may_commit(key, NOBODY)) == ErrorCode.NONE:",
+        "if True:",
+        "tests/kafka/reports/test_group_actions.py",
     ),
     Planted(
         "a group is described as often as its name is repeated",

@@ -100,3 +100,26 @@ def test_an_operator_reads_a_table_and_a_sentence(site: Site) -> None:
 def test_without_a_kafka_server_it_is_said_how_to_have_one(tmp_path: Any) -> None:
     done = rumqd("ask", "kafka_groups", "--data", str(tmp_path))
     assert done.status == 1 and "kafka.port turns it on" in done.err
+
+
+@pytest.mark.parametrize("over", ["data", "url"])
+def test_a_group_is_moved_and_deleted_and_its_consumer_begins_there(over: str, site: Site) -> None:
+    kafka = module("confluent_kafka")
+    source = ("--data", site.data) if over == "data" else ("--url", site.url)
+    group = f"moved-{over}"
+
+    def do(*words: str) -> Any:
+        return rumqd("ask", *words, "--group", group, "--yes", *source, env={"RUMQ_TOKEN": site.secrets["ops"]})
+
+    assert do("reset_kafka_group", "--topic", "main", "--to", "latest").out.split() == ["done", "2"]
+    assert {each["lag"] for each in site.ask("kafka_lag", "--group", group)["partitions"]} == {0}
+    assert do("reset_kafka_group", "--topic", "main", "--partition", "0", "--to", "3").status == 0
+    consumer = kafka.Consumer({"bootstrap.servers": site.address, "group.id": group, "enable.auto.commit": False})
+    consumer.subscribe(["main"])
+    first = next(each for _ in tries(SECONDS) if (each := consumer.poll(0.2)) is not None)
+    assert (first.partition(), first.offset()) == (0, 3)
+    refused = do("delete_kafka_group")
+    assert refused.status == 1 and "stop its consumers first" in refused.err
+    consumer.close()
+    assert do("delete_kafka_group").status == 0
+    assert group not in [each["group"] for each in site.ask("kafka_groups")["groups"]]

@@ -15,7 +15,7 @@ from commitlog.disk.shard_count import NAME as SHARDS
 from commitlog.disk.shard_count import read_shard_count
 from rumq.admin import requests as q
 from rumq.admin.answers import Partitions
-from rumq.admin.kafka_groups import KAFKA_QUESTIONS
+from rumq.admin.kafka_groups import KAFKA_OPERATIONS
 from rumq.admin.merging import merged, streams_of
 from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME
 from rumq.admin.operations import OPERATIONS, Operation, Raw, question_of
@@ -40,7 +40,7 @@ class SocketSource:
                 f"{question.name} is answered by a gateway: name one with --url or --context "
                 "(records: `rumqd log read` reads the data directory)"
             )
-        if question.name in KAFKA_QUESTIONS:
+        if question.name in KAFKA_OPERATIONS:
             return await self._ask_kafka(question, request)
         operation = OPERATIONS["partitions" if question.name == STREAMS else question.name]
         try:

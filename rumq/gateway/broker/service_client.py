@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from rumq.admin.figures import KafkaFigures, ServiceFigures
-from rumq.admin.kafka_groups import KAFKA_QUESTIONS, KafkaLine, KafkaReply, KafkaRows
+from rumq.admin.kafka_groups import KAFKA_OPERATIONS, GroupDone, KafkaLine, KafkaReply, KafkaRows
 from rumq.admin.requests import Request
 from rumq.admin.socket.admin_client import ask_socket
 from rumq.errors import RumqError
@@ -18,6 +18,10 @@ SECONDS_MAX, GROUPS_SECONDS_MAX = 1.0, 5.0
 
 class KafkaServerAway(RumqError):
     """It is not there, or does not answer what it is asked."""
+
+
+class KafkaGroupInUse(RumqError):
+    """A group has members."""
 
 
 class NotOfKafka(RumqError):
@@ -42,14 +46,16 @@ async def maybe_kafka(directory: str) -> KafkaFigures | None:
         return None
 
 
-async def ask_kafka(directory: str, name: str, request: Request) -> KafkaRows:
-    """About consumer groups. name: of KAFKA_QUESTIONS. raises: KafkaServerAway, NotOfKafka, PermissionError"""
+async def ask_kafka(directory: str, name: str, request: Request) -> KafkaRows | GroupDone:
+    """About consumer groups. name: of KAFKA_OPERATIONS
+
+    raises: KafkaServerAway, NotOfKafka, KafkaGroupInUse, PermissionError"""
     question = KafkaLine(ask=name, request=msgspec.Raw(msgspec.json.encode(request)))
     try:
         line = await ask_socket(directory, KAFKA_NAME, msgspec.json.encode(question) + b"\n", GROUPS_SECONDS_MAX)
         reply = msgspec.json.decode(line, type=KafkaReply)
-        if not (reply.missing or reply.refused):
-            return msgspec.json.decode(reply.answer, type=KAFKA_QUESTIONS[name][1])
+        if not (reply.missing or reply.conflict or reply.refused):
+            return msgspec.json.decode(reply.answer, type=KAFKA_OPERATIONS[name].answer)
     except PermissionError:
         raise
     except FileNotFoundError:
@@ -59,4 +65,6 @@ async def ask_kafka(directory: str, name: str, request: Request) -> KafkaRows:
         raise KafkaServerAway(f"the Kafka server does not answer ({why}): ask again, and see its events") from None
     if reply.missing:
         raise NotOfKafka(reply.missing)
+    if reply.conflict:
+        raise KafkaGroupInUse(reply.conflict)
     raise KafkaServerAway(reply.refused)

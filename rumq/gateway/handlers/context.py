@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import trio
 
 from rumq.admin.figures import KafkaFigures, ServiceFigures
-from rumq.admin.kafka_groups import KafkaRows
+from rumq.admin.kafka_groups import GroupDone, KafkaRows
 from rumq.admin.requests import Request
 from rumq.auth.credentials.files import read_secrets
 from rumq.auth.credentials.passwords import parse as parse_users
@@ -51,7 +51,7 @@ async def no_kafka() -> KafkaFigures | None:
     return None
 
 
-async def no_kafka_server(name: str, asked: Request) -> KafkaRows:
+async def no_kafka_server(name: str, asked: Request) -> KafkaRows | GroupDone:
     raise NotOfKafka("there is no Kafka server here")
 
 
@@ -67,13 +67,13 @@ class GatewayClock:
 class BrokerAccess:
     """The ways to the broker. relays: of clients over WebSocket; events: of the broker, as they come
 
-    kafka: asks the Kafka server a question of KAFKA_QUESTIONS"""
+    kafka: asks the Kafka server an operation of KAFKA_OPERATIONS"""
 
     shards: ShardQueries
     publishers: PublishConnections
     relays: Relays
     events: EventFeed
-    kafka: Callable[[str, Request], Awaitable[KafkaRows]] = no_kafka_server
+    kafka: Callable[[str, Request], Awaitable[KafkaRows | GroupDone]] = no_kafka_server
 
 
 @dataclass(slots=True)

@@ -48,8 +48,7 @@ class GroupReport:
             key = KafkaGroupKey(asked.user, asked.group)
             row = maybe_row(groups, key)
             if row is None:
-                whose = f"of user {key.user}" if key.user else "of clients without a login"
-                return k.KafkaReply(missing=f"there is no group {key.group} {whose}")
+                return k.KafkaReply(missing=f"there is no group {key.group} {whose(key)}")
             if isinstance(asked, k.FindLag):
                 answer = await self._lag(groups.offsets.of(key), row, asked)
             else:
@@ -106,6 +105,10 @@ class GroupReport:
         """None: there is none: members may be assigned what they like, and streams can go from the settings."""
         topic = self._door.catalog.topics.get(place[0])
         return None if topic is None else self._door.log.partitions.get(f"{topic.stream}/{GENERATION}/p{place[1]}")
+
+
+def whose(key: KafkaGroupKey) -> str:
+    return f"of user {key.user}" if key.user else "of clients without a login"
 
 
 def lag_of(commit: Commit | None, partition: LogPartition | None) -> int | None:

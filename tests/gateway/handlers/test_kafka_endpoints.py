@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rumq.admin import kafka_groups as k
-from rumq.gateway.broker.service_client import KafkaServerAway, NotOfKafka
+from rumq.gateway.broker.service_client import KafkaGroupInUse, KafkaServerAway, NotOfKafka
 from tests.gateway.in_process import InProcess
 
 TOKENS = {"ops": (("read", "administer"), ""), "reader": (("read", "publish", "consume"), "")}
@@ -60,3 +60,21 @@ def test_what_is_not_there_is_said(place: InProcess) -> None:
     replies(place, NotOfKafka("there is no group g"))
     missing = place.ask("GET", "kafka_lag?group=g")
     assert (missing.status_code, missing.json()["detail"]) == (404, "there is no group g")
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("delete_kafka_group", {"group": "g", "user": "anna"}),
+        ("reset_kafka_group", {"group": "g", "user": "", "topic": "main", "partition": None, "to": "earliest"}),
+    ],
+)
+def test_an_action_is_an_administrators_and_audited(name: str, body: dict[str, Any], place: InProcess) -> None:
+    asked = replies(place, k.GroupDone(done=2))
+    assert place.ask("POST", f"actions/{name}", body, token="reader").status_code == 403 and not asked
+    assert place.ask("POST", f"actions/{name}", body).json() == {"done": 2}
+    replies(place, KafkaGroupInUse("group g has members"))
+    assert place.ask("POST", f"actions/{name}", body).status_code == 409
+    told = [(each["action"], each["what"], each["why"], each["result"]) for each in place.events]
+    assert told == [(name, body, "", {"done": 2}), (name, body, "group g has members", None)]
+    assert place.ask("POST", f"actions/{name}", {"group": ""}).status_code == 400
