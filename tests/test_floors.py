@@ -274,7 +274,7 @@ WINGS = {
     "rumq/gateway": (
         ".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records",
     ),
-    "rumq/kafka": (".", "answers", "access groups log topics", "kernels protocol"),
+    "rumq/kafka": (".", "reports", "answers", "access groups log topics", "kernels protocol"),
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/loop": (".", "kernels"),
     "rumq/mqtt": (".", "kernels"),

@@ -29,6 +29,7 @@ from rumq.gateway.handlers.api import Api
 from rumq.gateway.handlers.context import Context
 from rumq.gateway.handlers.credential_endpoints import CredentialEndpoints
 from rumq.gateway.handlers.health import HealthHandler
+from rumq.gateway.handlers.kafka_endpoints import KafkaEndpoints
 from rumq.gateway.handlers.publish_endpoint import PublishEndpoint
 from rumq.gateway.handlers.record_endpoints import RecordEndpoints
 from rumq.gateway.handlers.scrape import MetricsHandler
@@ -63,6 +64,7 @@ class App:
             self._api,
             RecordEndpoints(log, context.rights, settings.request_seconds_max),
             PublishEndpoint(log.records, broker.publishers, settings.body_bytes_max),
+            KafkaEndpoints(broker, settings, context.event),
             CredentialEndpoints(context.rights, broker.shards, settings, context.event),
             QueueEndpoints(context.queues, settings, context.event),
             ConsumerEndpoints(context.queues, log.followed, context.rights.admission, settings),

@@ -1,6 +1,6 @@
-"""The socket at which the gateway asks for figures of the Kafka server: a line in, a line of JSON out.
+"""The socket at which the gateway asks the Kafka server for figures and about groups: a line in, a line of JSON out.
 
-`rumq.gateway.broker.service_client` asks. Only the broker's own user can."""
+`rumq.gateway.broker.service_client` asks. Only the broker's own user can, whom the gateway lets administrators be."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import msgspec
 import trio
 
 from rumq.admin.figures import KafkaFigures
-from rumq.gateway.broker.service_client import KAFKA_NAME
+from rumq.admin.kafka_groups import KAFKA_OPERATIONS, KafkaAction, KafkaLine, KafkaReply
+from rumq.gateway.broker.service_client import FIGURES_LINE, KAFKA_NAME
+from rumq.kafka.reports.group_actions import act
+from rumq.kafka.reports.group_report import GroupReport
 from rumq.kafka.server import KafkaServer
 from rumq.unix_address import Address
 
 SECONDS_MAX = 5.0
-LINE_BYTES_MAX = 64
+LINE_BYTES_MAX = 1 << 18  # a user's name may be long
+READ_BYTES = 1 << 16
 
 
 async def answer_figures(directory: str, server: KafkaServer) -> None:
@@ -36,8 +40,11 @@ async def answer_figures(directory: str, server: KafkaServer) -> None:
         try:
             with trio.move_on_after(SECONDS_MAX):
                 async with stream:
-                    if await stream.receive_some(LINE_BYTES_MAX):
+                    line = await line_of(stream)
+                    if line == FIGURES_LINE:
                         await stream.send_all(msgspec.json.encode(figures_of(server)) + b"\n")
+                    elif line:
+                        await stream.send_all(msgspec.json.encode(await reply_to(line, server)) + b"\n")
         except (OSError, trio.BrokenResourceError):
             pass  # whoever asked is gone
 
@@ -46,6 +53,31 @@ async def answer_figures(directory: str, server: KafkaServer) -> None:
     finally:
         if os.path.exists(path):
             os.unlink(path)
+
+
+async def line_of(stream: trio.SocketStream) -> bytes:
+    """With its end; empty: there is none. raises: trio.BrokenResourceError"""
+    got = bytearray()
+    while not got.endswith(b"\n"):
+        more = await stream.receive_some(READ_BYTES)
+        if not more or len(got) + len(more) > LINE_BYTES_MAX:
+            return b""
+        got += more
+    return bytes(got)
+
+
+async def reply_to(line: bytes, server: KafkaServer) -> KafkaReply:
+    try:
+        found = msgspec.json.decode(line, type=KafkaLine)
+        asked = msgspec.json.decode(found.request, type=KAFKA_OPERATIONS[found.ask].request)
+    except (msgspec.MsgspecError, KeyError) as fault:
+        return KafkaReply(refused=f"the Kafka server does not understand what it is asked: {fault}")
+    try:
+        if isinstance(asked, KafkaAction):
+            return await act(server.door, asked)
+        return await GroupReport(server.door).reply(asked)
+    except OSError as fault:
+        return KafkaReply(refused=f"the log cannot be read: {fault.strerror or fault}")
 
 
 def figures_of(server: KafkaServer) -> KafkaFigures:

@@ -15,6 +15,7 @@ ROOM = "tests/commitlog/disk/test_preallocation.py"
 GROUPS = "tests/kafka/groups/test_coordinator.py"
 OFFSETS = "tests/kafka/groups/test_commit_file.py"
 PACKING = "tests/commitlog/write/test_segment_packing.py"
+NAMED_ONCE = "tests/kafka/answers/test_named_once.py"
 KEPT_OFFSETS = "tests/kafka/groups/test_group_service.py"
 BACKLOG = "tests/shards/delivery/test_backlog_costs.py"
 
@@ -502,7 +503,7 @@ PLANTED = [
         "an offset that expires takes the commit along that is on its way",
         "rumq/kafka/groups/group_service.py",
         "            await self._write_made(self._out_of_date, ENTRIES_MAX)\n",
-        "            await self._write(self._out_of_date())\n",
+        "            found = self._out_of_date()\n            await self._write_made(lambda: found, ENTRIES_MAX)\n",
         KEPT_OFFSETS,
     ),
     Planted(
@@ -511,5 +512,103 @@ PLANTED = [
         "LOOKED_THROUGH_BYTES = 1 << 20",
         "LOOKED_THROUGH_BYTES = 1 << 16",
         OFFSETS,
+    ),
+    Planted(
+        "commits on their way are not counted",
+        "rumq/kafka/groups/committed_offsets.py",
+        "        self.on_the_way += size\n",
+        "",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "a commit that nobody waits for any more is counted forever",
+        "rumq/kafka/groups/group_service.py",
+        "                    pending.end_way()\n",
+        "",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "an offset is counted at a part of what it takes of memory",
+        "rumq/kafka/groups/committed_offsets.py",
+        "ENTRY_BYTES = 800",
+        "ENTRY_BYTES = 200",
+        OFFSETS,
+    ),
+    Planted(
+        "all that may be a record in a damaged file is checked",
+        "rumq/kafka/groups/commit_file.py",
+        "checked > CHECKED_BYTES_MAX or ",
+        "",
+        OFFSETS,
+    ),
+    Planted(
+        "a server does not wait for its predecessor's end",
+        "rumq/process/kafka/parts.py",
+        "LOCK_SECONDS, LOCK_AGAIN_SECONDS = 2.0,",
+        "LOCK_SECONDS, LOCK_AGAIN_SECONDS = 0.0,",
+        "tests/kafka/test_process.py",
+    ),
+    Planted(
+        "members that leave in one request leave one by one",
+        "rumq/kafka/groups/coordinator.py",
+        "errors = group.leave(leavers, now)",
+        "errors = [group.leave([each], now)[0] for each in leavers]",
+        GROUPS,
+    ),
+    Planted(
+        "a group reads again what came before the clock was set back",
+        "rumq/kafka/answers/commit_answers.py",
+        "max(client.door.now_us() // 1000, client.door.log.partitions[there[number]].newest_ms)",
+        "client.door.now_us() // 1000",
+        "tests/kafka/test_group_server.py",
+    ),
+    Planted(
+        "an answer about groups is as large as there are groups",
+        "rumq/kafka/reports/group_report.py",
+        "        left -= len(msgspec.json.encode(row))\n",
+        "",
+        "tests/kafka/reports/test_group_report.py",
+    ),
+    Planted(
+        "all that a leader has assigned is read for the operator",
+        "rumq/kafka/reports/assignment.py",
+        "        left -= len(member.assignment)\n",
+        "",
+        "tests/kafka/reports/test_assignment.py",
+    ),
+    Planted(
+        "who only reads is told of the groups of all users",
+        "rumq/gateway/contract/endpoints.py",
+        '            each.summary,\n            "administer",\n',
+        '            each.summary,\n            "read",\n',
+        "tests/gateway/handlers/test_kafka_endpoints.py",
+    ),
+    Planted(
+        "a group is moved under its members",
+        "rumq/kafka/reports/group_actions.py",
+        "if (error := groups.may_commit(key, NOBODY)) == ErrorCode.NONE:",
+        "if True:",
+        "tests/kafka/reports/test_group_actions.py",
+    ),
+    Planted(
+        "a group is described as often as its name is repeated",
+        "rumq/kafka/answers/group_tool_answers.py",
+        'for name in dict.fromkeys(body["groups"])]}',
+        'for name in body["groups"]]}',
+        NAMED_ONCE,
+    ),
+    Planted(
+        "the partitions of a topic are told as often as its name is repeated",
+        "rumq/kafka/answers/topic_answers.py",
+        'once(wanted, "name", "topic_id")',
+        "wanted",
+        NAMED_ONCE,
+    ),
+    Planted(
+        "a committed offset is told as often as its partition is repeated",
+        "rumq/kafka/answers/commit_answers.py",
+        'list(dict.fromkeys(each["partition_indexes"]))',
+        'each["partition_indexes"]',
+        NAMED_ONCE,
     ),
 ]

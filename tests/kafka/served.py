@@ -64,6 +64,11 @@ class Served:
         assert self._token is not None
         return trio.from_thread.run_sync(function, *arguments, trio_token=self._token)
 
+    def on_loop(self, function: Any, *arguments: Any) -> Any:
+        """What may wait."""
+        assert self._token is not None
+        return trio.from_thread.run(function, *arguments, trio_token=self._token)
+
     def stop(self) -> None:
         self.call(self._scope.cancel)
         self._thread.join(SECONDS)

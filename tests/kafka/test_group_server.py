@@ -9,6 +9,7 @@ import pytest
 from commitlog import Chunk, RealFiles
 from commitlog.read.log_reader import LogReader
 from rumq.kafka.figures_socket import figures_of
+from rumq.kafka.groups.commit_entries import Commit
 from rumq.kafka.groups.committed_offsets import METADATA_BYTES_MAX
 from rumq.kafka.groups.coordinator import GroupBounds
 from rumq.kafka.protocol.apis import APIS
@@ -199,7 +200,18 @@ def test_offsets_of_a_log_that_went_back_are_where_it_is_as_it_was(root: str) ->
         assert committed(client, 9, "g")["committed_offset"] == 250
         assert error_of_commit(client, committing("g", committed_offset=400)) == 0
         assert committed(client, 9, "g")["committed_offset"] == 300, "the log ends there"
-        now_us[0] = middle.base_ts - 1_000
-        assert error_of_commit(client, committing("g", committed_offset=300)) == 0
+        at_ms = middle.base_ts // 1000 - 1
+        assert here.server.door.groups is not None
+        here.call(here.server.door.groups.offsets.take, [Commit("", "g", "main", 0, 300, -1, "", at_ms)])
         found = committed(client, 9, "g")["committed_offset"]
-        assert found == view.find_time(1000 * (now_us[0] // 1000 + 1)) < 300, "others are there since"
+        assert found == view.find_time(1000 * (at_ms + 1)) < 300, "others are there since"
+
+
+def test_a_clock_that_is_set_back_repeats_nothing(root: str) -> None:
+    """Records that were there already are not taken for newer ones: the log's time goes on from theirs."""
+    view = next(view for view in LogReader(RealFiles(), root).partitions() if view.name == "main/g1/p0")
+    now_us = view.last_ts - 3600 * 1_000_000
+    with served(root, groups=BOUNDS, now_us=lambda: now_us, committed=Broker(300)) as here:
+        client = WireClient(here.port)
+        assert error_of_commit(client, committing("g", committed_offset=250)) == 0
+        assert committed(client, 9, "g")["committed_offset"] == 250

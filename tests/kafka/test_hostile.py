@@ -43,7 +43,7 @@ def test_a_frame_is_larger_only_after_a_login(root: str) -> None:
     with served(root, request_bytes_max=1 << 17) as here:
         known = WireClient(here.port)
         known.ask("Metadata", 1, NAMES)
-        large = {"topics": [{"name": "x" * 32_000}] * 4}
+        large = {"topics": [{"name": f"{number}" + "x" * 32_000} for number in range(4)]}
         found = known.ask("Metadata", 1, large)  # names of 32 KiB
         assert [each["error_code"] for each in found["topics"]] == [3] * 4
         known.send("Metadata", 1, {"topics": [{"name": "x" * 32_000}] * 5})
@@ -118,7 +118,7 @@ def test_who_does_not_read_is_left_and_its_bytes_are_given_back(
     with served(root) as here:
         slow = WireClient(here.port)
         slow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        request = frame_of("Metadata", 1, {"topics": [{"name": "x" * 1000}] * 900})
+        request = frame_of("Metadata", 1, {"topics": [{"name": f"{n:0>1000}"} for n in range(900)]})
         slow.ask("Metadata", 1, NAMES)
         slow.sock.settimeout(5)
         try:

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 import trio
+from trio.testing import MockClock
 
+from commitlog import RealFiles
 from rumq.errors import ConfigError
 from rumq.gateway.broker.service_client import maybe_kafka
 from rumq.kafka.figures_socket import figures_of
 from rumq.kafka.protocol.errors import KafkaFault
+from rumq.process.kafka import parts
 from rumq.process.kafka.kafka_server import NICE
 from rumq.process.kafka.parts import advertised_of, catalog_of, door_of, retention_of
 from rumq.process.wiring.sidecars import check_sidecars
@@ -141,6 +144,34 @@ def test_views_are_topics_beside_streams() -> None:
     assert {name: each.view_filter for name, each in catalog.topics.items()} == {"main": None, "plant": "plant/#"}
     assert advertised_of(settings) == ("::1", 9093) and advertised_of(Settings()) is None
     assert retention_of(settings, "main")["cleanup.policy"] == "delete"
+
+
+@pytest.mark.parametrize(("held", "is_served"), [(0.0, True), (1.9, True), (2.1, False)])
+def test_groups_are_served_once_a_killed_predecessor_has_gone(
+    held: float, is_served: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock is the kernel's until its last thread has ended; who has it after two seconds is another server."""
+    told: list[str] = []
+    monkeypatch.setattr(parts, "tell", lambda event, **fields: told.append(event))
+    settings = load_settings(flags=[Flag("data.dir", str(tmp_path), "--set")]).settings
+
+    async def scene() -> None:
+        lock = RealFiles().lock(str(tmp_path / parts.LOCK), "")
+
+        async def end() -> None:
+            await trio.sleep(held)
+            RealFiles().close(lock)
+
+        async with trio.open_nursery() as nursery:
+            if held:
+                nursery.start_soon(end)
+            else:
+                RealFiles().close(lock)
+            found = await parts.maybe_groups(settings)
+        assert (found is not None) == is_served
+        assert told == ([] if is_served else ["kafka.groups_refused"])
+
+    trio.run(scene, clock=MockClock(autojump_threshold=0))
 
 
 def test_figures_begin_at_nothing(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from rumq.admin import requests as q
 from rumq.admin.answers import Streams
+from rumq.admin.kafka_groups import KAFKA_OPERATIONS
 from rumq.admin.operations import OPERATIONS, TABLE
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def lines() -> dict[str, str]:
     """What can be asked, by name, each with a line of help."""
     found = {each.name: each.summary for each in TABLE}
     found[STREAMS] = STREAMS_LINE
+    found |= {name: each.summary for name, each in KAFKA_OPERATIONS.items()}
     remote = OF_THE_GATEWAY | ACTIONS_OF_THE_GATEWAY
     return found | {name: f"{line} (over REST)" for name, line in remote.items()}
 
@@ -105,6 +107,9 @@ def question_of(name: str) -> Question:
         return Question(name, operation.request, operation.answer, path, method, operation.destroys)
     if name == STREAMS:
         return Question(name, q.Nothing, Streams, name)
+    if (of_kafka := KAFKA_OPERATIONS.get(name)) is not None:
+        path, way = (f"actions/{name}", "post") if of_kafka.destroys else (name, "get")
+        return Question(name, of_kafka.request, of_kafka.answer, path, cast(Method, way), of_kafka.destroys)
     from rumq.gateway.contract.endpoints import ENDPOINTS
 
     endpoint = next(each for each in ENDPOINTS if each.name == name)

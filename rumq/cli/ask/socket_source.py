@@ -1,4 +1,5 @@
-"""Asks the shards of a broker on this machine over the sockets in its data directory, all at once.
+"""Asks the shards of a broker on this machine over the sockets in its data directory, all at once, and its Kafka
+server about consumer groups.
 
 On a node of a cluster the node's own socket asks all shards of the cluster."""
 
@@ -14,6 +15,7 @@ from commitlog.disk.shard_count import NAME as SHARDS
 from commitlog.disk.shard_count import read_shard_count
 from rumq.admin import requests as q
 from rumq.admin.answers import Partitions
+from rumq.admin.kafka_groups import KAFKA_OPERATIONS
 from rumq.admin.merging import merged, streams_of
 from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME
 from rumq.admin.operations import OPERATIONS, Operation, Raw, question_of
@@ -22,6 +24,7 @@ from rumq.cli.ask.questions import STREAMS, Question
 from rumq.cli.ask.source import AskFailed
 from rumq.errors import RumqError
 from rumq.gateway.broker.cluster_client import ClusterClient
+from rumq.gateway.broker.service_client import ask_kafka
 
 
 class SocketSource:
@@ -37,6 +40,8 @@ class SocketSource:
                 f"{question.name} is answered by a gateway: name one with --url or --context "
                 "(records: `rumqd log read` reads the data directory)"
             )
+        if question.name in KAFKA_OPERATIONS:
+            return await self._ask_kafka(question, request)
         operation = OPERATIONS["partitions" if question.name == STREAMS else question.name]
         try:
             if os.path.exists(f"{self._directory}/{DIRECTORY}/{SOCKET_NAME}"):
@@ -51,6 +56,12 @@ class SocketSource:
 
     async def close(self) -> None:
         pass
+
+    async def _ask_kafka(self, question: Question, request: q.Request) -> msgspec.Struct:
+        try:
+            return await ask_kafka(self._directory, question.name, request)
+        except RumqError as fault:
+            raise AskFailed(str(fault)) from None
 
     async def _ask_all(self, operation: Operation, request: q.Request) -> list[Raw]:
         question = msgspec.json.encode(question_of(operation, request)) + b"\n"

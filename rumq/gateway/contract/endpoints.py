@@ -9,6 +9,7 @@ import msgspec
 from rumq.admin import requests as q
 from rumq.admin.answers import Answer, Streams
 from rumq.admin.answers import Events as EventsAnswer
+from rumq.admin.kafka_groups import KAFKA_OPERATIONS
 from rumq.admin.operations import OPERATIONS, Role
 from rumq.admin.topic_names import NO_TOPICS, Tells, TopicField
 from rumq.admin.units import field, number, text
@@ -324,6 +325,19 @@ ENDPOINTS = (
         Rules,
         NO_TOPICS,
         Explain,
+    ),
+    *(
+        Endpoint(
+            "post" if each.destroys else "get",
+            f"/api/v1/actions/{name}" if each.destroys else f"/api/v1/{name}",
+            name,
+            each.summary,
+            "administer",
+            each.answer,
+            NO_TOPICS,
+            each.request,
+        )
+        for name, each in KAFKA_OPERATIONS.items()
     ),
     *QUEUE_ENDPOINTS,
     Endpoint("get", "/healthz", "healthz", "the gateway's process answers", None, Health, NO_TOPICS),

@@ -77,7 +77,7 @@ KINDS = {
         ),
         Kind(
             "not-found", 404, "Not found",
-            "There is no such client, stream, partition, token, user, queue, channel, consumer or address.",
+            "There is no such client, stream, partition, token, user, queue, channel, consumer, group or address.",
         ),
         Kind(
             "method-not-allowed", 405, "Method not allowed",

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import trio
 
 from rumq.admin.figures import KafkaFigures, ServiceFigures
+from rumq.admin.kafka_groups import GroupDone, KafkaRows
+from rumq.admin.requests import Request
 from rumq.auth.credentials.files import read_secrets
 from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.auth.identity import Identity
@@ -22,6 +24,7 @@ from rumq.gateway.access.tokens import Token
 from rumq.gateway.access.topic_access import TopicAccess
 from rumq.gateway.broker.event_feed import EventFeed
 from rumq.gateway.broker.publishers import PublishConnections
+from rumq.gateway.broker.service_client import NotOfKafka
 from rumq.gateway.broker.shard_client import ShardQueries
 from rumq.gateway.broker.span_export import SpanCounts
 from rumq.gateway.consumers.channel_consumers import ChannelConsumers
@@ -48,6 +51,10 @@ async def no_kafka() -> KafkaFigures | None:
     return None
 
 
+async def no_kafka_server(name: str, asked: Request) -> KafkaRows | GroupDone:
+    raise NotOfKafka("there is no Kafka server here")
+
+
 @dataclass(slots=True)
 class GatewayClock:
     """now: monotonic seconds; now_us: µs since 1970"""
@@ -58,12 +65,15 @@ class GatewayClock:
 
 @dataclass(slots=True)
 class BrokerAccess:
-    """The ways to the broker. relays: of clients over WebSocket; events: of the broker, as they come"""
+    """The ways to the broker. relays: of clients over WebSocket; events: of the broker, as they come
+
+    kafka: asks the Kafka server an operation of KAFKA_OPERATIONS"""
 
     shards: ShardQueries
     publishers: PublishConnections
     relays: Relays
     events: EventFeed
+    kafka: Callable[[str, Request], Awaitable[KafkaRows | GroupDone]] = no_kafka_server
 
 
 @dataclass(slots=True)

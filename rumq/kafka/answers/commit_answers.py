@@ -9,6 +9,7 @@ import trio
 from commitlog.read.partition_view import PartitionView
 from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.group_answers import key_of
+from rumq.kafka.answers.named_once import once, topics_once
 from rumq.kafka.groups.commit_entries import Commit
 from rumq.kafka.groups.committed_offsets import METADATA_BYTES_MAX
 from rumq.kafka.groups.group_service import GroupService
@@ -26,13 +27,17 @@ async def offset_commit(client: KafkaClient, groups: GroupService, body: dict[st
     key = key_of(client, body)
     await client.door.log.look(OLD_VIEW_SECONDS)
     sender = Sender(body["member_id"], body["group_instance_id"], body["generation_id_or_member_epoch"])
-    error = groups.may_commit(key, sender)
     commits: list[Commit] = []
-    found = [
-        (topic["name"], [(each["partition_index"], faults_of(client, key, topic["name"], each, commits, error))
-                         for each in topic["partitions"]])
-        for topic in body["topics"]
-    ]  # fmt: skip
+    topics = topics_once(body["topics"], "name")
+    there = {topic["name"]: partitions_of(client, topic["name"]) for topic in topics}
+    await client.door.log.date([name for names in there.values() if isinstance(names, list) for name in names])
+    error = groups.may_commit(key, sender)
+    found: list[tuple[str, list[tuple[int, ErrorCode]]]] = []
+    for topic in topics:
+        last = {each["partition_index"]: each for each in topic["partitions"]}  # of its repeats, as in Kafka
+        faults = [(number, faults_of(client, key, topic["name"], there[topic["name"]], each, commits, error))
+                  for number, each in last.items()]  # fmt: skip
+        found.append((topic["name"], faults))
     written = await groups.commit(key, commits)
     return {
         "topics": [
@@ -47,22 +52,30 @@ async def offset_commit(client: KafkaClient, groups: GroupService, body: dict[st
     }
 
 
+def partitions_of(client: KafkaClient, name: str) -> list[str] | ErrorCode:
+    """Those of the log; why there are none."""
+    topic = client.door.catalog.find(name, client.reader)
+    return topic if isinstance(topic, ErrorCode) else partition_names(topic, client.door.log.partitions)
+
+
 def faults_of(
-    client: KafkaClient, key: KafkaGroupKey, name: str, asked: dict[str, Any], commits: list[Commit], error: ErrorCode
-) -> ErrorCode:
-    """Why an offset is not taken; NONE: it is added to `commits`."""
+    client: KafkaClient, key: KafkaGroupKey, name: str, there: list[str] | ErrorCode, asked: dict[str, Any],
+    commits: list[Commit], error: ErrorCode,
+) -> ErrorCode:  # fmt: skip
+    """Why an offset is not taken; NONE: it is added to `commits`. there: the topic's partitions"""
     if error != ErrorCode.NONE:
         return error
-    topic = client.door.catalog.find(name, client.reader)
-    if isinstance(topic, ErrorCode):
-        return topic
+    if isinstance(there, ErrorCode):
+        return there
     number, metadata = asked["partition_index"], asked["committed_metadata"] or ""
-    if not 0 <= number < len(partition_names(topic, client.door.log.partitions)):
+    if not 0 <= number < len(there):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if len(metadata.encode()) > METADATA_BYTES_MAX:
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
     if asked["committed_offset"] < 0:
         return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+    # The log's time where the clock was set back: what is there already did not come after this.
+    at_ms = max(client.door.now_us() // 1000, client.door.log.partitions[there[number]].newest_ms)
     commits.append(
         Commit(
             key.user,
@@ -72,7 +85,7 @@ def faults_of(
             asked["committed_offset"],
             asked["committed_leader_epoch"],
             metadata,
-            client.door.now_us() // 1000,
+            at_ms,
         )
     )
     return ErrorCode.NONE
@@ -89,7 +102,7 @@ async def offset_fetch(client: KafkaClient, groups: GroupService, version: int, 
                 "group_id": each["group_id"],
                 "topics": await committed(client, groups, key_of(client, each), each["topics"]),
             }
-            for each in body["groups"]
+            for each in once(body["groups"], "group_id")
         ]
     }
 
@@ -104,7 +117,8 @@ async def committed(
         for place in kept:
             wanted.setdefault(place[0], []).append(place[1])
     else:
-        wanted = {each["name"]: each["partition_indexes"] for each in asked}
+        for each in topics_once(asked, "name", partitions="partition_indexes"):
+            wanted[each["name"]] = list(dict.fromkeys(each["partition_indexes"]))
     found = []
     for name, numbers in wanted.items():
         topic = client.door.catalog.find(name, client.reader)

@@ -6,12 +6,14 @@ this process has read is asked of the broker, before it is called wrong. KIP-227
 from __future__ import annotations
 
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import trio
 
 from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.fetch_part import EXAMINED_BYTES_MAX, FetchPart
+from rumq.kafka.answers.named_once import partitions_once, topics_once
 from rumq.kafka.log.record_batches import TopicVerdicts
 from rumq.kafka.log.served_log import LogPartition
 from rumq.kafka.protocol.errors import ErrorCode
@@ -54,7 +56,8 @@ async def fetch(client: KafkaClient, tables: TopicTables, version: int, body: di
     door.figures.fetches += 1
     deadline = trio.current_time() + min(max(0, body["max_wait_ms"]) / 1000, WAIT_SECONDS_MAX)
     await door.log.look(OLD_VIEW_SECONDS)
-    named = [await parts_of(client, tables, asked, by_id=version >= 13) for asked in body["topics"]]
+    topics = partitions_once(topics_once(body["topics"], "topic", "topic_id"), itemgetter("partition"))
+    named = [await parts_of(client, tables, asked, by_id=version >= 13) for asked in topics]
     parts = [each for _, found in named for each in found if isinstance(each, FetchPart)]
     client.rotation += 1
     if parts:

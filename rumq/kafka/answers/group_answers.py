@@ -6,7 +6,7 @@ from typing import Any
 
 from rumq.kafka.answers.connected_client import NODE_ID, KafkaClient
 from rumq.kafka.groups.group_service import GroupService
-from rumq.kafka.groups.messages import JoinRequest, KafkaGroupKey, Sender, SyncRequest
+from rumq.kafka.groups.messages import JoinRequest, KafkaGroupKey, Leaver, Sender, SyncRequest
 from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.protocol.frames import KafkaRequest
 
@@ -20,11 +20,12 @@ def key_of(client: KafkaClient, body: dict[str, Any]) -> KafkaGroupKey:
 
 def find_coordinator(client: KafkaClient, body: dict[str, Any]) -> dict[str, Any]:
     """This process, of every group."""
+    keys = dict.fromkeys(body["coordinator_keys"])
     if body["key_type"] != GROUP:
         refused = {"error_code": ErrorCode.INVALID_REQUEST, "error_message": "there are groups alone, no transactions"}
-        return refused | {"coordinators": [{"key": key, **refused} for key in body["coordinator_keys"]]}
+        return refused | {"coordinators": [{"key": key, **refused} for key in keys]}
     here = {"node_id": NODE_ID, "host": client.advertised.host, "port": client.advertised.port}
-    return here | {"coordinators": [{"key": key, **here} for key in body["coordinator_keys"]]}
+    return here | {"coordinators": [{"key": key, **here} for key in keys]}
 
 
 async def join(client: KafkaClient, groups: GroupService, request: KafkaRequest) -> dict[str, Any]:
@@ -77,14 +78,11 @@ def heartbeat(client: KafkaClient, groups: GroupService, body: dict[str, Any]) -
 def leave(client: KafkaClient, groups: GroupService, version: int, body: dict[str, Any]) -> dict[str, Any]:
     key = key_of(client, body)
     if version < 3:
-        return {"error_code": groups.leave(key, body["member_id"], None)}
+        return {"error_code": groups.leave(key, [Leaver(body["member_id"], None)])[0]}
+    leavers = [Leaver(each["member_id"], each["group_instance_id"]) for each in body["members"]]
     return {
         "members": [
-            {
-                "member_id": each["member_id"],
-                "group_instance_id": each["group_instance_id"],
-                "error_code": groups.leave(key, each["member_id"], each["group_instance_id"]),
-            }
-            for each in body["members"]
+            {"member_id": each.member_id, "group_instance_id": each.instance_id, "error_code": error}
+            for each, error in zip(leavers, groups.leave(key, leavers), strict=True)
         ]
     }

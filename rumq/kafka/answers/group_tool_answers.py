@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.group_answers import key_of
+from rumq.kafka.answers.named_once import partitions_once, topics_once
 from rumq.kafka.groups.commit_entries import Forget
 from rumq.kafka.groups.group import GroupState
 from rumq.kafka.groups.group_service import GroupService
@@ -25,7 +27,7 @@ def maybe_row(groups: GroupService, key: KafkaGroupKey) -> KafkaGroupRow | None:
 def list_groups(client: KafkaClient, groups: GroupService, body: dict[str, Any]) -> dict[str, Any]:
     names = dict.fromkeys([*groups.coordinator.names(client.user), *groups.offsets.names(client.user)])
     rows = [row for name in names if (row := maybe_row(groups, KafkaGroupKey(client.user, name))) is not None]
-    wanted = body["states_filter"]
+    wanted = set(body["states_filter"])
     return {
         "groups": [
             {"group_id": row.group, "protocol_type": row.protocol_type, "group_state": row.state}
@@ -36,7 +38,7 @@ def list_groups(client: KafkaClient, groups: GroupService, body: dict[str, Any])
 
 
 def describe_groups(client: KafkaClient, groups: GroupService, body: dict[str, Any]) -> dict[str, Any]:
-    return {"groups": [described(groups, KafkaGroupKey(client.user, name)) for name in body["groups"]]}
+    return {"groups": [described(groups, KafkaGroupKey(client.user, name)) for name in dict.fromkeys(body["groups"])]}
 
 
 def described(groups: GroupService, key: KafkaGroupKey) -> dict[str, Any]:
@@ -66,7 +68,7 @@ async def delete_groups(client: KafkaClient, groups: GroupService, body: dict[st
     return {
         "results": [
             {"group_id": name, "error_code": await groups.forget(KafkaGroupKey(client.user, name))}
-            for name in body["groups_names"]
+            for name in dict.fromkeys(body["groups_names"])
         ]
     }
 
@@ -78,8 +80,9 @@ async def offset_delete(client: KafkaClient, groups: GroupService, body: dict[st
     kept = groups.offsets.of(key)
     if not kept:
         return {"error_code": ErrorCode.GROUP_ID_NOT_FOUND}
-    places = [(each["name"], part["partition_index"]) for each in body["topics"] for part in each["partitions"]]
-    error = await groups.forget_some([Forget(*key, *place) for place in places if place in kept])
+    topics = partitions_once(topics_once(body["topics"], "name"), itemgetter("partition_index"))
+    places = [(each["name"], part["partition_index"]) for each in topics for part in each["partitions"]]
+    error = await groups.forget_some(key, [Forget(*key, *place) for place in places if place in kept])
     return {
         "topics": [
             {
@@ -88,6 +91,6 @@ async def offset_delete(client: KafkaClient, groups: GroupService, body: dict[st
                     {"partition_index": part["partition_index"], "error_code": error} for part in each["partitions"]
                 ],
             }
-            for each in body["topics"]
+            for each in topics
         ]
     }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import trio
 
 from commitlog import Gap
 from rumq.kafka.answers.connected_client import KafkaClient
+from rumq.kafka.answers.named_once import once, topics_once
 from rumq.kafka.log.served_log import LogPartition
 from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.topics.topic_catalog import partition_names
@@ -23,7 +25,7 @@ async def list_offsets(client: KafkaClient, body: dict[str, Any]) -> dict[str, A
     await client.door.log.look()
     left = PARTITIONS_MAX
     topics = []
-    for asked in body["topics"]:
+    for asked in topics_once(body["topics"], "name"):
         left -= len(asked["partitions"])
         topics.append({"name": asked["name"], "partitions": await offsets_of(client, asked, is_refused=left < 0)})
     return {"topics": topics}
@@ -34,10 +36,11 @@ async def offsets_of(client: KafkaClient, asked: dict[str, Any], *, is_refused: 
     partitions = client.door.log.partitions
     names = [] if isinstance(topic, ErrorCode) else partition_names(topic, partitions)
     found = []
-    for each in asked["partitions"]:
+    asked_for = Counter(each["partition_index"] for each in asked["partitions"])
+    for each in once(asked["partitions"], "partition_index"):
         number = each["partition_index"]
         answer = {"partition_index": number}
-        if is_refused:
+        if is_refused or asked_for[number] > 1:  # for which of its times? Kafka refuses it as well
             answer["error_code"] = ErrorCode.INVALID_REQUEST
         elif isinstance(topic, ErrorCode):
             answer["error_code"] = topic

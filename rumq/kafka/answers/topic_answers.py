@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rumq.kafka.answers.connected_client import NODE_ID, KafkaClient
+from rumq.kafka.answers.named_once import once
 from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.protocol.fields import NO_UUID
 from rumq.kafka.topics.topic_catalog import KafkaTopic, partition_names
@@ -21,7 +22,7 @@ async def metadata(client: KafkaClient, version: int, body: dict[str, Any]) -> d
     if wanted is None or (version == 0 and not wanted):
         topics = [described(client, topic) for topic in client.door.catalog.readable(reader)]
     else:
-        topics = [asked_for(client, each["name"], each["topic_id"]) for each in wanted]
+        topics = [asked_for(client, each["name"], each["topic_id"]) for each in once(wanted, "name", "topic_id")]
     return {
         "brokers": [broker(client, "node_id")],
         "cluster_id": client.door.cluster_id,
@@ -68,7 +69,8 @@ def describe_cluster(client: KafkaClient, body: dict[str, Any]) -> dict[str, Any
 
 
 def describe_configs(client: KafkaClient, body: dict[str, Any]) -> dict[str, Any]:
-    return {"results": [configs_of(client, each) for each in body["resources"]]}
+    resources = once(body["resources"], "resource_type", "resource_name")
+    return {"results": [configs_of(client, each) for each in resources]}
 
 
 def configs_of(client: KafkaClient, resource: dict[str, Any]) -> dict[str, Any]:

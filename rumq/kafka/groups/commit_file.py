@@ -14,7 +14,7 @@ import msgspec
 
 from commitlog.disk.files import Files, replace_file
 from rumq.errors import DataDirectoryError
-from rumq.kafka.groups.commit_entries import Commit, Entry
+from rumq.kafka.groups.commit_entries import Commit, Entry, Forget
 
 NAME = "kafka-commits"
 FORMAT = b"rumq-kafka-commits-1\n"
@@ -23,6 +23,10 @@ RECORD_BYTES_MAX = 64 << 20
 COMPACT_BYTES_MIN, COMPACT_RATIO = 1 << 18, 4  # it is written anew when it is so large, and so many times its content
 ENTRIES_A_RECORD = 200  # of a file that is written anew: less than what is looked through
 LOOKED_THROUGH_BYTES = 1 << 20  # for a record behind what cannot be read
+ENTRY_BEGINNINGS = tuple(  # its length, and the length of its tag and the tag
+    msgspec.msgpack.encode(each)[:8] for each in (Commit("", "", "", 0, 0, 0, "", 0), Forget("", "", "", 0))
+)
+CHECKED_BYTES_MAX = 64 << 20  # of what may be such records: a file that was made up has as many as it is long
 
 
 class CommitFile:
@@ -103,9 +107,9 @@ def maybe_record(data: bytes, at: int) -> tuple[list[Entry], int] | None:
     if at + HEAD.size > len(data):
         return None
     size, check = HEAD.unpack_from(data, at)
-    if not 0 < size <= min(RECORD_BYTES_MAX, len(data) - at - HEAD.size):
+    if not is_size(data, at, size):
         return None
-    body = data[at + HEAD.size : at + HEAD.size + size]
+    body = memoryview(data)[at + HEAD.size : at + HEAD.size + size]
     if zlib.crc32(body) != check:
         return None
     try:
@@ -115,10 +119,28 @@ def maybe_record(data: bytes, at: int) -> tuple[list[Entry], int] | None:
 
 
 def is_followed(data: bytes, at: int) -> bool:
-    """Whether a whole record is behind what cannot be read: then it is damage, not the end of a write."""
+    """Whether a whole record is behind what cannot be read: then it is damage, not the end of a write.
+
+    So is what cannot be told at a bounded cost: the file is kept then. cost: linear"""
     if at + HEAD.size <= len(data):
         behind = at + HEAD.size + HEAD.unpack_from(data, at)[0]  # its head may be sound
         if maybe_record(data, behind) is not None:
             return True
-    last = min(len(data), at + LOOKED_THROUGH_BYTES)
-    return any(maybe_record(data, each) is not None for each in range(at + 1, last))
+    checked = 0
+    for each in range(at + 1, min(len(data) - HEAD.size, at + LOOKED_THROUGH_BYTES)):
+        size = HEAD.unpack_from(data, each)[0]
+        if is_size(data, each, size) and begins_as_entries(data, each + HEAD.size):
+            checked += size
+            if checked > CHECKED_BYTES_MAX or maybe_record(data, each) is not None:
+                return True
+    return False
+
+
+def begins_as_entries(data: bytes, at: int) -> bool:
+    """Whether a body may begin there: a list, whose head has one, three or five bytes, and an entry of it."""
+    return any(data.startswith(ENTRY_BEGINNINGS, at + head) for head in (1, 3, 5))
+
+
+def is_size(data: bytes, at: int, size: int) -> bool:
+    """Whether a record that begins there can be so long."""
+    return 0 < size <= min(RECORD_BYTES_MAX, len(data) - at - HEAD.size)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from rumq.kafka.groups.group import ConsumerGroup
@@ -15,6 +15,7 @@ from rumq.kafka.groups.messages import (
     JoinRequest,
     KafkaGroupKey,
     KafkaGroupRow,
+    Leaver,
     MemberReply,
     Sender,
     SyncAnswer,
@@ -55,6 +56,11 @@ class GroupCoordinator:
 
     def names(self, user: str) -> list[str]:
         return [key.group for key in self._groups if key.user == user]
+
+    @property
+    def keys(self) -> list[KafkaGroupKey]:
+        """Of groups with members."""
+        return list(self._groups)
 
     def has_members(self, key: KafkaGroupKey) -> bool:
         return key in self._groups and bool(self._groups[key].members)
@@ -111,13 +117,13 @@ class GroupCoordinator:
         group = self._groups.get(key)
         return ErrorCode.UNKNOWN_MEMBER_ID if group is None else group.heartbeat(sender, now)
 
-    def leave(self, key: KafkaGroupKey, member_id: str, instance_id: str | None, now: float) -> ErrorCode:
+    def leave(self, key: KafkaGroupKey, leavers: Sequence[Leaver], now: float) -> list[ErrorCode]:
         group = self._groups.get(key)
         if group is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        error = group.leave(member_id, instance_id, now)
+            return [ErrorCode.UNKNOWN_MEMBER_ID] * len(leavers)
+        errors = group.leave(leavers, now)
         self._count(key)
-        return error
+        return errors
 
     def may_commit(self, key: KafkaGroupKey, sender: Sender, now: float) -> ErrorCode:
         if not is_name(key.group):

@@ -10,11 +10,11 @@ from typing import Any
 
 import trio
 
-from rumq.kafka.groups.commit_entries import Commit, Entry
+from rumq.kafka.groups.commit_entries import Commit, Entry, Forget
 from rumq.kafka.groups.commit_file import CommitFile
 from rumq.kafka.groups.committed_offsets import CommittedOffsets
 from rumq.kafka.groups.coordinator import LOOK_SECONDS, SESSION_SECONDS_MAX, GroupBounds, GroupCoordinator
-from rumq.kafka.groups.messages import JoinAnswer, JoinRequest, KafkaGroupKey, Sender, SyncAnswer, SyncRequest
+from rumq.kafka.groups.messages import JoinAnswer, JoinRequest, KafkaGroupKey, Leaver, Sender, SyncAnswer, SyncRequest
 from rumq.kafka.protocol.errors import ErrorCode
 
 CLIENT_ID_CHARACTERS = 64  # of a member's id
@@ -43,10 +43,10 @@ class WaitingReply:
 class PendingWrite:
     """Entries that are yet to be written. make: them, when all before are in memory; count: as many at most
 
-    is_written: of those that were tried"""
+    end_way: they were tried: called also when nobody waits any more; is_written: of those that were tried"""
 
-    def __init__(self, make: Callable[[], Sequence[Entry]], count: int) -> None:
-        self.make, self.count = make, count
+    def __init__(self, make: Callable[[], Sequence[Entry]], count: int, end_way: Callable[[], None]) -> None:
+        self.make, self.count, self.end_way = make, count, end_way
         self.is_done = trio.Event()
         self.is_written = False
 
@@ -89,9 +89,9 @@ class GroupService:
     def heartbeat(self, key: KafkaGroupKey, sender: Sender) -> ErrorCode:
         return self.coordinator.heartbeat(key, sender, trio.current_time())
 
-    def leave(self, key: KafkaGroupKey, member_id: str, instance_id: str | None) -> ErrorCode:
+    def leave(self, key: KafkaGroupKey, leavers: Sequence[Leaver]) -> list[ErrorCode]:
         self._changed.set()
-        return self.coordinator.leave(key, member_id, instance_id, trio.current_time())
+        return self.coordinator.leave(key, leavers, trio.current_time())
 
     # Offsets
 
@@ -102,25 +102,35 @@ class GroupService:
         """They are in the file when this returns NONE."""
         if not self.offsets.has_room(key, commits):
             return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-        return ErrorCode.NONE if await self._write(commits) else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return await self._write_counted(key, commits)
 
     async def forget(self, key: KafkaGroupKey) -> ErrorCode:
         """Delete a group, which has no members."""
         if self.coordinator.has_members(key):
             return ErrorCode.NON_EMPTY_GROUP
-        entries = self.offsets.forgotten(key)
-        if not entries:
+        count = len(self.offsets.of(key))
+        if not count:
             return ErrorCode.GROUP_ID_NOT_FOUND
-        return await self.forget_some(entries)
+        # Made when its turn comes: many that ask for it at once hold nothing of it.
+        is_written = await self._write_made(lambda: self.offsets.forgotten(key), count)
+        return ErrorCode.NONE if is_written else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
-    async def forget_some(self, entries: Sequence[Entry]) -> ErrorCode:
-        return ErrorCode.NONE if await self._write(entries) else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    async def forget_some(self, key: KafkaGroupKey, entries: Sequence[Forget]) -> ErrorCode:
+        return await self._write_counted(key, entries)
 
-    async def _write(self, entries: Sequence[Entry]) -> bool:
-        return not entries or await self._write_made(lambda: entries, len(entries))
+    async def _write_counted(self, key: KafkaGroupKey, entries: Sequence[Entry]) -> ErrorCode:
+        """LOAD_IN_PROGRESS: clients try again after a moment, with the same coordinator."""
+        if not entries:
+            return ErrorCode.NONE
+        if not self.offsets.may_go(key, entries):
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        is_written = await self._write_made(lambda: entries, len(entries), self.offsets.begin_way(key, entries))
+        return ErrorCode.NONE if is_written else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
-    async def _write_made(self, make: Callable[[], Sequence[Entry]], count: int) -> bool:
-        pending = PendingWrite(make, count)
+    async def _write_made(
+        self, make: Callable[[], Sequence[Entry]], count: int, end_way: Callable[[], None] = lambda: None
+    ) -> bool:
+        pending = PendingWrite(make, count, end_way)
         self._queue.append(pending)
         self._wanted.set()
         await pending.is_done.wait()
@@ -166,6 +176,7 @@ class GroupService:
                     for pending in batch:
                         pending.is_written = True
                 for pending in batch:
+                    pending.end_way()
                     pending.is_done.set()
 
     def _next_batch(self) -> list[PendingWrite]:

@@ -85,6 +85,13 @@ class Sender(NamedTuple):
     generation: int
 
 
+class Leaver(NamedTuple):
+    """member_id: \"\": that of the static member"""
+
+    member_id: str
+    instance_id: str | None
+
+
 class MemberReply(Protocol):
     """Of somebody who waits."""
 

@@ -33,7 +33,9 @@ class AsksCommitted(Protocol):
 
 
 class LogPartition:
-    """One partition. end: what is below may be read; it never goes back. view: as it was read last"""
+    """One partition. end: what is below may be read; it never goes back. view: as it was read last
+
+    newest_ms: when its newest record came, by the log's time, which never runs backwards; 0: unknown, or it has none"""
 
     def __init__(self, view: PartitionView) -> None:
         self.view = view
@@ -42,6 +44,17 @@ class LogPartition:
         self.end = view.end_lsn
         self.asked_at = -math.inf  # somebody wanted what comes next
         self._moved = trio.Event()
+        self.newest_ms = 0
+        self._dated: PartitionView | None = None
+
+    @property
+    def is_dated(self) -> bool:
+        return self._dated is self.view
+
+    def date(self) -> None:
+        """Look when the newest record came. Blocks. raises: OSError"""
+        view = self.view
+        self.newest_ms, self._dated = view.last_ts // 1000, view
 
     @property
     def first(self) -> int:
@@ -128,6 +141,12 @@ class KafkaLog:
         partition.asked_at = trio.current_time()
         if partition.tail is None:
             self._kick.set()
+
+    async def date(self, names: list[str]) -> None:
+        """Know `newest_ms` of these. raises: OSError"""
+        undated = [each for name in names if not (each := self.partitions[name]).is_dated]
+        if undated:
+            await trio.to_thread.run_sync(date_all, undated, limiter=self._threads)
 
     async def reach(self, partition: LogPartition, lsn: int) -> bool | None:
         """Whether a partition is committed up to there; None: the broker does not say."""
@@ -217,3 +236,9 @@ class KafkaLog:
             for name, each in self.partitions.items()
             if each.tail is not None and each.tail.written > each.tail.end
         }
+
+
+def date_all(partitions: list[LogPartition]) -> None:
+    """Blocks. raises: OSError"""
+    for each in partitions:
+        each.date()

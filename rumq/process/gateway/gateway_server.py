@@ -28,7 +28,7 @@ from rumq.gateway.broker.cluster_client import ClusterClient
 from rumq.gateway.broker.event_feed import EventFeed
 from rumq.gateway.broker.event_socket import receive_events
 from rumq.gateway.broker.publishers import PublishConnections
-from rumq.gateway.broker.service_client import maybe_kafka, maybe_services
+from rumq.gateway.broker.service_client import ask_kafka, maybe_kafka, maybe_services
 from rumq.gateway.broker.shard_client import ShardClient
 from rumq.gateway.broker.span_export import SpanExporter
 from rumq.gateway.handlers.context import (
@@ -229,6 +229,7 @@ def context_of(settings: Settings) -> Context:
         (relays.recheck, lambda _: followed.wake(), queues.recheck),
     )  # fmt: skip
     broker = BrokerAccess(shards, PublishConnections(path, node), relays, EventFeed(shards.ask, RING))
+    broker.kafka = partial(ask_kafka, os.path.abspath(data))
     measured = GatewayFigures(figures, HistorySampler(whole.figures, data, tell, time.time))
     measured.services = partial(maybe_services, os.path.abspath(data))
     measured.kafka = partial(maybe_kafka, os.path.abspath(data))

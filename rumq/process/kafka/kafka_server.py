@@ -22,7 +22,7 @@ from rumq.kafka.figures_socket import answer_figures
 from rumq.kafka.server import KafkaServer, listen
 from rumq.net.listening.listener import open_sockets
 from rumq.net.sockets.fd_limit import raise_limit, room_for_connections
-from rumq.process.kafka.parts import door_of
+from rumq.process.kafka.parts import door_of, maybe_groups
 from rumq.process.listeners.certificate_watch import CertificateWatch
 from rumq.process.listeners.listener_policies import KAFKA, ListenerPolicies, kafka_as_listener
 from rumq.process.listeners.listening_sockets import warn_if_exposed
@@ -76,6 +76,7 @@ def with_port(load: Load) -> Settings:
 
 async def run(load: Load, settings: Settings, server: KafkaServer, tls: KafkaTls, parent: int | None) -> None:
     """Serve until a signal, or the end of the broker that is the parent. parent: None: it was started by hand"""
+    server.door.groups = await maybe_groups(settings)
     listeners = await bind(settings)
     async with trio.open_nursery() as nursery:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:

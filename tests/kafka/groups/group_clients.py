@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from rumq.kafka.groups.coordinator import GroupBounds, GroupCoordinator
-from rumq.kafka.groups.messages import JoinAnswer, JoinRequest, KafkaGroupKey, Sender, SyncAnswer, SyncRequest
+from rumq.kafka.groups.messages import JoinAnswer, JoinRequest, KafkaGroupKey, Leaver, Sender, SyncAnswer, SyncRequest
 from rumq.kafka.protocol.errors import ErrorCode
 
 KEY = KafkaGroupKey("anna", "readers")
@@ -98,7 +98,7 @@ class GroupClient:
             self.loses_connection()
 
     def leave(self, now: float) -> None:
-        self._groups.leave(KEY, self.member_id, self.instance_id, now)
+        self._groups.leave(KEY, [Leaver(self.member_id, self.instance_id)], now)
         self._forget()
 
     def may_commit(self, now: float) -> bool:

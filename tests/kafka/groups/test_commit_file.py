@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+from typing import Any
+
 import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.errors import DataDirectoryError
+from rumq.kafka.groups import commit_file
 from rumq.kafka.groups.commit_entries import Commit, Forget
-from rumq.kafka.groups.commit_file import COMPACT_BYTES_MIN, COMPACT_RATIO, FORMAT, NAME, CommitFile
+from rumq.kafka.groups.commit_file import (
+    CHECKED_BYTES_MAX,
+    COMPACT_BYTES_MIN,
+    COMPACT_RATIO,
+    ENTRY_BEGINNINGS,
+    FORMAT,
+    HEAD,
+    NAME,
+    CommitFile,
+    record_of,
+)
 from rumq.kafka.groups.committed_offsets import CommittedOffsets
 from rumq.kafka.groups.messages import KafkaGroupKey
 from tests.commitlog.test_log_agrees_with_a_list import PowerLost, chooser, power_for
@@ -140,6 +155,25 @@ def test_damage_in_a_file_that_was_written_anew_is_told_however_long_its_records
     assert "cannot be read" in found.file.damage and files.content(f"{PATH}.damaged") == bytes(data)
 
 
+def test_a_file_that_was_made_up_is_opened_at_a_cost_in_proportion_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everywhere something that may be a record as long as the rest: looked at once, and kept as damaged."""
+    checked: list[int] = []
+
+    def crc32(data: Any) -> int:
+        checked.append(len(data))
+        return 0
+
+    files = SimulatedFiles()
+    kept = Kept(files)
+    body = b"\x91" + ENTRY_BEGINNINGS[0]
+    piece = HEAD.pack(1 << 20, 1) + body
+    files.put(PATH, FORMAT + piece * (2 * CHECKED_BYTES_MAX // len(piece) // 8))
+    monkeypatch.setattr(commit_file.zlib, "crc32", crc32)
+    kept.file.read()
+    assert 1 << 20 < sum(checked) <= CHECKED_BYTES_MAX + (3 << 20)
+    assert "cannot be read" in kept.file.damage and files.exists(f"{PATH}.damaged")
+
+
 def test_a_file_of_a_newer_version_is_refused() -> None:
     files = SimulatedFiles()
     files.make_directory("d")
@@ -149,13 +183,31 @@ def test_a_file_of_a_newer_version_is_refused() -> None:
 
 
 def test_offsets_are_bounded_for_a_user_and_expire() -> None:
-    offsets = CommittedOffsets(10_000)
+    offsets = CommittedOffsets(40_000)
     mine = [commit(1, number) for number in range(20)]
     assert offsets.has_room(KEY, mine) and not offsets.has_room(KEY, [commit(1, number) for number in range(30)])
     offsets.take(mine)
     assert not offsets.has_room(KEY, [commit(1, number) for number in range(20, 30)])
     assert offsets.has_room(KEY, [commit(2, number) for number in range(20)]), "what is there already is not more"
-    assert not offsets.has_room(KEY, [commit(2, 1, "m" * 4000)]), "but its metadata is"
+    assert not offsets.has_room(KEY, [commit(2, 1, "m" * 8000)]), "but its metadata is"
     assert offsets.forgotten(KEY, 1_000) == [] and len(offsets.forgotten(KEY, 1_001)) == 20
     offsets.take(offsets.forgotten(KEY))
     assert offsets.size == 0 and offsets.groups == [] and not offsets._sizes
+
+
+@pytest.mark.parametrize("text", ["note", "näme", "€" * 20, "😀" * 20], ids=["ascii", "latin", "wide", "widest"])
+@pytest.mark.parametrize(("groups", "each"), [(2_000, 1), (10, 200)], ids=["small groups", "large groups"])
+def test_what_offsets_take_of_memory_is_no_more_than_is_counted(groups: int, each: int, text: str) -> None:
+    """Texts of a request are its own, as they are read from its bytes; written, they are kept in UTF-8 too."""
+    offsets = CommittedOffsets(1 << 30)
+    gc.collect()
+    tracemalloc.start()
+    for group in range(groups):
+        for number in range(each):
+            made = Commit(f"{text}a", f"{text}{group}", f"{text}b", 1000 + number, 10**9 + number, -1,
+                          f"{text}{number}", 10**12 + number)  # fmt: skip
+            record_of([made])
+            offsets.take([made])
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert offsets.size / 3 < taken <= offsets.size

@@ -8,9 +8,10 @@ import pytest
 
 from rumq.kafka.groups.coordinator import NAME_BYTES_MAX, GroupBounds, GroupCoordinator
 from rumq.kafka.groups.group import GATHER_SECONDS
-from rumq.kafka.groups.messages import JoinAnswer, KafkaGroupKey, Sender, SyncRequest
+from rumq.kafka.groups.member import GroupMember
+from rumq.kafka.groups.messages import JoinAnswer, KafkaGroupKey, Leaver, Sender, SyncRequest
 from rumq.kafka.protocol.errors import ErrorCode
-from tests.kafka.groups.group_clients import KEY, NETWORK, REBALANCE, SESSION, Box, coordinator, request
+from tests.kafka.groups.group_clients import BOUNDS, KEY, NETWORK, REBALANCE, SESSION, Box, coordinator, request
 
 OTHERS = "198.51.100.1"
 
@@ -94,13 +95,50 @@ def test_ids_that_nobody_comes_back_with_are_forgotten() -> None:
 def test_who_leaves_makes_the_others_join_again() -> None:
     site = Site()
     one, two = site.stable(None, None)
-    assert site.groups.leave(KEY, one.member_id, None, site.now) == ErrorCode.NONE
+    assert site.groups.leave(KEY, [Leaver(one.member_id, None)], site.now) == [ErrorCode.NONE]
     assert site.beat(two) == ErrorCode.REBALANCE_IN_PROGRESS
     assert site.commit(two) == ErrorCode.NONE, "of what it has read it may say so until it joins"
     again = site.join(two.member_id).found[0]
     assert again.generation == 2 and again.leader == two.member_id
     assert site.commit(two) == ErrorCode.ILLEGAL_GENERATION
     assert site.beat(one) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_many_that_leave_at_once_are_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool names them all in one request: each is looked at a few times, not once for each other."""
+    site = Site(BOUNDS._replace(members=200, bytes=1 << 24))
+    stay, *others = site.stable(None, *(f"i{number}" for number in range(99)), *[None] * 99)
+    looks: list[str] = []
+
+    def looked(member: GroupMember) -> Any:
+        looks.append(member.member_id)
+        return member.request.instance_id
+
+    monkeypatch.setattr(GroupMember, "instance_id", property(looked))
+    monkeypatch.setattr(GroupMember, "size", property(lambda member: len(str(looked(member)))))
+    leavers = [Leaver("" if number < 99 else each.member_id, f"i{number}" if number < 99 else None)
+               for number, each in enumerate(others)]  # fmt: skip
+    assert site.groups.leave(KEY, leavers, site.now) == [ErrorCode.NONE] * 198
+    assert len(looks) < 5 * 199 and site.beat(stay) == ErrorCode.REBALANCE_IN_PROGRESS
+    assert site.join(stay.member_id).found[0].generation == 2, "they join again once"
+
+
+def test_of_several_that_leave_each_is_told_what_became_of_it() -> None:
+    site = Site()
+    static, other = site.stable("i", None)
+    pending = site.join(names_first=True).found[0]
+    leavers = [
+        (Leaver("invented", None), ErrorCode.UNKNOWN_MEMBER_ID),
+        (Leaver("", "nobody's"), ErrorCode.UNKNOWN_MEMBER_ID),
+        (Leaver("another's", "i"), ErrorCode.FENCED_INSTANCE_ID),
+        (Leaver(static.member_id, "i"), ErrorCode.NONE),
+        (Leaver("", "i"), ErrorCode.UNKNOWN_MEMBER_ID),
+        (Leaver(pending.member_id, None), ErrorCode.NONE),
+        (Leaver(pending.member_id, None), ErrorCode.UNKNOWN_MEMBER_ID),
+    ]
+    assert site.groups.leave(KEY, [leaver for leaver, _ in leavers], site.now) == [error for _, error in leavers]
+    again = site.join(other.member_id).found[0]
+    assert again.generation == 2 and len(again.members) == 1
 
 
 def test_who_does_not_join_again_in_time_is_out() -> None:
@@ -239,7 +277,7 @@ def test_what_others_may_say_of_a_group() -> None:
     for sender in (Sender("x", None, 1), Sender("x", "i", 1)):
         assert site.groups.may_commit(KEY, sender, 0.0) == ErrorCode.UNKNOWN_MEMBER_ID
         assert site.groups.heartbeat(KEY, sender, 0.0) == ErrorCode.UNKNOWN_MEMBER_ID
-        assert site.groups.leave(KEY, *sender[:2], 0.0) == ErrorCode.UNKNOWN_MEMBER_ID
+        assert site.groups.leave(KEY, [Leaver(*sender[:2])], 0.0) == [ErrorCode.UNKNOWN_MEMBER_ID]
     assert site.error(site.sync(member.member_id, 7)) == ErrorCode.ILLEGAL_GENERATION
     assert site.error(site.sync(member.member_id, 1, protocol="x")) == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert site.groups.heartbeat(KafkaGroupKey("ben", KEY.group), Sender(member.member_id, None, 1), 0.0) == (

@@ -1,0 +1,1 @@
+"""What the operator is told of the groups of all users."""
