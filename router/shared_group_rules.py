@@ -14,7 +14,7 @@ from router.group_membership import GroupMembership
 from router.matching.feed import Feed
 from router.readers.range_queue import Range
 from router.readers.reader import DeliverySink, Group, GroupKey, LiveReaders, Reader
-from router.readers.shared_group import NO_RANGES, Member, SharedGroup, without
+from router.readers.shared_group import NO_RANGES, Member, SharedGroup, adjoined, without
 from router.readers.subscriber import Subscriber
 from router.readers.subscription import DeliveryOptions, Subscription, merge
 
@@ -258,6 +258,13 @@ class SharedGroupRules:
         else:
             share.returned.extend(ranges)
             self._delivery.run_share(share)
+
+    def came_back(self, key: str, ranges: list[Range]) -> None:
+        """No member here has room for what another one did not keep, and the home is away: it will assign it again,
+        unless it is told that it was delivered."""
+        share = self.shares.get(key)
+        if share is not None:
+            share.recent.replace(without(share.recent, adjoined(ranges)))
 
     def home_lost(self, is_there: Callable[[str], bool]) -> None:
         """The home of some groups died: ranges not delivered yet, it will assign again."""

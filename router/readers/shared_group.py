@@ -38,6 +38,17 @@ def without(ranges: Iterable[Range], taken: list[Range]) -> list[Range]:
     return left
 
 
+def adjoined(ranges: Iterable[Range]) -> list[Range]:
+    """The same lsns in as few ranges as possible."""
+    found: list[Range] = []
+    for partition, first, stop in sorted(ranges):
+        if found and found[-1][0] == partition and first <= found[-1][2]:
+            found[-1] = (partition, found[-1][1], max(found[-1][2], stop))
+        else:
+            found.append((partition, first, stop))
+    return found
+
+
 NONE_RECENT = RangeQueue(0)
 """Of all groups whose home is here."""
 

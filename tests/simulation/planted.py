@@ -39,6 +39,13 @@ PLANTED = [
         BUS,
     ),
     Planted(
+        "what a member that left has not acknowledged counts as delivered while the home is away",
+        "rumq/shards/peers/shared_groups.py",
+        "            if not said and not effect.early:\n",
+        "            if said and not effect.early:\n",
+        "tests/shards/peers/test_shared_groups.py",
+    ),
+    Planted(
         "what a shard's log has already is handed over again", "rumq/shards/bus/remote_partition.py",
         "max(message.sequence, outgoing.committed_lsn)",
         "outgoing.committed_lsn",

@@ -25,6 +25,7 @@ FOUND = (
     36_667,
     500_761,
     11_062,
+    30_180,
 )  # what they showed once has no other test, or needs three shards
 LONG = 20_000
 HAPPENS = (

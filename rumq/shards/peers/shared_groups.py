@@ -12,8 +12,8 @@ ranges of lsns to its own members and to shards with members, by weight; the rul
     ignores ShareParts until then           <- ShareLeft
     Begin          over each new link       -> takes weights and delivered ranges; revokes what else was outstanding
 
-When the home dies, member shards keep what was delivered and drop the rest; a restarted home ends no group before every
-shard has sent Begin. When a member shard dies, the home keeps its weight and assigns nothing to it until its Begin."""
+When the home dies, member shards keep what was delivered and drop the rest, also what comes back from a member that
+leaves; a restarted home ends no group before every shard has sent Begin. When a member shard dies, the home keeps its weight and assigns nothing to it until its Begin."""
 
 from __future__ import annotations
 
@@ -140,7 +140,9 @@ class SharedGroups:
 
     def _back(self, effect: e.ReturnShare) -> None:
         if not (effect.early and self._is_leaving(effect.key)):
-            self._say(effect.key, m.ShareBack(effect.key, effect.ranges, effect.early))
+            said = self._say(effect.key, m.ShareBack(effect.key, effect.ranges, effect.early))
+            if not said and not effect.early:
+                self._router.sharing.came_back(effect.key, effect.ranges)
 
     def _ready(self, effect: e.ReportShareReady) -> None:
         self._say(effect.key, m.ShareReady(effect.key))

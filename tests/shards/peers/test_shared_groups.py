@@ -8,6 +8,8 @@ import pytest
 
 from router import commands as c
 from router import effects as e
+from router.readers.reader import Group, GroupKey, Reader
+from router.readers.shared_group import SharedGroup
 from router.readers.subscriber import Subscriber
 from router.shard import ShardRouter
 from rumq.shards.bus import messages as m
@@ -102,6 +104,20 @@ def test_ranges_that_no_member_has_room_for_go_back(world: World) -> None:
     world.groups.carry_out(e.ReturnShare(KEY, RANGES))
     world.groups.carry_out(e.ReportShareReady(KEY))
     assert world.said() == [(1, m.ShareBack(KEY, RANGES, False)), (1, m.ShareReady(KEY))]
+
+
+def test_what_comes_back_while_the_home_is_away_was_not_delivered(world: World) -> None:
+    """A member left with messages that it had not acknowledged, and nobody else has room: the home assigns them anew.
+
+    It takes what it is told to be delivered for delivered."""
+    share = SharedGroup(KEY, "t1", Reader(0, Group(GroupKey((), False, None), 2), [0, 0], KEY), is_here=False)
+    world.groups._router.sharing.shares[KEY] = share
+    share.recent.extend([(0, 3, 9), (1, 7, 8)])
+    world.groups.carry_out(e.ReturnShare(KEY, [(1, 7, 8)]))
+    assert list(share.recent) == [(0, 3, 9), (1, 7, 8)], "the home hears of it"
+    world.hand.away.add(1)
+    world.groups.carry_out(e.ReturnShare(KEY, [(0, 5, 6), (0, 4, 5)]))
+    assert world.groups.handed(1)[KEY] == [(0, 3, 4), (0, 6, 9), (1, 7, 8)]
 
 
 # The home
