@@ -13,7 +13,8 @@ ranges of lsns to its own members and to shards with members, by weight; the rul
     Begin          over each new link       -> takes weights and delivered ranges; revokes what else was outstanding
 
 When the home dies, member shards keep what was delivered and drop the rest, also what comes back from a member that
-leaves; a restarted home ends no group before every shard has sent Begin. When a member shard dies, the home keeps its weight and assigns nothing to it until its Begin."""
+leaves; a restarted home ends no group before every shard has sent Begin. When a member shard dies, the home keeps its
+weight and assigns nothing to it until its Begin."""
 
 from __future__ import annotations
 
