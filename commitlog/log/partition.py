@@ -40,9 +40,7 @@ HOT_TRIM, CHUNK_BYTES = 64, 1024  # memory of a chunk beside rows and frames: ob
 
 
 class Partition:
-    """A dense sequence of records. `index` is its place among all partitions of the store.
-
-    starts: (epoch, lsn) of the last writers: from there on each has written others' lsns anew; the last one is this"""
+    """A dense sequence of records. index: among all of the store; starts: (epoch, lsn) where each writer began"""
 
     is_mirrored = is_volatile = False
 
@@ -57,8 +55,7 @@ class Partition:
         self.topic_names = found.topic_names
         self.topic_ids = NumberOf(found.topic_names)
         self.publisher_names: PublisherNames = found.publishers
-        self.segments, self.next_offsets = segments, found.next_offsets
-        self.starts = found.starts
+        self.segments, self.next_offsets, self.starts = segments, found.next_offsets, found.starts
         self.next_lsn = self.written_lsn = self.durable_lsn = self.marked_lsn = found.next_lsn
         self.offline: LogFailure | None = None
         self.pending_bytes = self.wants_room = 0  # wants_room: so many groups ago zeros ahead became due

@@ -93,8 +93,8 @@ class PartitionReader(Protocol):
 class PartitionWriter(PartitionReader, Protocol):
     """A partition that this shard appends to. starts: as of `Partition`"""
 
-    starts: list[tuple[int, int]]
-
+    @property
+    def starts(self) -> list[tuple[int, int]]: ...
     def append(
         self, rows: bytearray | memoryview, frames: Buffer, count: int, flags: int, now_us: int, tags: bytes = b"",
         sources: bytes = b"",

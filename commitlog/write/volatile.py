@@ -34,7 +34,6 @@ class VolatilePartition:
         self.publisher_names: dict[int, bytes] = {}
         self.next_offsets = array("Q")
         self.next_lsn = self.first_lsn = now_us // 1000
-        self.starts: list[tuple[int, int]] = []  # of a log on disk: here no lsn comes again
         self._bytes_max = bytes_max
         self._bytes = 0
         self._chunks: list[Chunk] = []
@@ -43,6 +42,11 @@ class VolatilePartition:
     @property
     def ack_source(self) -> VolatilePartition:
         return self
+
+    @property
+    def starts(self) -> list[tuple[int, int]]:
+        """Of a log on disk: here no lsn comes again."""
+        return []
 
     @property
     def committed_lsn(self) -> int:

@@ -39,7 +39,6 @@ class RemotePartition:
         self.first_lsn = 0
         self.next_lsn = 0  # when its owner joined; from then on the router's feed knows
         self.is_met = False
-        self._met = (0, 0)  # incarnation and epoch of the owner's run that was met last; 0: none was
         self.found: Callable[[int], None] | None = None
         self.topic_names: list[bytes] = []  # by the owner's ids; empty where not known
         self.topic_ids: dict[bytes, int] = {}
@@ -71,18 +70,6 @@ class RemotePartition:
     def name_publishers(self, first: int, names: list[bytes]) -> None:
         """Learn names of publisher numbers, from `first` on."""
         self.publisher_names.learn(dict(enumerate(names, first)))
-
-    def same_below(self, incarnation: int, starts: Sequence[tuple[int, int]], next_lsn: int) -> int:
-        """Meet a run of the owner; returns up to where its records are those that earlier runs have shown here.
-
-        A run that died may have shown records of QoS 0 that it never wrote: the next ones give out their lsns again,
-        perhaps all of them before they are met. starts: of the owner's runs, (epoch, lsn)"""
-        known, epoch = self._met
-        self._met = incarnation, starts[-1][0] if starts else 0
-        if incarnation == known or not known:
-            return next_lsn
-        others = [lsn for number, lsn in starts[:-1] if number > epoch]
-        return min([next_lsn] + others + [lsn for _, lsn in starts[-1:]])
 
     def add_topic(self, name: bytes) -> int:
         return self.outgoing.add_topic(name)
@@ -122,7 +109,7 @@ class RemoteFeeds:
         return partition
 
     def owner_joined(self, partition: RemotePartition, first_lsn: int, next_lsn: int, same_below: int) -> None:
-        """The owner of a partition has said where it begins and ends. same_below: as of `RemotePartition`"""
+        """The owner of a partition has said where it begins and ends. same_below: `OwnerRun.met`"""
         feed = self.feed(partition.index)
         partition.first_lsn = first_lsn
         if not partition.is_met:
@@ -182,6 +169,27 @@ class Quota(Protocol):
     def elsewhere(self, index: int, full: bool) -> None: ...
 
 
+class OwnerRun:
+    """The run of a partition's owner that was met last."""
+
+    __slots__ = ("_epoch", "_incarnation")
+
+    def __init__(self) -> None:
+        self._incarnation = self._epoch = 0  # none was
+
+    def met(self, incarnation: int, starts: Sequence[tuple[int, int]], next_lsn: int) -> int:
+        """Meet one; returns up to where its records are those that earlier runs have shown here.
+
+        A run that died may have shown records of QoS 0 that it never wrote: the next ones give out their lsns again,
+        perhaps all of them before they are met. starts: of the owner's runs, (epoch, lsn)"""
+        known, epoch = self._incarnation, self._epoch
+        self._incarnation, self._epoch = incarnation, starts[-1][0] if starts else 0
+        if incarnation == known or not known:
+            return next_lsn
+        others = [lsn for number, lsn in starts[:-1] if number > epoch]
+        return min([next_lsn] + others + [lsn for _, lsn in starts[-1:]])
+
+
 class OwnerShard:
     """Another shard as the owner of its partitions: where they begin and end, their records and watermarks."""
 
@@ -192,6 +200,7 @@ class OwnerShard:
         """acknowledged: records that were published to a partition are committed there"""
         self.partitions = partitions
         self._by_index = {partition.index: partition for partition in partitions}
+        self._runs = {partition.index: OwnerRun() for partition in partitions}
         # True until the owner has said which QoS 2 messages of sessions here it has: nothing is handed over before.
         self._is_undecided = False
         self._feeds, self._commands = feeds, commands
@@ -208,7 +217,8 @@ class OwnerShard:
             # A successor, whose disk may be another one, says anew what it refuses.
             self._admission.elsewhere(partition.index, False, "")
             first_lsn, next_lsn = hello.partitions[partition.index]
-            same_below = partition.same_below(hello.incarnation, hello.starts.get(partition.index, []), next_lsn)
+            starts = hello.starts.get(partition.index, [])
+            same_below = self._runs[partition.index].met(hello.incarnation, starts, next_lsn)
             self._feeds.owner_joined(partition, first_lsn, next_lsn, same_below)
             outgoing = partition.outgoing
             if self._is_undecided:
