@@ -135,11 +135,17 @@ class SharedGroupRules:
             self._delivery.effects.append(ReturnShare(share.key, list(share.returned)))
             share.returned.clear()
 
-    def truncate(self, partition: int, next_lsn: int) -> None:
-        """The owner died before it wrote records from `next_lsn` on: their lsns will be reused, so forget ranges."""
-        for share in self.shares.values():
-            share.truncate(partition, next_lsn)
+    def truncate(self, partition: int, next_lsn: int) -> dict[str, list[Range]]:
+        """The owner died before it wrote records from `next_lsn` on: their lsns will be reused, so forget ranges.
+
+        returns: key -> what of it the group's home, another shard, has assigned to this one"""
+        dropped = {}
+        for key, share in self.shares.items():
+            ranges = share.truncate(partition, next_lsn)
             self._delivery.groups.mark(share)
+            if ranges and not share.is_here:
+                dropped[key] = ranges
+        return dropped
 
     # As the home of a group: other shards are members
 

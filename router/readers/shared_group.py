@@ -204,9 +204,15 @@ class SharedGroup:
                     at = stop
             self.reader.cursors[index] = at
 
-    def truncate(self, partition: int, next_lsn: int) -> None:
-        """Forget ranges of a partition from `next_lsn` on: those lsns will be reused."""
+    def truncate(self, partition: int, next_lsn: int) -> list[Range]:
+        """Forget ranges of a partition from `next_lsn` on: those lsns are, or will be, other records'.
+
+        returns: what of it was assigned to this shard"""
         gone = [(partition, next_lsn, LSN_MAX)]
+        assigned: list[Range] = list(self.returned)
+        for member in (*self.members.values(), *self.departed.values()):
+            assigned += [*member.given, *member.before]
+        dropped = without(assigned, without(assigned, gone))
         self.returned.replace(without(self.returned, gone))
         self.recent.replace(without(self.recent, gone))
         for member in (*self.members.values(), *self.departed.values()):
@@ -214,6 +220,7 @@ class SharedGroup:
             member.given = without(member.given, gone)
             member.before = without(member.before, gone)
         self.reader.cursors[partition] = min(self.reader.cursors[partition], next_lsn)
+        return dropped
 
     def give_back(self, member: Member, partition: int, lsn: int) -> None:
         """Requeue the rest, from `lsn` on, of the assigned range that contains it. Each refused range

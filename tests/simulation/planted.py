@@ -39,6 +39,13 @@ PLANTED = [
         BUS,
     ),
     Planted(
+        "what is dropped of an owner that began anew is not told to the home of the group",
+        "rumq/shards/bus/remote_partition.py",
+        "            if self._dropped is not None:\n",
+        "            if self._dropped is None:\n",
+        BUS,
+    ),
+    Planted(
         "what a member that left has not acknowledged counts as delivered while the home is away",
         "rumq/shards/peers/shared_groups.py",
         "            if not said and not effect.early:\n",

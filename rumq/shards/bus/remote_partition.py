@@ -13,6 +13,7 @@ from commitlog.log.partition_types import PartitionWriter
 from commitlog.names.publisher_names import KEPT_MAX, PublisherNames
 from router import commands as c
 from router.matching.remote_feed import RemoteFeed
+from router.readers.range_queue import Range
 from router.shard import ShardRouter
 from rumq.loop.ports import CommandQueue
 from rumq.session.state.session import Session
@@ -20,6 +21,8 @@ from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.publish_sender import PublishSender
 from rumq.tracing.tracer import Tracer
+
+Dropped = Callable[[str, list[Range]], None]
 
 
 class RemotePartition:
@@ -95,8 +98,11 @@ def own_partitions(store: Store) -> list[PartitionWriter]:
 class RemoteFeeds:
     """The router's side of partitions of other shards: what their owners' starts mean for readers here."""
 
-    def __init__(self, router: ShardRouter, sessions: Mapping[str, Session]) -> None:
-        self._router, self._sessions = router, sessions
+    def __init__(self, router: ShardRouter, sessions: Mapping[str, Session], dropped: Dropped | None = None) -> None:
+        """dropped: told the key of a shared group and ranges that its home, another shard, has assigned to this one
+
+        None: no owner is met by way of this one"""
+        self._router, self._sessions, self._dropped = router, sessions, dropped
 
     def feed(self, index: int) -> RemoteFeed:
         feed = self._router.feeds[index]
@@ -123,7 +129,9 @@ class RemoteFeeds:
         partition.next_lsn = min(partition.next_lsn, same_below)
         if same_below < feed.visible_lsn:
             feed.truncate(same_below)
-        self._router.sharing.truncate(partition.index, same_below)
+        for key, ranges in self._router.sharing.truncate(partition.index, same_below).items():
+            if self._dropped is not None:
+                self._dropped(key, ranges)
         for session in self._sessions.values():
             for reader in session.subscriber.readers():
                 reader.cursors[partition.index] = min(reader.cursors[partition.index], same_below)

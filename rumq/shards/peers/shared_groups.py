@@ -173,6 +173,17 @@ class SharedGroups:
     def _is_leaving(self, key: str) -> bool:
         return bool(self._leaving) and self._leaving[key] > 0
 
+    def dropped(self, key: str, ranges: list[Range]) -> None:
+        """Ranges of a partition whose owner has begun anew are not delivered here: their lsns may be others' now.
+
+        The home may have heard of that before it assigned them: it assigns them again, as far as it still counts them
+        as ours; others it has dropped as well."""
+        if not self._is_leaving(key):
+            self._say(key, m.ShareBack(key, ranges, True))
+            share = self._router.sharing.shares.get(key)
+            if share is not None and not share.is_parked:
+                self._say(key, m.ShareReady(key))
+
     def home_lost(self, home: int) -> None:
         """It will not answer any more, and assigns anew what was not delivered."""
         for key in [key for key in self._leaving if self._placement.home(key) == home]:

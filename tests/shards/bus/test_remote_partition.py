@@ -7,6 +7,9 @@ import pytest
 
 from commitlog import NotInMemory, StreamSpec
 from router import commands as c
+from router.readers.range_queue import Range
+from router.readers.reader import Group, GroupKey, Reader
+from router.readers.shared_group import SharedGroup
 from router.shard import ShardRouter
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.remote_partition import OwnerShard, RemoteFeeds, RemotePartition
@@ -79,6 +82,23 @@ def test_a_run_that_was_never_met_counts_as_well(world: World) -> None:
     world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 40)}, {0: [(1, 0)]}))
     world.owner.joined(world.link, m.Hello(1, 99, {0: (0, 60)}, {0: [(1, 0), (2, 30), (3, 50)]}))
     assert world.router.feeds[0].visible_lsn == 30
+
+
+def test_what_the_home_of_a_group_assigned_of_a_successor_that_is_not_met_yet_goes_back(world: World) -> None:
+    """The home has met it, and counts the range as this shard's; who drops it silently drops an acknowledged message."""
+    dropped: list[tuple[str, list[Range]]] = []
+    key, feeds = "$share/g/a", RemoteFeeds(world.router, {}, lambda key, ranges: dropped.append((key, ranges)))
+    feeds.owner_joined(world.partition, 0, 40, 40)
+    here, away = (
+        SharedGroup(key, "a", Reader(0, Group(GroupKey((), False, None), 1), [0], key), is_here=is_here)
+        for is_here in (True, False)
+    )
+    for share in (here, away):
+        share.returned.extend([(0, 20, 31), (0, 35, 36)])
+    world.router.sharing.shares |= {"here": here, key: away}
+    feeds.owner_joined(world.partition, 0, 42, 30)
+    assert dropped == [(key, [(0, 30, 31), (0, 35, 36)])]
+    assert list(here.returned) == list(away.returned) == [(0, 20, 30)]
 
 
 @pytest.mark.parametrize(("incarnation", "starts"), [(77, [(1, 0), (2, 30)]), (88, [(2, 30), (3, 42)])])

@@ -120,6 +120,18 @@ def test_what_comes_back_while_the_home_is_away_was_not_delivered(world: World) 
     assert world.groups.handed(1)[KEY] == [(0, 3, 4), (0, 6, 9), (1, 7, 8)]
 
 
+def test_what_was_dropped_of_an_owner_that_began_anew_goes_back_as_far_as_it_is_ours(world: World) -> None:
+    world.groups.dropped(KEY, RANGES)
+    assert world.said() == [(1, m.ShareBack(KEY, RANGES, True))], "no member is here any more"
+    share = SharedGroup(KEY, "t1", Reader(0, Group(GroupKey((), False, None), 2), [0, 0], KEY), is_here=False)
+    world.groups._router.sharing.shares[KEY] = share
+    world.groups.dropped(KEY, RANGES)
+    assert world.said() == [(1, m.ShareBack(KEY, RANGES, True)), (1, m.ShareReady(KEY))], "there is room as before"
+    share.is_parked = True
+    world.groups.dropped(KEY, RANGES)
+    assert world.said() == [(1, m.ShareBack(KEY, RANGES, True))]
+
+
 # The home
 
 
