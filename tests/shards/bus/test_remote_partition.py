@@ -85,7 +85,7 @@ def test_a_run_that_was_never_met_counts_as_well(world: World) -> None:
 
 
 def test_what_the_home_of_a_group_assigned_of_a_successor_that_is_not_met_yet_goes_back(world: World) -> None:
-    """The home has met it, and counts the range as this shard's; who drops it silently drops an acknowledged message."""
+    """The home has met it, and counts the range as this shard's: dropped in silence, its messages reach nobody."""
     dropped: list[tuple[str, list[Range]]] = []
     key, feeds = "$share/g/a", RemoteFeeds(world.router, {}, lambda key, ranges: dropped.append((key, ranges)))
     feeds.owner_joined(world.partition, 0, 40, 40)
