@@ -39,6 +39,13 @@ PLANTED = [
         BUS,
     ),
     Planted(
+        "a late reader merges into the main one without what it was sent",
+        "rumq/session/journal/replayed_session.py",
+        "[max(pair) for pair in zip_longest(main, late, fillvalue=0)]",
+        "list(main)",
+        "tests/session/journal/test_replayed_session.py",
+    ),
+    Planted(
         "what is dropped of an owner that began anew is not told to the home of the group",
         "rumq/shards/bus/remote_partition.py",
         "            if self._dropped is not None:\n",

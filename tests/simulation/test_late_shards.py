@@ -16,7 +16,12 @@ from tests.simulation.world import CALM, World
 LATE = Kind(is_late=True)
 MISSING_SECONDS = 1.0
 SCHEDULES = 105
-FOUND = (5_000_126, 5_002_493, 5_101_119)  # a packet id that was free again counted as open: what came with it was lost
+FOUND = (
+    5_000_126,
+    5_002_493,
+    5_101_119,
+    5_200_245,
+)  # a packet id that was free again counted as open: what came with it was lost
 HAPPENS = ("shard.missing", "shard.found", "kills", "kills inside", "cuts", "delays", "disconnects")
 HERE, MISSING, THIRD = 1, 0, 2  # the shard that begins, the one that is away, the one that goes on
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from router.readers.slots import partition_of
@@ -110,7 +111,11 @@ def apply_replay_started(session: ReplayedSession, entry: e.ReplayPlaced) -> Non
 def apply_merged(session: ReplayedSession, entry: e.ReaderMerged) -> None:
     subscription = session.subscriptions.get(entry.asked)
     if subscription is not None:
-        session.cursors.pop(subscription.reader, None)
+        # Both had had everything that they want: what either was sent since its last cursor was written counts.
+        late = session.cursors.pop(subscription.reader, None)
+        main = session.cursors.get(entry.reader)
+        if late is not None and main is not None:
+            session.cursors[entry.reader] = [max(pair) for pair in zip_longest(main, late, fillvalue=0)]
         subscription.kind, subscription.reader = "main", entry.reader
 
 

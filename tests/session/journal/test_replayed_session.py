@@ -80,6 +80,13 @@ def test_a_late_reader_s_subscription_merges_into_the_main_one() -> None:
     assert 2 not in session.cursors
 
 
+def test_what_a_late_reader_was_sent_is_not_sent_again_by_the_main_one() -> None:
+    """Both had had everything when they merged; what a checkpoint has not written yet is known by what was sent."""
+    late = [subscribed("main", 1, "a", 0, 3), subscribed("late", 2, "b", 0, 5)]
+    session = replayed(*late, sent(0, b"\2\2", [0, 1], reader=2), e.ReaderMerged(7, "b", 1))
+    assert session.cursors == {1: [2, 5]}
+
+
 def test_a_replay_has_cursors_once_its_start_was_found() -> None:
     entry = subscribed("replay", 2, "b", 0)
     pending = e.Subscribed(*(getattr(entry, name) for name in entry.__struct_fields__[:10]), ("earliest", 0))
