@@ -22,11 +22,6 @@ FOUND = (
     5_101_119,  # a range of a shared group was dropped by the member's shard, and counted as outstanding by its home
     5_200_245,  # a reader that merged into another one just before a kill was sent the same QoS 2 messages again
 )
-    5_000_126,
-    5_002_493,
-    5_101_119,
-    5_200_245,
-)  # a packet id that was free again counted as open: what came with it was lost
 HAPPENS = ("shard.missing", "shard.found", "kills", "kills inside", "cuts", "delays", "disconnects")
 HERE, MISSING, THIRD = 1, 0, 2  # the shard that begins, the one that is away, the one that goes on
 
