@@ -42,10 +42,12 @@ class Layout(Entry, frozen=True, tag="layout"):
     """The partitions of the vectors that follow: "<stream>/g<generation>/p<partition>" each.
 
     orders: given or taken back since the last entry; of a snapshot all that are in force. They are here because a
-    version that does not know them skips a field, but refuses a journal with a tag that it does not know"""
+    version that does not know them skips a field, but refuses a journal with a tag that it does not know
+    last_number: of a session, at the beginning of a snapshot: what is before it goes, with those that have ended"""
 
     partitions: tuple[str, ...]
     orders: tuple[StandingOrder, ...] = ()
+    last_number: int = 0
 
 
 class SessionOpened(Entry, frozen=True, tag="opened"):

@@ -93,6 +93,7 @@ class ReplayedState:
         if self.layout and entry.partitions != self.layout:
             self.remap(entry.partitions, [0] * len(entry.partitions))
         self.layout = entry.partitions
+        self.last_number = max(self.last_number, entry.last_number)
         for order in entry.orders:
             key = order.what, order.kind, order.name
             if order.until_us:

@@ -111,7 +111,8 @@ class SnapshotWriter:
         # What is before may be removed, and later checkpoints name only the shared groups that have moved.
         pending = self._recorder.drain(self._checkpoints.watermarks(), now_us)
         checkpoint = self._checkpoints.entries(now_us, whole=True)
-        self._append([e.Layout(layout), e.SnapshotBegun(), *pending, *checkpoint], now_us)
+        head = e.Layout(layout, last_number=self._recorder.last_number)
+        self._append([head, e.SnapshotBegun(), *pending, *checkpoint], now_us)
         group = self._journal.take_roll(now_us)
         assert group is None, "records are pending: the next group, which has them, goes to another segment"
 

@@ -66,7 +66,7 @@ def test_an_older_journal_is_read() -> None:
     assert replayed.sessions[7].owner is None
 
 
-def test_orders_are_an_array_at_the_end_of_a_layout() -> None:
+def test_orders_are_an_array_in_a_layout() -> None:
     entry = e.Layout(
         ("main/g1/p0",),
         (e.StandingOrder("ban", "user", "eve", 1_700_000_060_000_000, 60.0), e.StandingOrder("drain")),
@@ -76,6 +76,7 @@ def test_orders_are_an_array_at_the_end_of_a_layout() -> None:
             "layout",
             ["main/g1/p0"],
             [["ban", "user", "eve", 1_700_000_060_000_000, 60.0], ["drain", "", "", 0, 0.0]],
+            0,
         ]
     ]
     assert e.decode_entries(e.encode_entries([entry])) == [entry]

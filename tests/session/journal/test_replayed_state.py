@@ -56,6 +56,7 @@ def test_fresh_discards_what_was_known_of_a_number() -> None:
 
 def test_numbers_are_never_assigned_twice() -> None:
     assert state_of(opened(5), opened(3), e.SessionEnded(5)).last_number == 5
+    assert state_of(e.Layout(("p",), last_number=5), opened(3)).last_number == 5, "what was before a snapshot has gone"
 
 
 def test_the_messages_of_a_member_that_ended_go_to_another_one_but_not_those_of_qos_2() -> None:

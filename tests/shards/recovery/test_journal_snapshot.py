@@ -31,6 +31,8 @@ def test_it_begins_with_the_layout_and_ends_with_what_it_covers() -> None:
     world.snapshots.begin(("main/g1/p0",), NOW, 0.0)
     while world.snapshots.is_under_way:
         world.snapshots.write_part(NOW)
+    layout = world.records[0][0]
+    assert isinstance(layout, e.Layout) and layout.last_number == world.run.recorder.last_number > 0
     first, *parts, last = world.kinds()
     assert first == [e.Layout, e.SnapshotBegun, e.SessionOpened, e.WillEntry, e.Checkpoint] and last == [
         e.SnapshotEnded
