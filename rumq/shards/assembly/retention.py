@@ -37,7 +37,8 @@ def build_retention(
     # Copies of a partition are the same bytes on each node.
     packed = list(store.own) if context.term is None and context.pack_bytes_per_second else []
     packer = SegmentPacker(
-        packed, base.workers, base.timers, base.lifecycle, events, bytes_per_second=context.pack_bytes_per_second
-    )
+        packed, base.workers, base.timers, base.lifecycle, events, bytes_per_second=context.pack_bytes_per_second,
+        has_room=disk.has_room,
+    )  # fmt: skip
     writing.commit.on_indexed = packer.look
     return RetentionParts(bounds, removal, disk, packer)
