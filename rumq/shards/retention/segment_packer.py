@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from commitlog import Partition
+from commitlog import Partition, Store
 from commitlog.log.packing import replaced, take_packing, take_replacement
+from commitlog.read.log_reader import NODE
 from commitlog.write.segment_packing import BLOCK_BYTES, SegmentPacking
 from rumq.loop.ports import EventSink, LifecycleState, Timers
 from rumq.shards.write_path.worker_threads import DiskWorkers
@@ -110,3 +111,10 @@ class SegmentPacker:
             why=f"{packing.segment.path} could not be packed, and stays as it is: {fault}",
         )  # fmt: skip
         self._timers.later(REST_SECONDS, self._go_on)
+
+
+def packable(store: Store, *, is_of_cluster: bool) -> list[Partition]:
+    """Copies of a partition are the same bytes on each node: also while the directory of a node is served alone."""
+    if is_of_cluster or store.files.exists(f"{store.root}/{NODE}"):
+        return []
+    return list(store.own)

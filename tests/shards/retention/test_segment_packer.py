@@ -7,7 +7,7 @@ from commitlog import Store
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.write.segment_packing import BLOCK_BYTES
 from rumq.loop.scheduler import Lifecycle
-from rumq.shards.retention.segment_packer import REST_SECONDS, START_SECONDS, SegmentPacker
+from rumq.shards.retention.segment_packer import REST_SECONDS, START_SECONDS, SegmentPacker, packable
 from rumq.shards.write_path.worker_threads import DiskWorkers
 from tests.commitlog.records import NOW, append, everything, index, opened, some_records, write
 from tests.shards.retention.test_scrubber import Now
@@ -143,3 +143,11 @@ def test_while_others_are_removed_a_packed_file_waits() -> None:
     partition.segments.removing = False
     world.turn_until_idle()
     assert len(world.packed()) == 4
+
+
+def test_copies_of_a_cluster_are_never_packed_not_even_while_a_node_is_a_broker_alone() -> None:
+    world = World()
+    assert packable(world.store, is_of_cluster=False) == world.store.own
+    assert packable(world.store, is_of_cluster=True) == []
+    world.files.make_directory("data/_cluster")
+    assert packable(world.store, is_of_cluster=False) == []
