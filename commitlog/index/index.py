@@ -40,14 +40,18 @@ Pieces = list[bytes | bytearray | memoryview]
 ITEM_BYTES = (PLACE.size, TOPIC.size, 4, 1, 1)  # of each section
 
 
-def read_segment(files: Files, path: str, stop: int | None = None) -> Index:
-    """Scan a segment up to byte `stop`. Reads rows and aux, not frames."""
+def read_segment(files: Files, path: str, stop: int | None = None, *, salt: int | None = None) -> Index:
+    """Scan a segment up to byte `stop`. Reads rows and aux, not frames.
+
+    salt: of the file whose byte that is; of another one, which has taken its place, all is read"""
     draft = IndexBuilder()
     handle = files.open(path)
     try:
         head = opening(files, handle, path).header
         reached = head.base_lsn
-        for position, header in chunks_through(files, handle, head.salt, files.size(path) if stop is None else stop):
+        if stop is None or (salt is not None and salt != head.salt):
+            stop = files.size(path)
+        for position, header in chunks_through(files, handle, head.salt, stop):
             aux = decode_aux(read_aux(files, handle, position, header))
             if header.base_lsn < reached or header.next_lsn > head.base_lsn + ROWS_MAX:
                 continue  # whole, but not written by a writer
@@ -265,11 +269,13 @@ def row_of(
     topic_id: int,
     offset: int,
     *,
+    salt: int,
     sound: bool = False,
 ) -> int | None:
     """Row (from the segment's base lsn) of a topic's offset, or of the next one kept; None: it has none.
 
-    sound: the checksum of its topics was found right before, so only some of them are read (a binary search).
+    salt: of the segment
+    sound: the checksum of its topics was found right before, so only some of them are read (a binary search)
     Right for a segment without damage.
     """
     path = index_path(segment_path)
@@ -297,7 +303,7 @@ def row_of(
             pass
         finally:
             files.close(handle)
-    index = read_segment(files, segment_path, stop)
+    index = read_segment(files, segment_path, stop, salt=salt)
     found = index.topics.get(topic_id)
     row = row_in(found, offset) if found is not None else None
     return None if row is None else index.rows[row]

@@ -4,7 +4,6 @@ The work itself is for other threads: `SegmentPacking`, `PackedReplacement`. doc
 
 from __future__ import annotations
 
-from commitlog.chunk import ALIGN, SYNC_ALIGN
 from commitlog.log.partition import Partition
 from commitlog.write.packed_replacement import PackedReplacement
 from commitlog.write.segment_packing import SegmentPacking
@@ -15,8 +14,7 @@ def take_packing(partition: Partition) -> SegmentPacking | None:
     segment = partition.segments.next_unpacked()
     if segment is None:
         return None
-    align = SYNC_ALIGN if partition.writer.sync_groups else ALIGN
-    return SegmentPacking(partition.files, segment, align, partition.writer.new_salt())
+    return SegmentPacking(partition.files, segment, partition.writer.new_salt())
 
 
 def take_replacement(partition: Partition, packing: SegmentPacking) -> PackedReplacement | None:
@@ -33,3 +31,5 @@ def replaced(partition: Partition, replacement: PackedReplacement) -> None:
     partition.segments.replacing = False
     if replacement.done:
         partition.segments.replace(replacement.segment, replacement.result())
+    elif replacement.has_removed_index:
+        replacement.segment.indexed, replacement.segment.tried_at = False, 0  # it is made again

@@ -283,7 +283,7 @@ class OffsetSearch:
         if segment.end_lsn is not None and segment.indexed:
             row = row_of(
                 self._files, segment.path, segment.end_lsn, segment.logical_end, topic_id, self._offset,
-                sound=segment.index_sound,
+                salt=segment.salt, sound=segment.index_sound,
             )  # fmt: skip
             segment.index_sound = True
             if row is None:

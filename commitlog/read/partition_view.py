@@ -16,7 +16,7 @@ from commitlog.disk.files import Files
 from commitlog.format.committed_scan import CommittedScan
 from commitlog.format.directory import FoundSegment, SegmentListing, listing
 from commitlog.format.manifest import Manifest
-from commitlog.format.segment import SEGMENT_HEADER_BYTES
+from commitlog.format.segment import SEGMENT_HEADER_BYTES, salt_now
 from commitlog.format.tail_scan import examine
 from commitlog.index.dictionary import maybe_snapshot
 from commitlog.index.index import load_publishers, maybe_index, place_at, read_segment
@@ -58,7 +58,7 @@ class PartitionView:
         self._names: tuple[dict[int, bytes], dict[int, bytes]] | None = None
         listed = self._listing()
         if not self._take_all(listed) and held:
-            # Retention removed the last one during the listing: later ones exist now.
+            # Retention removed the last one during the listing, or it was packed: later ones exist now.
             self._segments, self._listed = [], {}
             listed = self._listing()
             self._take_all(listed)
@@ -146,7 +146,8 @@ class PartitionView:
     def _view(self, s: SegmentFile) -> SegmentView:
         size, is_finished = self._listed[s.path]
         try:
-            with opened(self._files, s, self._cache) as (_, s, places):
+            # Of what may be another file by now only these: who follows the one that was listed is to notice.
+            with opened(self._files, s, self._cache) as (_, _, places):
                 pass
         except FileNotFoundError:  # retention removed it since
             places = []
@@ -200,7 +201,7 @@ class PartitionView:
     def _index(self, segment: SegmentFile) -> Index:
         try:
             index = maybe_index(self._files, segment.path, segment.end_lsn or 0, segment.logical_end)
-            return index or read_segment(self._files, segment.path, segment.logical_end)
+            return index or read_segment(self._files, segment.path, segment.logical_end, salt=segment.salt)
         except FileNotFoundError:
             return Index()
 
@@ -215,6 +216,8 @@ class PartitionView:
             handle = self._files.open(found.path)
             try:
                 if self.held and found.limit_lsn is None:
+                    if salt_now(self._files, handle, found.path, segment.salt) != segment.salt:
+                        raise FileNotFoundError(found.path)  # it was packed meanwhile, and later ones exist
                     self._take_active(handle, found, segment)
                 else:
                     self._take_ended(handle, found, segment)
@@ -228,7 +231,9 @@ class PartitionView:
 
     def _take_active(self, handle: int, found: FoundSegment, segment: SegmentFile) -> None:
         """A segment that a broker writes to: committed up to its marks."""
-        scan = self._advanced(handle, found.path, segment, found.size)
+        # Its size as it was listed may be that of the file before, if it was packed in between.
+        size = max(found.size, self._files.size(found.path))
+        scan = self._advanced(handle, found.path, segment, size)
         segment.places, segment.end_lsn, segment.sealed = scan.places(), scan.proved, scan.sealed
         segment.logical_end = SEGMENT_HEADER_BYTES
         if segment.places:

@@ -158,7 +158,12 @@ class SegmentCheck:
         salt = salt_now(files, handle, path, self.segment.salt)
         if salt != self.segment.salt:
             size = files.size(path)
-            self.segment = replace(self.segment, salt=salt, sealed=True, bytes=size, logical_end=size)
+            end = maybe_header(files.read(handle, size - HEADER_BYTES, HEADER_BYTES), salt)
+            # When it was listed it may have been written to: then it has more now.
+            end_lsn = self.segment.end_lsn if end is None else end.base_lsn
+            self.segment = replace(
+                self.segment, salt=salt, sealed=True, bytes=size, logical_end=size, end_lsn=end_lsn
+            )  # fmt: skip
 
     def _is_packed_now(self) -> bool:
         """Whether the segment was replaced while it was checked."""

@@ -65,7 +65,8 @@ class PackedFile:
                 raise NotPackable
             size = len(chunk.rows) + len(chunk.frames)
             waiting = self._waiting
-            if waiting and (self._bytes + size > PIECE_BYTES or chunk.base_ts - waiting[0].base_ts > APART_US_MAX):
+            last_ts = chunk.base_ts + header.max_ts_delta
+            if waiting and (self._bytes + size > PIECE_BYTES or last_ts - waiting[0].base_ts > APART_US_MAX):
                 self._write_piece()
                 has_written = True
             self._waiting.append(chunk)

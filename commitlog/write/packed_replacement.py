@@ -13,20 +13,23 @@ from commitlog.write.segment_writer import SegmentWriter
 
 
 class PackedReplacement:
-    """`run` it, then `Partition.replaced`, also after a failure. done: the packed file is in place"""
+    """`run` it, then `packing.replaced`, also after a failure.
+
+    done: the packed file is in place; has_removed_index: that of the segment"""
 
     def __init__(self, files: Files, writer: SegmentWriter, segment: SegmentFile, packed: PackedSegment) -> None:
         self._files, self._writer, self._packed = files, writer, packed
         self.segment = segment
-        self.done = self._is_indexed = False
+        self.done = self.has_removed_index = self._is_indexed = False
 
     def run(self) -> None:
-        """raises: OSError; before it is done nothing has changed, and after it only the index may be missing"""
+        """raises: OSError; then the index may be missing, and before it is done that is all that has changed"""
         files, path, packed = self._files, self.segment.path, self._packed
         try:
             # Of the file before: its stop says so, but who checks it while this goes on need not see the two differ.
             if files.exists(index_path(path)):
                 files.remove(index_path(path))
+                self.has_removed_index = True
             files.rename(packed.path, path)
         except OSError:
             remove_if_possible(files, packed.path)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from commitlog.chunk import CTRL, HEADER_BYTES, Chunk, Header, maybe_header
+from commitlog.chunk import ALIGN, HEADER_BYTES, SYNC_ALIGN, Chunk, Header, maybe_header
 from commitlog.disk.files import Files, remove_if_possible
 from commitlog.errors import Damaged
+from commitlog.format.chunk_layout import APART_US_MAX
 from commitlog.format.chunk_position import ChunkPosition
-from commitlog.format.segment import HOLDS_RECORDS, PACKED, SEGMENT_HEADER_BYTES, chunk_in, place_of, read_header
+from commitlog.format.segment import PACKED, SEGMENT_HEADER_BYTES, SegmentHeader, chunk_in, place_of
 from commitlog.index.index import load_places, maybe_index
 from commitlog.index.segments import SegmentFile
-from commitlog.write.packed_file import NotPackable, PackedFile, PackedSegment
+from commitlog.row_layout import ROW_BYTES
+from commitlog.write.packed_file import PIECE_BYTES, NotPackable, PackedFile, PackedSegment
+from commitlog.write.packed_source import is_known, known_header
 
 BLOCK_BYTES = 1 << 17  # that a step reads
 SAVED_PART = 4  # a segment is packed if that frees one byte in so many
@@ -24,11 +27,12 @@ SAVED_PART = 4  # a segment is packed if that frees one byte in so many
 class SegmentPacking:
     """One segment, finished and indexed. After the last step, `packed` is None where it stays as it is.
 
-    align: of its writer's groups, bytes; salt: of the packed file"""
+    salt: of the packed file"""
 
-    def __init__(self, files: Files, segment: SegmentFile, align: int, salt: int) -> None:
-        self._files, self.segment, self._align, self._salt = files, segment, align, salt
+    def __init__(self, files: Files, segment: SegmentFile, salt: int) -> None:
+        self._files, self.segment, self._salt = files, segment, salt
         self.packed: PackedSegment | None = None
+        self._header: SegmentHeader
         self._steps = self._work()
 
     def step(self) -> bool:
@@ -52,7 +56,7 @@ class SegmentPacking:
     def _work(self) -> Generator[bool, None, None]:
         files, segment, end_lsn = self._files, self.segment, self.segment.end_lsn or 0
         places = load_places(files, segment.path, end_lsn, segment.logical_end)
-        if not saves_enough(places, segment.logical_end, self._align):
+        if len(places) < 2 or not is_enough(packed_bytes(places), segment.logical_end):
             return
         yield False
         index = maybe_index(files, segment.path, end_lsn, segment.logical_end)
@@ -63,7 +67,7 @@ class SegmentPacking:
         handle = files.open(segment.path)
         try:
             try:
-                header = read_header(files, handle, segment.path)
+                header = self._header = known_header(files, handle, segment.path)
             except Damaged:
                 raise NotPackable from None
             packed = PackedFile(files, path, header._replace(salt=self._salt), index)
@@ -74,6 +78,8 @@ class SegmentPacking:
                         if packed.add(head, chunk):
                             yield False
                 yield from packed.finish(end_lsn)
+                if packed.segment is None or not is_enough(packed.segment.stop, segment.logical_end):
+                    raise NotPackable
                 self.packed = packed.segment
             finally:
                 packed.close()
@@ -107,9 +113,9 @@ class SegmentPacking:
             yield found
 
     def _chunk(self, header: Header, raw: memoryview, position: int) -> Chunk | None:
-        if header.kind == CTRL:
+        if not is_known(self._header, header, raw):
             raise NotPackable
-        if header.kind not in HOLDS_RECORDS or not header.count:
+        if not header.count:
             return None
         chunk = chunk_in(raw, self.segment.path, self.segment.salt, place_of(position, header))
         if not isinstance(chunk, Chunk):
@@ -117,11 +123,26 @@ class SegmentPacking:
         return chunk
 
 
-def saves_enough(places: list[ChunkPosition], stop: int, align: int) -> bool:
-    """Whether packing frees enough of a segment of `stop` bytes; what each chunk is padded with is guessed."""
-    used = sum([place.total_len for place in places])
-    spare = stop - SEGMENT_HEADER_BYTES - used + len(places) * (HEADER_BYTES + align // 2)
-    return len(places) > 1 and spare * SAVED_PART >= stop
+def is_enough(after: int, before: int) -> bool:
+    """Whether a packed file is so much smaller. Both in bytes"""
+    return (before - after) * SAVED_PART >= before
+
+
+def packed_bytes(places: list[ChunkPosition]) -> int:
+    """What chunks would take when they are packed, about: what each is padded with is guessed by where it ends.
+
+    A chunk of a packed file is what it would be again: a start does not pack it once more."""
+    total, size, first_ts = SEGMENT_HEADER_BYTES + HEADER_BYTES, PIECE_BYTES, 0
+    for place in places:
+        is_page = (place.position + place.total_len) % SYNC_ALIGN == 0
+        padding = (SYNC_ALIGN if is_page else ALIGN) // 2
+        own = max(ROW_BYTES * place.count, place.total_len - HEADER_BYTES - padding)
+        if size + own > PIECE_BYTES or place.last_ts - first_ts > APART_US_MAX:
+            total += HEADER_BYTES + ALIGN // 2
+            size, first_ts = 0, place.base_ts
+        size += own
+        total += own
+    return total
 
 
 def discard(files: Files, path: str) -> None:

@@ -15,6 +15,9 @@ ROOM = "tests/commitlog/disk/test_preallocation.py"
 GROUPS = "tests/kafka/groups/test_coordinator.py"
 OFFSETS = "tests/kafka/groups/test_commit_file.py"
 PACKING = "tests/commitlog/write/test_segment_packing.py"
+PACKED_LOGS = "tests/commitlog/write/test_packing_keeps_everything.py"
+PACKED_SOURCE = "tests/commitlog/write/test_packed_source.py"
+PACKER = "tests/shards/retention/test_segment_packer.py"
 NAMED_ONCE = "tests/kafka/answers/test_named_once.py"
 KEPT_OFFSETS = "tests/kafka/groups/test_group_service.py"
 BACKLOG = "tests/shards/delivery/test_backlog_costs.py"
@@ -92,6 +95,48 @@ PLANTED = [
         "        for path in found.unpacked:\n            files.remove(path)\n",
         "",
         PACKING,
+    ),
+    Planted(
+        "times of chunks that are joined already overflow in a packed one",
+        "commitlog/write/packed_file.py",
+        "            last_ts = chunk.base_ts + header.max_ts_delta\n",
+        "            last_ts = chunk.base_ts\n",
+        PACKED_LOGS,
+    ),
+    Planted(
+        "what a later version says of a chunk is lost by packing",
+        "commitlog/write/segment_packing.py",
+        "        if not is_known(self._header, header, raw):\n",
+        "        if False:\n",
+        PACKED_SOURCE,
+    ),
+    Planted(
+        "packed segments are packed again at each start",
+        "commitlog/write/segment_packing.py",
+        "        if size + own > PIECE_BYTES or place.last_ts - first_ts > APART_US_MAX:\n",
+        "        if size + own > PIECE_BYTES:\n",
+        PACKING,
+    ),
+    Planted(
+        "of a packed file only so much is read as the file before had when it was listed",
+        "commitlog/index/index.py",
+        "        if stop is None or (salt is not None and salt != head.salt):\n",
+        "        if stop is None:\n",
+        PACKING,
+    ),
+    Planted(
+        "a view of a segment that was packed while it was listed ends before an earlier view",
+        "commitlog/read/partition_view.py",
+        "        size = max(found.size, self._files.size(found.path))\n",
+        "        size = found.size\n",
+        PACKING,
+    ),
+    Planted(
+        "a packed file takes its place after the threads of writers have ended",
+        "rumq/shards/retention/segment_packer.py",
+        "        if self._lifecycle.stop_phase:  # the writer's thread may have ended\n",
+        "        if False:\n",
+        PACKER,
     ),
     # What is on disk before something is said
     Planted(

@@ -11,7 +11,7 @@ from rumq.shards.assembly.sessions import SessionParts
 from rumq.shards.assembly.write_path import WriteParts
 from rumq.shards.retention.bounds import RetentionBounds
 from rumq.shards.retention.disk_space import DiskSpace, SpaceSettings
-from rumq.shards.retention.segment_packer import SegmentPacker
+from rumq.shards.retention.segment_packer import SegmentPacker, packable
 from rumq.shards.retention.segment_removal import SegmentRemover
 
 
@@ -34,10 +34,10 @@ def build_retention(
     )  # fmt: skip
     settings = SpaceSettings(context.free_percent_min, context.wanted_free_percent_min, is_first=context.index == 0)
     disk = DiskSpace(store, bounds, cluster.peers, writing.probe, removal, clock, events, settings)
-    # Copies of a partition are the same bytes on each node.
-    packed = list(store.own) if context.term is None and context.pack_bytes_per_second else []
+    packed = packable(store, is_of_cluster=context.term is not None) if context.pack_bytes_per_second else []
     packer = SegmentPacker(
-        packed, base.workers, base.timers, base.lifecycle, events, bytes_per_second=context.pack_bytes_per_second
-    )
+        packed, base.workers, base.timers, base.lifecycle, events, bytes_per_second=context.pack_bytes_per_second,
+        has_room=disk.has_room,
+    )  # fmt: skip
     writing.commit.on_indexed = packer.look
     return RetentionParts(bounds, removal, disk, packer)

@@ -116,6 +116,10 @@ class DiskSpace(Stage):
         assert self.space is not None
         return free_wanted(self.space, self.log_bytes, self.settings.percent, self.reserve)
 
+    def has_room(self, size: int) -> bool:
+        """Whether so many bytes may be written that are no records: publishers are not refused for it."""
+        return self.space is None or self.space.free_bytes - size >= self.reserve
+
     def end_turn(self) -> None:
         """After a measurement: tell, and let go of what must go."""
         probe = self._probe

@@ -6,28 +6,32 @@ packed stays as it is. docs/reference/log-format.md, "Packing"."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from commitlog import Partition
+from commitlog import Partition, Store
 from commitlog.log.packing import replaced, take_packing, take_replacement
+from commitlog.read.log_reader import NODE
 from commitlog.write.segment_packing import BLOCK_BYTES, SegmentPacking
 from rumq.loop.ports import EventSink, LifecycleState, Timers
 from rumq.shards.write_path.worker_threads import DiskWorkers
 
 PACKING = 3  # the lane of the reader's worker
 START_SECONDS = 10.0  # what an earlier run left waits: those who connect after a start come first
-REST_SECONDS = 60.0  # after a failure
+REST_SECONDS = 60.0  # after a failure, and while the disk is full
 
 
 class SegmentPacker:
-    """bytes_per_second: what is read at most; partitions: none where nothing is to be packed"""
+    """bytes_per_second: what is read at most; partitions: none where nothing is to be packed
+
+    has_room: whether so many bytes may be written without taking room that records need"""
 
     def __init__(
         self, partitions: Sequence[Partition], workers: DiskWorkers, timers: Timers, lifecycle: LifecycleState,
-        events: EventSink, *, bytes_per_second: int,
+        events: EventSink, *, bytes_per_second: int, has_room: Callable[[int], bool],
     ) -> None:  # fmt: skip
         self._partitions, self._workers = partitions, workers
         self._timers, self._lifecycle, self._events = timers, lifecycle, events
+        self._has_room = has_room
         self._pause = BLOCK_BYTES / max(1, bytes_per_second)
         self._is_busy = False
         self._next = 0  # the partition that is looked at first
@@ -43,7 +47,11 @@ class SegmentPacker:
             packing = take_packing(partition)
             if packing is not None:
                 self._is_busy = True
-                self._step(partition, packing)
+                if self._has_room(packing.segment.disk_bytes):
+                    self._step(partition, packing)
+                else:
+                    packing.segment.is_packed = False  # later
+                    self._timers.later(REST_SECONDS, self._go_on)
                 return
             self._next = (self._next + 1) % len(self._partitions)
 
@@ -69,7 +77,13 @@ class SegmentPacker:
         self._workers.reader.submit(packing.step, done, PACKING)
 
     def _replace(self, partition: Partition, packing: SegmentPacking) -> None:
+        if self._lifecycle.stop_phase:  # the writer's thread may have ended
+            packing.discard()
+            return
         replacement = take_replacement(partition, packing)
+        if replacement is None and partition.segments.removing:  # perhaps others
+            self._timers.later(self._pause, lambda: self._replace(partition, packing))
+            return
         if replacement is None:
             packing.discard()
             self._timers.later(self._pause, self._go_on)
@@ -97,3 +111,10 @@ class SegmentPacker:
             why=f"{packing.segment.path} could not be packed, and stays as it is: {fault}",
         )  # fmt: skip
         self._timers.later(REST_SECONDS, self._go_on)
+
+
+def packable(store: Store, *, is_of_cluster: bool) -> list[Partition]:
+    """Copies of a partition are the same bytes on each node: also while the directory of a node is served alone."""
+    if is_of_cluster or store.files.exists(f"{store.root}/{NODE}"):
+        return []
+    return list(store.own)

@@ -12,7 +12,7 @@ from commitlog.index.index import index_path
 from commitlog.log.packing import replaced, take_packing, take_replacement
 from commitlog.read.log_reader import LogReader
 from commitlog.read.partition_view import PartitionView
-from commitlog.read.verify import verify
+from commitlog.read.verify import PartitionCheck, verify
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.records import (
     DIRECTORY,
@@ -139,6 +139,73 @@ def test_client_ids_that_were_read_of_a_part_are_not_those_of_the_packed_file() 
     later = LogReader(files.beside(), "data").maybe_partition("main/g1/p0", view)
     assert later is not None
     assert {b"later-10", b"later-20"} <= set(later.publishers(0, FEW).values())
+
+
+def test_a_view_of_a_segment_that_was_written_to_reads_on_when_it_is_packed() -> None:
+    """It knows less of the file than one packed chunk has: names and places are those of the packed file."""
+    files = SimulatedFiles()
+    partition = lone(files, 3, holder=HELD, durability="process")
+    calls = files.beside()
+    before = of_a_start(calls, LogReader(calls, "data").partitions()[0])
+    for number in range(len(calls.looks) + 1):
+        files = SimulatedFiles()
+        partition = lone(files, 3, holder=HELD, durability="process")
+        other = files.beside()
+        view = LogReader(other, "data").partitions()[0]
+
+        def go_on(partition: Partition = partition) -> None:
+            more(partition, 3, 600)
+            assert pack(partition) == 1
+
+        other.looks = At(number, go_on)
+        assert of_a_start(other, view) == before, number
+
+
+def test_a_check_that_comes_late_to_a_segment_finds_nothing_in_it() -> None:
+    """It was written to when it was listed, and had been packed when the check came to it."""
+    files = SimulatedFiles()
+    partition = lone(files, 3, holder=HELD, durability="process")
+    view = seen_by_another(files)
+    more(partition, 3, 600)
+    assert pack(partition) == 1
+    assert list(PartitionCheck(files.beside(), view).run()) == []
+
+
+@pytest.mark.parametrize(("durability", "first", "count"), [("process", 3, 600), ("disk", 10, 60)])
+def test_a_view_never_ends_before_an_earlier_one(durability: str, first: int, count: int) -> None:
+    """Even if a segment that was written to when it was listed is packed before it is opened."""
+    number, is_over = 0, False
+    while not is_over:
+        files = SimulatedFiles()
+        partition = lone(files, first, holder=HELD, durability=durability)
+        other, went_on = files.beside(), list[int]()
+        view = LogReader(other, "data").partitions()[0]
+
+        def go_on(partition: Partition = partition, went_on: list[int] = went_on) -> None:
+            more(partition, first, count)
+            went_on.append(pack(partition))
+
+        other.looks = At(number, go_on)
+        later = LogReader(other, "data").maybe_partition("main/g1/p0", view)
+        assert later is not None and later.end_lsn >= view.end_lsn > 0, number
+        assert viewed(later) == (everything(partition)[0][: later.end_lsn], []), number
+        number, is_over = number + 1, not went_on
+
+
+def of_a_start(other: SimulatedFiles, view: PartitionView) -> tuple[object, ...]:
+    names, end = view.names(), view.end_lsn
+    topics = {number: name for number, name in names[0].items() if number < 3}
+    starts = [view.find_offset(b"t/%d" % n, 0) for n in range(3)], view.find_time(NOW + 100_000)
+    clients = {number: name for number, name in view.publishers(0, end).items() if number < 4}
+    said = view.segment_names(0)
+    return (
+        topics,
+        viewed(view),
+        starts,
+        clients,
+        {n: name for n, name in said[0].items() if n < 3},
+        {1, 2, 3} <= {*said[1]},
+    )
 
 
 class At(list[tuple[str, str]]):
@@ -322,3 +389,66 @@ def test_the_manifest_tells_both_files_apart() -> None:
     edits = [e for e in decode_edits(files.content(f"{DIRECTORY}/MANIFEST")) if e["edit"] == "seal"]
     assert [edit["salt"] == partition.segments.files[0].salt for edit in edits] == [False, True]
     assert edits[0]["stop"] > 4 * edits[1]["stop"]
+
+
+def sparse(files: SimulatedFiles, *, count: int = 80) -> Partition:
+    """A log of a message every 51 minutes, which no chunk may have together."""
+    store = opened(files, segment_bytes_max=SEGMENT_BYTES, segment_seconds_max=1 << 30)
+    partition = store.partitions[0]
+    for n in range(count):
+        append(partition, some_records(1, n), NOW + 3_060_000_000 * n)
+        write(partition)
+        mark(partition)
+    index(partition)
+    return partition
+
+
+def test_a_packed_segment_is_not_packed_again_at_each_start() -> None:
+    files = SimulatedFiles()
+    partition = sparse(files)
+    before, _ = everything(partition)
+    assert pack(partition) == len(partition.segments.files) - 1 >= 2
+    files = files.after_kill()
+    again = opened(files, segment_bytes_max=SEGMENT_BYTES, seed=5, now=NOW + (1 << 50)).partitions[0]
+    append(again, some_records(1, 0), NOW + (1 << 50))
+    write(again)
+    index(again)
+    calls = len(files.calls)
+    assert pack(again) == 1, "the last one of the run before"
+    written = {path for name, path in files.calls[calls:] if name == "create" and path.endswith(PACKED)}
+    assert len(written) == 1, "others are not even tried"
+    assert everything(again)[0][: len(before)] == before
+
+
+def test_a_packed_file_that_frees_too_little_is_not_used() -> None:
+    """Small records of many groups a page apart by chance: what packing frees is known when it is done."""
+    files = SimulatedFiles()
+    partition = opened(files, durability="process", segment_bytes_max=60_000, segment_seconds_max=1 << 30).partitions[0]
+    for n in range(600):
+        append(partition, [(b"t", bytes(50))], NOW + 3_060_000_000 * n)
+        write(partition)
+    index(partition)
+    assert len(partition.segments.files) > 2
+    sizes = [segment.disk_bytes for segment in partition.segments.files]
+    assert pack(partition) == 0 and [segment.disk_bytes for segment in partition.segments.files] == sizes
+    assert not [name for name in files.names(DIRECTORY) if name.endswith(PACKED)]
+
+
+def test_an_index_that_was_removed_for_a_packing_that_failed_is_made_again() -> None:
+    files = SimulatedFiles()
+    partition = lone(files, FEW)
+    path = partition.segments.files[0].path
+    packing = take_packing(partition)
+    assert packing is not None
+    while not packing.step():
+        pass
+    replacement = take_replacement(partition, packing)
+    assert replacement is not None
+    files.fail = {len(files.calls) + 1: errno.EIO}  # the rename
+    with pytest.raises(OSError, match="rror"):
+        replacement.run()
+    files.fail = {}
+    replaced(partition, replacement)
+    assert not replacement.done and not files.exists(index_path(path))
+    index(partition)
+    assert files.exists(index_path(path))

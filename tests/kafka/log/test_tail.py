@@ -130,6 +130,22 @@ def test_a_segment_that_was_packed_before_its_end_was_seen_is_followed_no_more(t
     log.store.close()
 
 
+def test_a_segment_that_was_packed_between_the_view_and_the_tail_is_followed_no_more(tmp_path: Path) -> None:
+    """A tail that took the packed file for one that is being written would wait at its end for ever."""
+    log = Log(tmp_path, segment_bytes_max=20_000)
+    log.write(b"first")
+    log.write(b"second")
+    view, partition = log.view(), log.store.own[0]
+    while len(partition.segments.files) < 2:
+        log.write(b"x" * 1000)
+        index(partition)
+    assert pack(partition) == 1
+    tail = PartitionTail(RealFiles(), view.segments()[-1], view.end_lsn)
+    tail.look()
+    assert tail.is_ended
+    log.store.close()
+
+
 def test_a_chunk_that_is_half_written_is_not_taken(tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.write(b"first")

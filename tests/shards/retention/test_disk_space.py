@@ -130,6 +130,13 @@ def test_as_many_of_the_oldest_go_as_are_missing_from_the_part_that_stays_free(f
     assert world.disk.told.bytes == segments * SEGMENT and world.disk.statistics().removed_records == 20 * segments
 
 
+def test_files_beside_the_log_do_not_take_the_room_below_which_publishers_are_refused() -> None:
+    world = World()
+    assert world.disk.has_room(1 << 40), "not measured yet"
+    world.measured(RESERVE + 5000)
+    assert world.disk.has_room(5000) and not world.disk.has_room(5001)
+
+
 def test_a_stream_that_does_not_yield_keeps_everything() -> None:
     world = World(yields=False)
     world.measured(0)

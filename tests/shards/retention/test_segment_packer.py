@@ -7,7 +7,7 @@ from commitlog import Store
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.write.segment_packing import BLOCK_BYTES
 from rumq.loop.scheduler import Lifecycle
-from rumq.shards.retention.segment_packer import REST_SECONDS, START_SECONDS, SegmentPacker
+from rumq.shards.retention.segment_packer import REST_SECONDS, START_SECONDS, SegmentPacker, packable
 from rumq.shards.write_path.worker_threads import DiskWorkers
 from tests.commitlog.records import NOW, append, everything, index, opened, some_records, write
 from tests.shards.retention.test_scrubber import Now
@@ -30,7 +30,11 @@ class World:
             index(partition)
         self.before = [everything(partition) for partition in self.store.own]
         workers: Any = DiskWorkers(self.now, self.now)  # type: ignore[arg-type]
-        self.packer = SegmentPacker(self.store.own, workers, self.now, self.lifecycle, self.now, bytes_per_second=rate)
+        self.free_bytes = 1 << 30
+        self.packer = SegmentPacker(
+            self.store.own, workers, self.now, self.lifecycle, self.now, bytes_per_second=rate,
+            has_room=lambda size: size <= self.free_bytes,
+        )  # fmt: skip
 
     def turn_until_idle(self) -> list[float]:
         waits = []
@@ -91,3 +95,59 @@ def test_a_stop_ends_it_and_leaves_nothing() -> None:
     assert not world.packed()
     world.packer.look()
     assert not world.now.waiting
+
+
+def test_a_step_that_ends_after_the_stop_replaces_nothing() -> None:
+    """The threads of writers have ended before that: another one would write to the manifest beside the end of the log,
+    and to a directory that is another process's."""
+    world = World()
+    submit, jobs = world.now.submit, list[Any]()
+
+    def late(job: Any, done: Any, lane: int = 0) -> None:
+        jobs.append(job)
+        if job.__name__ == "step":
+            submit(job, lambda is_over, fault: stopped(is_over, fault, done))
+
+    def stopped(is_over: Any, fault: Any, done: Any) -> None:
+        world.lifecycle.stop_phase = 5 if is_over else 0
+        done(is_over, fault)
+
+    world.now.submit = late  # type: ignore[method-assign]
+    while world.now.waiting and not world.lifecycle.stop_phase:
+        world.now.turn()
+    assert {job.__name__ for job in jobs} == {"step"}
+    assert not [name for name in world.files.names("data/main/g1/p0") if name.endswith(".pack")]
+    assert not world.now.waiting
+
+
+def test_the_room_that_records_need_is_not_taken_for_packed_files() -> None:
+    """While the disk is full nothing is packed, and nothing is told of it; afterwards all is."""
+    world = World()
+    world.free_bytes = 100_000
+    calls = len(world.files.calls)
+    assert [world.now.turn() for _ in range(4)] == [START_SECONDS, REST_SECONDS, REST_SECONDS, REST_SECONDS]
+    assert len(world.files.calls) == calls and not world.now.events
+    world.packer.look()  # a segment was finished meanwhile
+    world.free_bytes = 1 << 30
+    world.turn_until_idle()
+    assert len(world.packed()) == 4
+
+
+def test_while_others_are_removed_a_packed_file_waits() -> None:
+    world = World()
+    partition = world.store.own[0]
+    partition.segments.removing = True
+    for _ in range(60):
+        world.now.turn()
+    assert [name for name in world.files.names("data/main/g1/p0") if name.endswith(".pack")] and not world.packed()
+    partition.segments.removing = False
+    world.turn_until_idle()
+    assert len(world.packed()) == 4
+
+
+def test_copies_of_a_cluster_are_never_packed_not_even_while_a_node_is_a_broker_alone() -> None:
+    world = World()
+    assert packable(world.store, is_of_cluster=False) == world.store.own
+    assert packable(world.store, is_of_cluster=True) == []
+    world.files.make_directory("data/_cluster")
+    assert packable(world.store, is_of_cluster=False) == []
