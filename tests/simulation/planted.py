@@ -53,6 +53,19 @@ PLANTED = [
         "tests/shards/peers/test_shared_groups.py",
     ),
     Planted(
+        "what was delivered of a missing shard's log counts as what the last run knew of it",
+        "rumq/shards/recovery/fit_to_log.py",
+        "OPEN_END if isinstance(p, RemotePartition) and p.found is not None else ends",
+        "ends",
+        LATE,
+    ),
+    Planted(
+        "what comes once a missing shard is there counts as delivered before", "rumq/shards/recovery/late_shards.py",
+        "                if session.link is None and not session.is_moving:\n",
+        "                if session.link is not None:\n",
+        LATE,
+    ),
+    Planted(
         "what a shard's log has already is handed over again", "rumq/shards/bus/remote_partition.py",
         "max(message.sequence, outgoing.committed_lsn)",
         "outgoing.committed_lsn",
