@@ -73,6 +73,12 @@ PLANTED = [
         FEED,
     ),
     Planted(
+        "a group ends though a shard that is missing may have members of it", "router/shared_group_rules.py",
+        "        if share.members or share.is_held:",
+        "        if share.members:",
+        FEED,
+    ),
+    Planted(
         "what was delivered of a missing shard's log counts as what the last run knew of it",
         "rumq/shards/recovery/fit_to_log.py",
         "OPEN_END if isinstance(p, RemotePartition) and p.found is not None else ends",

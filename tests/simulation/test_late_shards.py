@@ -24,6 +24,7 @@ FOUND = (
     5_204_523,
     5_203_120,
     5_302_171,
+    5_302_423,
 )
 HAPPENS = ("shard.missing", "shard.found", "kills", "kills inside", "cuts", "delays", "disconnects")
 HERE, MISSING, THIRD = 1, 0, 2  # the shard that begins, the one that is away, the one that goes on

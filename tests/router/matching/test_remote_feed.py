@@ -150,3 +150,19 @@ def test_a_share_drops_what_comes_back_of_records_that_were_never_written() -> N
     Recovery(router.subscribing).share(key, "#", [2], [(0, 4, 5)])
     assert given(router, c.ShareMembers(shard, SINK, {key: ("#", 1)}, {}, True)) == []
     assert given(router, c.RemoteChunk(0, chunk(2, 6)), c.RemoteWatermark(0, 8, 8)) == [(2, 8)]
+
+
+def test_a_share_that_is_held_does_not_end_before_every_shard_has_said_which_members_it_has() -> None:
+    """A client of one shard was about to join when its link broke; another shard, which is missing, has a member."""
+    key = "$share/g/#"
+    joining, missing = (Subscriber(f"shard {n} shares", None, is_shard=True) for n in (1, 2))
+    router = ShardRouter([Mirrored()])
+    mirror = router.feeds[0]
+    assert isinstance(mirror, RemoteFeed)
+    mirror.start_at(2)
+    Recovery(router.subscribing).share(key, "#", [1], [])
+    mirror.cache_cold([chunk(0, 2)])
+    router.sharing.hold()
+    router.step([c.ShareNews(joining, "weight", key, "#", 1, [])])
+    assert given(router, c.ShareMembers(joining, SINK, {}, {}, False)) == [] and key in router.sharing.shares
+    assert given(router, c.ShareMembers(missing, SINK, {key: ("#", 1)}, {}, True)) == [(1, 2)]
