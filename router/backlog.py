@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from commitlog import Chunk, Gap
 from router.effects import Effect, ReadCold, RecordsLost
-from router.matching.feed import Feed
+from router.matching.feed import Feed, FilteredRange
 from router.readers.reader import Reader
+from router.readers.shared_group import SharedGroup
 
 
 def next_rows(
@@ -20,8 +21,7 @@ def next_rows(
         lsn = reader.cursors[index]
         limit = feed.mark(reader.group.committed_only)
         if lsn > limit:  # its start is known before it is committed
-            reader.waiting |= 1 << index
-            feed.ahead.append(reader)
+            wait_until_shown(reader, feed)
             return None
         if lsn == limit:
             reader.group.live[index].add(reader)
@@ -44,6 +44,28 @@ def next_rows(
             lose(reader, index, lsn, min(chunk.next_lsn, limit), "damaged", effects)
         else:
             reader.cursors[index] = min(chunk.next_lsn, limit)
+
+
+def chunk_returned(
+    share: SharedGroup, feed: Feed, lsn: int, effects: list[Effect]
+) -> Chunk | Gap | FilteredRange | None:
+    """What holds the first lsn of a range that came back to a shared group; None: the group must wait for it."""
+    is_waiting = share.reader.waiting >> feed.index & 1
+    if share.is_here and share.is_behind(feed.index, lsn) and lsn >= feed.mark(False):
+        # Members in another shard have had later ones, and this one met the owner of the partition just now.
+        if not is_waiting:
+            wait_until_shown(share.reader, feed)
+        return None
+    chunk = feed.maybe_chunk(lsn) if share.is_here else feed.read_chunk(lsn)
+    if chunk is None and not is_waiting:
+        wait_for_chunk(share.reader, feed, lsn, effects)
+    return chunk
+
+
+def wait_until_shown(reader: Reader, feed: Feed) -> None:
+    """The reader goes on once more records are known here."""
+    reader.waiting |= 1 << feed.index
+    feed.ahead.append(reader)
 
 
 def wait_for_chunk(reader: Reader, feed: Feed, lsn: int, effects: list[Effect]) -> None:

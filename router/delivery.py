@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from commitlog import Gap
 from commitlog.chunk import Chunk
-from router.backlog import lose, next_rows, wait_for_chunk
+from router.backlog import chunk_returned, lose, next_rows
 from router.effects import (
     CatchUpPaused,
     Deliver,
@@ -252,11 +252,11 @@ class Delivery:
         return self.drain_effects()
 
     def resume_ahead(self, feed: Feed) -> None:
-        """The committed lsn has moved: resume readers whose start was ahead of it."""
+        """The committed lsn has moved: resume readers and shared groups whose start was ahead of it."""
         readers, feed.ahead = feed.ahead, []
         for reader in readers:
             reader.waiting &= ~(1 << feed.index)
-            self.resume(reader)
+            self._resume_any(reader)
 
     def cold_read(self, feed: Feed, lsn: int, chunks: list[Chunk | Gap]) -> None:
         """A read from disk is done: resume the readers that waited for it."""
@@ -337,10 +337,8 @@ class Delivery:
         while share.returned and share.available():
             index, lsn, next_lsn = share.returned.first()
             feed = self.feeds[index]
-            chunk = feed.maybe_chunk(lsn) if share.is_here else feed.read_chunk(lsn)
+            chunk = chunk_returned(share, feed, lsn, self.effects)
             if chunk is None:
-                if not share.reader.waiting >> index & 1:
-                    wait_for_chunk(share.reader, feed, lsn, self.effects)
                 return
             share.returned.popleft()
             stop_lsn = min(next_lsn, chunk.next_lsn)

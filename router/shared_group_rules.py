@@ -107,7 +107,7 @@ class SharedGroupRules:
 
     def _continue_or_end(self, share: SharedGroup) -> None:
         self._delivery.groups.mark(share)
-        if share.members:
+        if share.members or share.is_held:  # a shard that has not reported yet may have members
             self._delivery.run_share(share)
             return
         if share.returned and not share.is_here:

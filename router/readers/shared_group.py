@@ -204,6 +204,10 @@ class SharedGroup:
                     at = stop
             self.reader.cursors[index] = at
 
+    def is_behind(self, partition: int, lsn: int) -> bool:
+        """Whether the group catches up from a cursor above an lsn: everything below was assigned, or came back."""
+        return lsn < self.reader.cursors[partition] and not self.reader.is_live(partition)
+
     def truncate(self, partition: int, next_lsn: int) -> list[Range]:
         """Forget ranges of a partition from `next_lsn` on: those lsns are, or will be, other records'.
 

@@ -6,6 +6,7 @@ from tests.faults.planted import Planted
 SEEDS = "tests/simulation/test_simulation.py::test_what_a_schedule_has_found_once_stays_repaired"
 SCHEDULES = "tests/simulation/test_simulation.py::test_schedules_of_fixed_seeds_keep_every_promise"
 BUS = "tests/shards/bus/test_remote_partition.py"
+FEED = "tests/router/matching/test_remote_feed.py"
 FOUND = "tests/simulation/test_found.py"
 LATE = "tests/simulation/test_late_shards.py"
 ENDS = "tests/scenarios/test_scenarios.py::test_the_router_says_what_the_transcript_says[share-elsewhere-ends]"
@@ -58,6 +59,44 @@ PLANTED = [
         "            if not said and not effect.early:\n",
         "            if said and not effect.early:\n",
         "tests/shards/peers/test_shared_groups.py",
+    ),
+    Planted(
+        "what is to be assigned of records that the home of a group does not know yet is dropped", "router/backlog.py",
+        "    if share.is_here and share.is_behind(feed.index, lsn)",
+        "    if not share.is_here and share.is_behind(feed.index, lsn)",
+        FEED,
+    ),
+    Planted(
+        "a group that waits for records that its home does not know yet waits for ever", "router/delivery.py",
+        "            reader.waiting &= ~(1 << feed.index)\n            self._resume_any(reader)\n",
+        "            reader.waiting &= ~(1 << feed.index)\n            self.resume(reader)\n",
+        FEED,
+    ),
+    Planted(
+        "what a group may assign of records that were never written waits for others with their lsns",
+        "router/backlog.py",
+        "share.is_behind(feed.index, lsn) and lsn >= feed.mark(False)",
+        "lsn >= feed.mark(False)",
+        FEED,
+    ),
+    Planted(
+        "a group ends though a shard that is missing may have members of it", "router/shared_group_rules.py",
+        "        if share.members or share.is_held:",
+        "        if share.members:",
+        FEED,
+    ),
+    Planted(
+        "what was delivered of a missing shard's log counts as what the last run knew of it",
+        "rumq/shards/recovery/fit_to_log.py",
+        "OPEN_END if isinstance(p, RemotePartition) and p.found is not None else ends",
+        "ends",
+        LATE,
+    ),
+    Planted(
+        "what comes once a missing shard is there counts as delivered before", "rumq/shards/recovery/late_shards.py",
+        "                if session.link is None and not session.is_moving:\n",
+        "                if session.link is not None:\n",
+        LATE,
     ),
     Planted(
         "what a shard's log has already is handed over again", "rumq/shards/bus/remote_partition.py",

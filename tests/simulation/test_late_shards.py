@@ -21,6 +21,11 @@ FOUND = (
     5_002_493,  # likewise
     5_101_119,  # a range of a shared group was dropped by the member's shard, and counted as outstanding by its home
     5_200_245,  # a reader that merged into another one just before a kill was sent the same QoS 2 messages again
+    5_206_125,  # what a missing shard's log had delivered before a crash was delivered once more
+    5_204_523,  # likewise
+    5_203_120,  # a group passed records that its home did not know yet
+    5_302_171,
+    5_302_423,  # a group that was held ended before every shard had said which members it has
 )
 HAPPENS = ("shard.missing", "shard.found", "kills", "kills inside", "cuts", "delays", "disconnects")
 HERE, MISSING, THIRD = 1, 0, 2  # the shard that begins, the one that is away, the one that goes on
@@ -183,6 +188,47 @@ def test_a_lasting_subscription_goes_on_where_it_stood(world: World) -> None:
     publisher.publish(topic_of(MISSING), 1, retain=False)
     world.machine.settle()
     assert world.had(subscriber) == list(range(7))
+
+
+@pytest.mark.parametrize("deaths", [0, 1, 2])
+def test_what_came_with_qos_0_does_not_come_again_however_often_the_shard_dies(world: World, deaths: int) -> None:
+    """Also where no run until the last one met the missing shard, whose log has what the first one had delivered."""
+    subscriber = world.joined(HERE, clean=False)
+    subscriber.subscribe(topic_of(MISSING), 0)
+    world.machine.settle()
+    publisher = world.joined(THIRD)
+    publisher.publish(topic_of(MISSING), 1, retain=False)
+    while not world.had(subscriber):
+        world.machine.run(1)  # and no longer: soon a checkpoint has it
+    subscriber.cut()
+    begin_without(world)
+    for _ in range(deaths):
+        checkpoint(world)
+        begin_without(world)
+    come_back(world)
+    publisher.publish(topic_of(MISSING), 1, retain=False)
+    world.machine.settle()
+    world.connect(subscriber)
+    world.machine.settle()
+    assert world.had(subscriber) == [0, 1]
+
+
+def test_what_is_published_once_the_missing_shard_is_there_counts_as_not_delivered(world: World) -> None:
+    """As the next run finds it in the journal."""
+    subscriber = world.joined(HERE, clean=False)
+    subscriber.subscribe(topic_of(MISSING), 1)
+    world.machine.settle()
+    publisher = world.joined(THIRD)
+    begin_without(world)
+    come_back(world)
+    publisher.publish(topic_of(MISSING), 1, retain=False)
+    world.machine.settle()
+    world.machine.kill(HERE)
+    world.machine.settle()
+    world.connect(subscriber)
+    world.machine.settle()
+    assert subscriber.session is not None
+    assert [(seen.message, seen.dup) for seen in subscriber.session.deliveries] == [(0, False)]
 
 
 def test_a_subscription_made_meanwhile_gets_what_is_acknowledged_after_suback(

@@ -73,10 +73,14 @@ class WillEntry(Entry, frozen=True, tag="will"):
     author: Author | None = None
 
 
+OPEN_END = 1 << 62  # an lsn beyond all others
+
+
 class Left(Entry, frozen=True, tag="left"):
     """The client has disconnected. cursors: reader number -> the next lsn of each partition
 
-    redelivered_below: messages below these lsns may have been sent before a crash; empty for none
+    redelivered_below: messages below these lsns may have been sent before a crash; `OPEN_END`: those below where the
+    owner of the partition, which is missing, turns out to end; empty for none
     moving_seconds: the connection goes on at the next leader, which keeps the session and its will for so long until it
     comes; 0: it has ended"""
 

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from commitlog.log.partition_types import PartitionReader
 from router.readers.slots import partition_of
+from rumq.session.journal.entries import OPEN_END
 from rumq.session.journal.replayed_state import ReplayedState
+from rumq.shards.bus.remote_partition import RemotePartition
 
 
 def fit_to_partitions(
@@ -24,9 +26,22 @@ def fit_to_partitions(
     run may reuse lsns at or above it; journal positions there are stale."""
     found = ends or {}
     state.changed |= fit_to_log(state, layout, [found.get(p.index, p.next_lsn) for p in partitions])
+    shown = shown_below(partitions, found)
+    for session in state.sessions.values():
+        state.changed |= lower(session.redelivered_below, shown)
     for partition in partitions:
         if partition.is_volatile:
             move_to_end(state, partition.index, partition.next_lsn)
+
+
+def shown_below(partitions: Sequence[PartitionReader], ends: Mapping[int, int]) -> list[int]:
+    """Up to where an earlier run may have sent records: the end of each partition; OPEN_END where its owner is missing.
+
+    ends: as of `fit_to_partitions`"""
+    return [
+        OPEN_END if isinstance(p, RemotePartition) and p.found is not None else ends.get(p.index, p.next_lsn)
+        for p in partitions
+    ]
 
 
 def end_seen(state: ReplayedState, index: int) -> int:
@@ -34,7 +49,7 @@ def end_seen(state: ReplayedState, index: int) -> int:
     ends = [state.seen[index], state.tags_from[index]]
     for session in state.sessions.values():
         ends += [cursors[index] for cursors in session.cursors.values()]
-        ends += session.redelivered_below[index : index + 1]
+        ends += [lsn for lsn in session.redelivered_below[index : index + 1] if lsn != OPEN_END]
         if session.window is not None:
             ends += [lsn + 1 for _, _, code, lsn in session.window.waiting() if partition_of(code) == index]
     for share in state.shares.values():
@@ -52,7 +67,7 @@ def fit_to_log(state: ReplayedState, layout: tuple[str, ...], next_lsns: list[in
         changed = bool(state.layout)
         state.remap(layout, next_lsns)
     for session in state.sessions.values():
-        for cursors in [*session.cursors.values(), session.redelivered_below]:
+        for cursors in session.cursors.values():
             changed |= lower(cursors, next_lsns)
         if session.window is not None:
             for index, next_lsn in enumerate(next_lsns):

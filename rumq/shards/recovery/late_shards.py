@@ -11,6 +11,7 @@ from functools import partial
 
 from router.shard import ShardRouter
 from rumq.loop.ports import Clock, EventSink
+from rumq.session.journal.entries import OPEN_END
 from rumq.session.journal.replayed_state import ReplayedState
 from rumq.session.state.session import Session
 from rumq.shards.bus.remote_partition import RemoteFeeds, RemotePartition
@@ -104,8 +105,11 @@ class LateShards:
         Cursors beyond were lowered already."""
         index, outgoing = partition.index, partition.outgoing
         outgoing.committed_there = min(outgoing.committed_there, next_lsn)
-        for below in restorer.open_ended:
-            below[index] = next_lsn
+        for session, below in restorer.open_ended:
+            if below[index] == OPEN_END:
+                below[index] = next_lsn
+                if session.link is None and not session.is_moving:
+                    restorer.journal.recorder.left(session)  # what is published from now on, it has not had
         if next_lsn >= end_lsn:
             return
         for session in self._sessions.values():

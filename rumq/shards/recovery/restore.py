@@ -29,13 +29,13 @@ from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session, Shape
 from rumq.session.state.session_owner import expiry_seconds_of
 from rumq.shards.peers.query_server import log_tags
+from rumq.shards.recovery.fit_to_log import shown_below
 from rumq.shards.recovery.journal_reader import add_tags
 from rumq.shards.recovery.journal_writer import JournalWriter
 
 
 class Restorer:
-    """open_ended: `Reader.redelivered_below` of sessions whose clients were connected: the ends of the log, also of
-    partitions whose ends are known later only"""
+    """open_ended: sessions with their `Reader.redelivered_below` in which ends of partitions are known later only"""
 
     def __init__(
         self, store: Store, router: ShardRouter, registry: Registry, journal: JournalWriter, clock: Clock,
@@ -46,7 +46,7 @@ class Restorer:
         self._restore_orders = restore_orders
         self._store, self._router, self._registry = store, router, registry
         self.journal, self._clock, self._lifecycle, self._limits = journal, clock, lifecycle, limits
-        self.open_ended: list[list[int]] = []
+        self.open_ended: list[tuple[Session, list[int]]] = []
 
     def restore(self, state: ReplayedState, carry_out: Callable[[Effect], None], *, is_for_later: bool = False) -> bool:
         """Restore everything that an earlier run left; returns whether a subscription asks for publishers' names.
@@ -150,9 +150,10 @@ class Restorer:
     def _restore_subscriptions(self, recovery: Recovery, session: Session, replayed: ReplayedSession) -> None:
         next_lsns = [p.next_lsn for p in self._store.partitions]
         # Of a client that was connected it is not known how much below the end it was sent.
-        redelivered_below = list(next_lsns) if replayed.attached else (replayed.redelivered_below or None)
-        if replayed.attached and redelivered_below is not None:
-            self.open_ended.append(redelivered_below)
+        shown = shown_below(self._store.partitions, {})
+        redelivered_below = shown if replayed.attached else (replayed.redelivered_below or None)
+        if redelivered_below is not None and e.OPEN_END in redelivered_below:
+            self.open_ended.append((session, redelivered_below))
         subscriber = session.subscriber
         mains: dict[str, Subscription] = {}
         main_number = 0

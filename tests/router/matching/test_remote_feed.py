@@ -3,11 +3,15 @@
 from typing import Any, ClassVar
 
 from commitlog import Chunk, NotInMemory
+from router import commands as c
+from router.effects import Deliver
 from router.matching.groups import GroupTable
 from router.matching.remote_feed import FilteredRange, RemoteFeed
 from router.readers.reader import GroupKey, Reader
 from router.readers.shared_group import SharedGroup
 from router.readers.subscriber import Subscriber
+from router.recovery import Recovery
+from router.shard import ShardRouter
 
 
 class Elsewhere:
@@ -106,3 +110,59 @@ def test_a_share_forgets_lsns_that_will_be_given_out_again() -> None:
     assert list(share.recent) == [(0, 80, 105)]
     assert (member.given, member.before, member.outstanding) == ([(0, 104, 105)], [], [(0, 99, 101)])
     assert share.reader.cursors == [105]
+
+
+SINK: Any = object()
+
+
+class Mirrored(Elsewhere):
+    topic_names: ClassVar[list[bytes]] = [b"a"]
+
+
+def test_a_share_waits_for_records_below_those_that_members_elsewhere_have_had() -> None:
+    """Its home knows the partition up to lsn 2, as at a start without the owner; members elsewhere have had lsn 5."""
+    key, shard = "$share/g/#", Subscriber("shard 1 shares", None, is_shard=True)
+    router = ShardRouter([Mirrored()])
+    mirror = router.feeds[0]
+    assert isinstance(mirror, RemoteFeed)
+    mirror.start_at(2)
+    Recovery(router.subscribing).share(key, "#", [2], [(0, 1, 2)])
+    mirror.cache_cold([chunk(0, 2)])
+    assert given(router, c.ShareMembers(shard, SINK, {key: ("#", 1)}, {key: [(0, 5, 6)]}, True)) == [(1, 2)]
+    assert given(router, c.RemoteWatermark(0, 2, 2)) == []
+    assert given(router, c.RemoteChunk(0, chunk(2, 6)), c.RemoteWatermark(0, 8, 8)) == [(2, 5), (6, 8)]
+    assert given(router, c.RemoteChunk(0, chunk(8, 1))) == [(8, 9)], "it is at the end"
+
+
+def given(router: ShardRouter, *commands: c.Command) -> list[tuple[int, int]]:
+    """The lsns that are handed out, from and up to."""
+    effects = [effect for effect in router.step(list(commands)) if isinstance(effect, Deliver)]
+    return [(each.chunk.base_lsn + each.first, each.chunk.base_lsn + each.stop) for each in effects]
+
+
+def test_a_share_drops_what_comes_back_of_records_that_were_never_written() -> None:
+    """Their lsns are above its cursor, which was lowered when its home heard that the owner began anew."""
+    key, shard = "$share/g/#", Subscriber("shard 1 shares", None, is_shard=True)
+    router = ShardRouter([Mirrored()])
+    mirror = router.feeds[0]
+    assert isinstance(mirror, RemoteFeed)
+    mirror.start_at(2)
+    Recovery(router.subscribing).share(key, "#", [2], [(0, 4, 5)])
+    assert given(router, c.ShareMembers(shard, SINK, {key: ("#", 1)}, {}, True)) == []
+    assert given(router, c.RemoteChunk(0, chunk(2, 6)), c.RemoteWatermark(0, 8, 8)) == [(2, 8)]
+
+
+def test_a_share_that_is_held_does_not_end_before_every_shard_has_said_which_members_it_has() -> None:
+    """A client of one shard was about to join when its link broke; another shard, which is missing, has a member."""
+    key = "$share/g/#"
+    joining, missing = (Subscriber(f"shard {n} shares", None, is_shard=True) for n in (1, 2))
+    router = ShardRouter([Mirrored()])
+    mirror = router.feeds[0]
+    assert isinstance(mirror, RemoteFeed)
+    mirror.start_at(2)
+    Recovery(router.subscribing).share(key, "#", [1], [])
+    mirror.cache_cold([chunk(0, 2)])
+    router.sharing.hold()
+    router.step([c.ShareNews(joining, "weight", key, "#", 1, [])])
+    assert given(router, c.ShareMembers(joining, SINK, {}, {}, False)) == [] and key in router.sharing.shares
+    assert given(router, c.ShareMembers(missing, SINK, {key: ("#", 1)}, {}, True)) == [(1, 2)]

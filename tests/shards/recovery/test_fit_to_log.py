@@ -1,10 +1,12 @@
 """What the journal says, made to fit a log that has lost its end."""
 
+from commitlog import StreamSpec
 from rumq.mqtt.kernels.window import Window
 from rumq.session.journal import entries as e
 from rumq.session.journal.replayed_session import ReplayedSession
 from rumq.session.journal.replayed_state import ReplayedShare, ReplayedState
-from rumq.shards.recovery.fit_to_log import end_seen, fit_to_log
+from rumq.shards.bus.remote_partition import RemotePartition
+from rumq.shards.recovery.fit_to_log import end_seen, fit_to_log, fit_to_partitions, shown_below
 
 LAYOUT = ("main/g1/p0", "main/g1/p1")
 
@@ -41,6 +43,26 @@ def test_nothing_beyond_the_log_s_end_is_handed_out_again_or_taken_for_handed_ou
     assert fit_to_log(found, LAYOUT, [5, 9])
     share = found.shares["$share/g/#"]
     assert share == ReplayedShare([5, 9], [(0, 3, 5), (1, 8, 9)], {(0, 4), (1, 8)})
+
+
+def test_what_a_missing_owner_s_records_a_client_had_is_open_until_it_is_there() -> None:
+    """However many runs began without it: each of them knew less of its log than the client may have had."""
+    partition = RemotePartition(StreamSpec("main", ("#",), 2), 0, 0, 1, owner=1)
+    layout = LAYOUT[:1]
+
+    def fitted() -> tuple[list[int], bool]:
+        found = ReplayedState()
+        found.layout, found.seen, found.retained_from, found.tags_from = layout, [9], [9], [9]
+        found.sessions[1] = session = ReplayedSession(1, "c", 5, 100)
+        session.redelivered_below = [e.OPEN_END]
+        assert end_seen(found, 0) == 9
+        fit_to_partitions(found, layout, [partition])
+        return session.redelivered_below, found.changed
+
+    partition.is_met, partition.next_lsn, partition.found = True, 9, lambda next_lsn: None
+    assert fitted() == ([e.OPEN_END], False) and shown_below([partition], {}) == [e.OPEN_END]
+    partition.next_lsn, partition.found = 12, None
+    assert fitted() == ([12], True) and shown_below([partition], {}) == [12]
 
 
 def test_a_partition_whose_owner_is_missing_ends_behind_every_position() -> None:
