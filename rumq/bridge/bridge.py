@@ -33,8 +33,8 @@ from rumq.mqtt.packets import Packet, Pingreq, Puback, Pubcomp, Publish, Pubrec,
 from rumq.mqtt.reasons import Reason
 
 AGAIN_SECONDS = 1.0  # pause before what was refused for now is sent again
-UNSENT_BYTES_MAX = 4 * 2**20  # QoS 0 is dropped above it; what is acknowledged is bounded by the receive maximum
-PACED_MAX = 1_000  # messages of QoS 0 that wait for bandwidth
+WAITING_BYTES_MAX = 4 * 2**20  # of what waits for a target: above it its source is not read from
+QOS_0_BYTES_MAX = 2**20  # likewise: above it QoS 0 is dropped, so that the rest does not wait for it
 OTHER = {LOCAL: REMOTE, REMOTE: LOCAL}
 DIRECTION = {LOCAL: OUT, REMOTE: IN}  # of what comes from a side
 
@@ -104,7 +104,7 @@ class RunningBridge:
         """The source is told no more than its target takes at once, MQTT 5.0, 4.9; the remote side is opened first."""
         told = min(self.rules.inflight_max, self._windows[LOCAL])  # the remote side, as the source
         connection = await open_side(self._sides[side], min(self.rules.inflight_max, self._windows[OTHER[side]]))
-        self._windows[side] = connection.receive_maximum
+        self._note_opened(side, connection)
         if side == LOCAL and connection.receive_maximum < told:
             await connection.stream.close()
             raise ConnectionLost("the local broker takes fewer messages at once than before")
@@ -114,7 +114,7 @@ class RunningBridge:
         """Let there be a session with the filters. raises: ClientError, OSError"""
         connection = await open_side(self._sides[side], self.rules.inflight_max)
         try:
-            self._windows[side] = connection.receive_maximum
+            self._note_opened(side, connection)
             if not connection.connack.session_present:
                 self._pairing.note_new(side)
             await self._subscribe(side, connection)
@@ -123,6 +123,11 @@ class RunningBridge:
             with trio.CancelScope(shield=True):
                 await connection.stream.close()
         self._assured.add(side)
+
+    def _note_opened(self, side: str, connection: SideConnection) -> None:
+        self._windows[side] = connection.receive_maximum
+        for lost in connection.lost:
+            self._tell("bridge.gap", name=self.rules.name, side=side, lost=lost)
 
     async def _subscribe(self, side: str, connection: SideConnection) -> None:
         filters = sorted(self._sides[side].filters)
@@ -186,7 +191,9 @@ class Link:
         self._bridge, self._connections = bridge, connections
         self._relays = {side: bridge.relay_from(side, connections) for side in SIDES}  # by the source
         self._paced: dict[str, deque[Publish]] = {side: deque() for side in SIDES}  # by the source
-        self._arrived = trio.lowlevel.ParkingLot()
+        self._paced_bytes = dict.fromkeys(SIDES, 0)
+        self._paused: set[str] = set()  # sources that are not read from
+        self._changed = trio.lowlevel.ParkingLot()
 
     async def run(self) -> None:
         """raises: ClientError"""
@@ -207,22 +214,32 @@ class Link:
         raise lost[0]
 
     async def _read(self, side: str) -> None:
-        counts = self._bridge.counts.relayed[DIRECTION[side]]
+        counts, stream = self._bridge.counts.relayed[DIRECTION[side]], self._connections[side].stream
         while True:
-            for packet in await received(self._connections[side].stream):
+            for packet in await received(stream):
                 if not isinstance(packet, Publish):
                     self._take(side, packet)
-                elif self._is_without_room(side, packet):
+                elif packet.qos == 0 and self._waiting_bytes(side) > QOS_0_BYTES_MAX:
                     counts.dropped += 1
                 elif self._bridge.rules.bytes_per_second_max:
                     self._paced[side].append(packet)
-                    self._arrived.unpark_all()
+                    self._paced_bytes[side] += len(packet.payload)
+                    self._changed.unpark_all()
                 else:
                     self._move(side, self._relays[side].publish(packet))
+            await self._wait_for_room(side)
 
-    def _is_without_room(self, side: str, packet: Publish) -> bool:
-        unsent = self._connections[OTHER[side]].stream.unsent_bytes
-        return packet.qos == 0 and (unsent > UNSENT_BYTES_MAX or len(self._paced[side]) >= PACED_MAX)
+    def _waiting_bytes(self, source: str) -> int:
+        return self._paced_bytes[source] + self._connections[OTHER[source]].stream.unsent_bytes
+
+    async def _wait_for_room(self, source: str) -> None:
+        """TCP's flow control slows a source whose messages are large: the receive maximum counts only messages."""
+        self._paused.add(source)
+        while self._paced_bytes[source] > WAITING_BYTES_MAX:
+            await self._changed.park()
+        await self._connections[OTHER[source]].stream.wait_unsent(WAITING_BYTES_MAX)
+        self._paused.discard(source)
+        self._connections[source].stream.received_at = trio.current_time()
 
     def _take(self, side: str, packet: Packet) -> None:
         if isinstance(packet, Pubrel):
@@ -241,8 +258,10 @@ class Link:
         rate, waiting = self._bridge.rules.bytes_per_second_max, self._paced[side]
         while True:
             while not waiting:
-                await self._arrived.park()
+                await self._changed.park()
             packet = waiting.popleft()
+            self._paced_bytes[side] -= len(packet.payload)
+            self._changed.unpark_all()
             self._move(side, self._relays[side].publish(packet))
             await trio.sleep(len(packet.payload) / rate)
 
@@ -260,6 +279,6 @@ class Link:
         while True:
             await trio.sleep(seconds / 2)
             silence = trio.current_time() - connection.stream.received_at
-            if silence >= 1.5 * seconds:
+            if silence >= 1.5 * seconds and side not in self._paused:
                 raise ConnectionLost(f"the {side} broker sent nothing for {silence:.0f} s")
             connection.stream.send(Pingreq())

@@ -31,6 +31,7 @@ from rumq.mqtt.reasons import Reason
 
 LOCAL, REMOTE = "local", "remote"
 SIDES = (LOCAL, REMOTE)
+LOST = "rumq-lost"  # user property of CONNACK: what a rumq session lost to retention while we were away
 BROKER_ID = "rumq-broker"  # user property of CONNECT, which asks, and of CONNACK, which answers
 REQUEST_ID = 65_535  # of SUBSCRIBE and UNSUBSCRIBE: brokers begin with 1
 IDS_MAX = 65_535
@@ -58,8 +59,15 @@ class SideConnection:
 
     @property
     def broker_id(self) -> str:
-        found = dict(self.connack.properties.get("user_properties", ()))
-        return found.get(BROKER_ID, "")
+        return next(iter(self._told(BROKER_ID)), "")
+
+    @property
+    def lost(self) -> list[str]:
+        """Records that the session lost, as a rumq broker says: place, records, why."""
+        return self._told(LOST)
+
+    def _told(self, name: str) -> list[str]:
+        return [value for each, value in self.connack.properties.get("user_properties", ()) if each == name]
 
     @property
     def receive_maximum(self) -> int:

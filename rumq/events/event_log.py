@@ -36,6 +36,7 @@ LEVELS = {
     "cluster.clients_sent_away": "warning",
     "cluster.quorum_lost": "error",
     "bridge.doubtful": "warning",
+    "bridge.gap": "warning",
     "bridge.lost": "warning",
     "bridge.refused": "warning",
     "bridge.unforgotten": "warning",

@@ -17,6 +17,7 @@ from rumq.mqtt.packets import (
     Disconnect,
     Packet,
     Pingreq,
+    Pingresp,
     Puback,
     Pubcomp,
     Publish,
@@ -36,12 +37,23 @@ RESUMED = Connack(session_present=True)
 RULES = ("up/# out 2", "down/# in 1")
 
 
+class HeldBroker(FakeBroker):
+    """One that can stop to read."""
+
+    async def open_stream(self) -> trio.abc.Stream:
+        self._stream = await super().open_stream()
+        return self._stream
+
+    def hold(self) -> None:
+        self._stream.send_stream.send_all_hook = trio.sleep_forever  # type: ignore[attr-defined]
+
+
 class Site:
     """Two brokers that do as a test says, and the bridge between them. said: its events"""
 
     def __init__(self, folder: Path, *rules: str, **more: Any) -> None:
         self.folder, self.rules, self.more = folder, rules or RULES, more
-        self.local, self.remote = FakeBroker(), FakeBroker()
+        self.local, self.remote = FakeBroker(), HeldBroker()
         self.said: list[tuple[str, dict[str, Any]]] = []
 
     def bridge(self) -> RunningBridge:
@@ -349,4 +361,38 @@ async def test_a_broker_that_refuses_the_login_is_asked_again(tmp_path: Path) ->
         assert len(site.named("bridge.lost")) == 1
         peer, _ = await site.remote.accept()
         await answer_subscriptions(peer)
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_what_retention_took_from_a_session_is_told(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    lost = Connack(True, Reason.SUCCESS, Properties(user_properties=[("rumq-lost", "main/g1/p0 1-7 7 retention")]))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        peer, _ = await site.local.accept(lost)
+        await answer_subscriptions(peer)
+        assert site.named("bridge.gap") == [{"name": "b", "side": LOCAL, "lost": "main/g1/p0 1-7 7 retention"}]
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_target_that_does_not_read_slows_its_source_and_qos_0_is_dropped(tmp_path: Path) -> None:
+    """Memory is bounded by bytes, and not by messages alone; the other direction goes on."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        here, there = await site.begun()
+        site.remote.hold()
+        for packet_id in range(1, 9):
+            await here.send(publish(bytes(2**20), packet_id), Publish("up/0", b"", 0))
+            await trio.sleep(0.1)
+        assert 1 <= bridge.counts.relayed[OUT].dropped < 8
+        relayed = bridge.counts.relayed[OUT]
+        for _ in range(20):
+            await trio.sleep(5)
+            await there.send(Pingresp())
+        assert not site.named("bridge.lost"), "that nothing is read from the source is no silence of its"
+        assert relayed.dropped < 8, "it is not read from"
         nursery.cancel_scope.cancel()

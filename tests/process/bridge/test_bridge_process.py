@@ -20,10 +20,13 @@ import trio
 
 import rumq
 from bench.peers.peer import free_port
+from rumq.auth.credentials import hashes
 from rumq.bridge.counts import FOLDER, read_figures
 from rumq.client import Outgoing, connect
 from rumq.embedded.broker import BlockingBroker
 from tests.broker_process import SECONDS_MAX, Rumqd
+from tests.net.authorities import Authorities
+from tests.net.conftest import authorities as authorities
 from tests.tries import tries
 
 MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin")
@@ -203,6 +206,47 @@ def test_a_reload_starts_changes_and_ends_bridges(tmp_path: Path) -> None:
             waited(lambda: bridge_sessions(other.data) == 0 and bridge_sessions(centre.data) == 1)
         finally:
             edge.end()
+
+
+RULES = """
+[[rule]]
+users = ["robot"]
+allow = ["subscribe"]
+topics = ["a/#"]
+
+[[rule]]
+allow = ["publish"]
+topics = ["#"]
+"""
+
+
+def test_it_logs_in_over_tls_and_as_a_user_here(tmp_path: Path, authorities: Authorities) -> None:
+    """A wrong password is tried again until the file has the right one; rules hold for the user that it is here."""
+    users, password, rules = tmp_path / "users", tmp_path / "password", tmp_path / "rules.toml"
+    users.write_text("edge:" + hashes.pbkdf2_sha512(b"secret", bytes(16)) + "\n")
+    users.chmod(0o600)
+    password.write_text("wrong\n")
+    rules.write_text(RULES)
+    tls = {"tls_certificate": authorities.path("server"), "tls_key": authorities.path("server", "key")}
+    with rumq.broker(listener=tls, auth={"password_file": str(users)}) as centre:
+        own = {
+            "user": "edge", "password_file": str(password), "tls_authority": authorities.path("ca"),
+            "local_user": "robot",
+        }  # fmt: skip
+        bridges = [
+            bridge(f"mqtts://localhost:{centre.port}", "a/# out 2", **own),
+            bridge(f"mqtts://localhost:{centre.port}", "b/# out 2", name="denied", **own),
+        ]
+        with rumq.broker(bridge=bridges, auth={"rules_file": str(rules)}) as edge:
+            lost = waited(lambda: [each for each in edge.events("bridge.lost") if each["name"] == "centre"])
+            assert "0x86" in lost[0]["why"] or "0x87" in lost[0]["why"]
+            password.write_text("secret\n")
+            waited(lambda: edge.events("bridge.connected"))
+            publish(edge.url, [("a/1", "x"), ("b/1", "y")])
+            waited(lambda: stored(centre))
+            denied = [each["why"] for each in edge.events("bridge.lost") if each["name"] == "denied"]
+            assert "the subscription to b/#" in denied[0]
+            assert stored(centre) == [("a/1", "x")]
 
 
 @contextlib.contextmanager

@@ -124,6 +124,7 @@ const REMEDIES = {
   "grpc.died": [RESTARTS],
   "grpc.failed": [BUG],
   "bridge.doubtful": ["Look why that broker lost the session (expiry, a new disk). Messages that may be there twice have the user property rumq-doubtful."],
+  "bridge.gap": ["Give the stream more room or time (retention) at that broker, or have the line back sooner."],
   "bridge.lost": ["Nothing, if the other broker is away: messages wait in the sessions. Else correct the address, the user or the TLS files of the bridge."],
   "bridge.refused": ["Give the bridge's user the right to publish there, or take the topic out of the bridge: `why` is the other broker's reason."],
   "bridge.unforgotten": ["Nothing, if the session may wait until it expires. Else end it at that broker: its client id begins with rumq-bridge/."],
