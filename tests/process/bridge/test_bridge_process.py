@@ -24,6 +24,7 @@ from rumq.auth.credentials import hashes
 from rumq.bridge.counts import FOLDER, read_figures
 from rumq.client import Outgoing, connect
 from rumq.embedded.broker import BlockingBroker
+from rumq.errors import RumqError
 from tests.broker_process import SECONDS_MAX, Rumqd
 from tests.net.authorities import Authorities
 from tests.net.conftest import authorities as authorities
@@ -56,7 +57,7 @@ def publish(url: str, messages: list[tuple[str, str]], qos: int = 2) -> None:
 
 def stored(broker: BlockingBroker, topic_filter: str = "#") -> list[tuple[str, str]]:
     """Topics and payloads of the log, in its order."""
-    with contextlib.suppress(LookupError):
+    with contextlib.suppress(LookupError, RumqError):  # none is there yet
         rows = rumq.read(broker.data, topic_filter, columns=["topic", "payload"]).to_arrow().to_pylist()
         return [(row["topic"], row["payload"].decode()) for row in rows]
     return []
@@ -206,6 +207,19 @@ def test_a_reload_starts_changes_and_ends_bridges(tmp_path: Path) -> None:
             waited(lambda: bridge_sessions(other.data) == 0 and bridge_sessions(centre.data) == 1)
         finally:
             edge.end()
+
+
+def test_an_edge_with_a_new_disk_goes_on_with_the_session_at_the_other_broker(tmp_path: Path) -> None:
+    """Its own session is a new one, which gives the ids again that the other broker may know from before."""
+    with rumq.broker() as centre:
+        own = bridge(centre.url, "# out 2", client_id="edge-7")
+        for part in range(2):
+            with rumq.broker(data=tmp_path / f"disk-{part}", bridge=[own]) as edge:
+                waited(lambda edge=edge: edge.events("bridge.connected"))
+                publish(edge.url, [("plant/1", f"{part} {n}") for n in range(50)])
+                waited(lambda part=part: len(stored(centre)) >= part * 50 + 50)
+                assert len(edge.events("bridge.doubtful")) == part
+        assert stored(centre) == [("plant/1", f"{part} {n}") for part in range(2) for n in range(50)]
 
 
 RULES = """
