@@ -32,6 +32,7 @@ from rumq.errors import ClientError, ConnectionLost
 from rumq.mqtt.packets import Packet, Pingreq, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from rumq.mqtt.reasons import Reason
 
+RELEASE_SECONDS_MAX = 120.0  # for all packet ids of a session
 AGAIN_SECONDS = 1.0  # pause before what was refused for now is sent again
 WAITING_BYTES_MAX = 4 * 2**20  # of what waits for a target: above it its source is not read from
 QOS_0_BYTES_MAX = 2**20  # likewise: above it QoS 0 is dropped, so that the rest does not wait for it
@@ -152,7 +153,10 @@ class RunningBridge:
         self._lost = {side for side in self._pairing.new if OTHER[side] not in self._pairing.new}
         for side in self._lost:
             self._tell("bridge.doubtful", name=self.rules.name, side=side)
-            await release_ids(connections[OTHER[side]])
+            with trio.move_on_after(RELEASE_SECONDS_MAX) as scope:
+                await release_ids(connections[OTHER[side]])
+            if scope.cancelled_caught:
+                raise ConnectionLost(f"the {OTHER[side]} broker does not answer PUBREL")
         self._pairing.note_paired()
 
     # --- connected

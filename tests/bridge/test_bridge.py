@@ -396,3 +396,19 @@ async def test_a_target_that_does_not_read_slows_its_source_and_qos_0_is_dropped
         assert not site.named("bridge.lost"), "that nothing is read from the source is no silence of its"
         assert relayed.dropped < 8, "it is not read from"
         nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_broker_that_does_not_release_ids_is_left_and_asked_again(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        for broker, connack in ((site.local, Connack()), (site.remote, RESUMED)):
+            peer, _ = await broker.accept(connack)
+            await answer_subscriptions(peer)
+        for _ in range(2):
+            there, _ = await site.remote.accept(RESUMED)
+            await site.local.accept(RESUMED)
+            assert isinstance(await there.receive(), Pubrel)
+        assert "does not answer PUBREL" in site.named("bridge.lost")[0]["why"]
+        nursery.cancel_scope.cancel()

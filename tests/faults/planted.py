@@ -474,8 +474,8 @@ PLANTED = [
     Planted(
         "ids of a source's lost session are not released at the target",
         "rumq/bridge/bridge.py",
-        "            await release_ids(connections[OTHER[side]])\n",
-        "",
+        "                await release_ids(connections[OTHER[side]])\n",
+        "                await trio.sleep(0)\n",
         BRIDGE,
     ),
     Planted(
