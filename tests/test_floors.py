@@ -223,12 +223,17 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/process": (
         {
             "commitlog", "cryptography", "msgspec", "pyarrow", "trio", "rumq.admin", "rumq.auth", "rumq.cluster",
-            "rumq.compiled_modules", "rumq.errors", "rumq.events", "rumq.flight", "rumq.functions", "rumq.gateway",
+            "rumq.bridge", "rumq.client", "rumq.compiled_modules", "rumq.errors", "rumq.events", "rumq.flight",
+            "rumq.functions", "rumq.gateway",
             "rumq.kafka", "rumq.loop", "rumq.mosquitto", "rumq.mqtt", "rumq.net", "rumq.queues", "rumq.services",
             "rumq.session", "rumq.settings", "rumq.shards", "rumq.sink", "rumq.supervision",
             "rumq.table.flight_location", "rumq.terminal", "rumq.unix_address", "rumq.version", "grpc",
         },
         {"argparse"},  # a command parses, and calls
+    ),
+    "rumq/bridge": (
+        {"trio", "rumq.client", "rumq.errors", "rumq.mqtt"},
+        {"asyncio", "multiprocessing", "random", "socket", "ssl", "subprocess", "threading", "time"},
     ),
     "rumq/functions": (
         {
@@ -279,7 +284,9 @@ WINGS = {
     "rumq/loop": (".", "kernels"),
     "rumq/mqtt": (".", "kernels"),
     "rumq/net": ("listening", "tls websocket", "transport", ".", "kernels sockets"),
-    "rumq/process": ("broker", "node", "flight functions gateway grpc kafka shard", "certificates wiring", "listeners"),
+    "rumq/process": (
+        "broker", "node", "flight functions gateway grpc kafka shard", "certificates wiring", "bridge", "listeners",
+    ),
     "rumq/services": (
         ".", "queues", "calls", "publishing", "reading", "access", "contract", "generated kernels",
     ),

@@ -34,6 +34,7 @@ COMMANDS = (
     Command("spark", "analytics.spark", "Spark: run a job, doctor, offsets of a checkpoint"),
     Command("mirror", "analytics.mirror", "publish what one broker stores to another one"),
     Command("functions", "analytics.functions", "Python functions on batches of records: check, status, run"),
+    Command("bridge", "analytics.bridge", "bridges to other brokers: status, run"),
     Command("cluster", "cluster.command", "a cluster: status, add, remove, drain, move, rebalance, force-leader"),
     Command("grpc", "gateway.grpc", "serve topics to programs over gRPC"),
     Command("kafka", "gateway.kafka", "serve the log to Kafka's consumers"),

@@ -40,7 +40,8 @@ def settings_of_conf(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
         if getattr(args, "temporary", None) is None:
             args.temporary = tempfile.mkdtemp(prefix="rumq-")
             atexit.register(shutil.rmtree, args.temporary, ignore_errors=True)
-        found.tree["data"]["dir"] = args.temporary
+        if args.temporary is not True:  # True: of a broker's sidecar, whose --set names the directory
+            found.tree["data"]["dir"] = args.temporary
     return path, found.tree
 
 

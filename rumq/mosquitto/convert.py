@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 from rumq.errors import ConfigError
+from rumq.mosquitto.bridges import converted_bridges
 from rumq.mosquitto.conf import Conf, ListenerPart, OptionLine
 from rumq.mosquitto.errors import MosquittoFileError
 from rumq.mosquitto.file_plugins import files_of
-from rumq.mosquitto.option_table import ADDS_UP, IDLE, MISSING, NO_BRIDGE, PARTLY, unknown
+from rumq.mosquitto.option_table import ADDS_UP, IDLE, MISSING, PARTLY, unknown
 from rumq.mosquitto.unsafe_options import PLUGINS, UNSAFE, unsafe
 
 Tree = dict[str, Any]
@@ -66,9 +67,9 @@ def converted(conf: Conf) -> Converted:
     out.tree["listener"] = [
         made for part in parts if (made := listener(part, conf.general, out, is_local=is_local)) is not None
     ]
+    out.attempt(partial(bridges, conf.bridges, out))
     if out.faults:
         raise ConfigError(*(each for fault in in_order(out.faults.values()) for each in fault.faults))
-    out.left_out += [(line, NO_BRIDGE if line.key == "connection" else "of a bridge") for line in conf.bridges]
     for part in [conf.general, *parts]:
         out.idle += [
             (line, f"given again in line {part.options[line.key].number}")
@@ -76,6 +77,15 @@ def converted(conf: Conf) -> Converted:
             if line.key not in ADDS_UP
         ]
     return out
+
+
+def bridges(lines: list[OptionLine], out: Converted) -> None:
+    found = converted_bridges(lines)
+    if found.sections:
+        out.tree["bridge"] = found.sections
+    out.carried += found.carried
+    out.idle += found.idle
+    out.left_out += found.left_out
 
 
 def general(conf: Conf, out: Converted) -> None:

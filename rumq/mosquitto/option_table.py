@@ -8,10 +8,6 @@ from rumq.mosquitto.conf import OF_A_BRIDGE, OF_A_LISTENER, PER_LISTENER
 from rumq.mosquitto.unsafe_options import PLUGINS
 
 EVENTS = "events go to standard error as events.format and events.level say: docs/reference/events.md"
-NO_BRIDGE = (
-    "rumq is no bridge to other brokers: `rumqd mirror` copies streams from one rumq to another "
-    "(docs/guides/mirrors.md); from mosquitto, let its own bridge connect here"
-)
 # Options that have no setting, and why nothing is missing without them.
 IDLE = {
     "autosave_interval": "the log is always saved",

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args, get_ori
 
 import msgspec
 
-from rumq.settings.table import Function, KafkaView, Settings, Stream
+from rumq.settings.table import Bridge, Function, KafkaView, Settings, Stream
 from rumq.settings.types.setting_types import Applies
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...]
@@ -20,6 +20,7 @@ SUFFIX_EXAMPLES: Final = {"bytes": "64 MiB", "seconds": "7d"}
 NO_BOUND: Final = 2**60  # a bound of the type rather than of the setting
 STREAM: Final = "stream"
 FUNCTION: Final = "function"
+BRIDGE: Final = "bridge"
 VIEW: Final = "kafka.view"
 VIEWS: Final = "kafka_view"  # the same in Settings
 LISTENER: Final = "listener"
@@ -164,20 +165,22 @@ def key_of(field: msgspec.structs.FieldInfo) -> Key:
 
 def maybe_key(dotted: str) -> Key | None:
     """The key of section.key, stream.NAME.key, function.NAME.key, listener.2.key or "listener number 2.key"; also
-    kafka.view.NAME.key; None for a whole section."""
+    bridge.NAME.key and kafka.view.NAME.key; None for a whole section."""
     above, _, name = dotted.rpartition(".")
     if above.startswith(f"{VIEW}."):
         return VIEW_KEYS.get(name)
     section = above.partition(".")[0].partition(" ")[0]
     if section == FUNCTION:
         return FUNCTION_KEYS.get(name)
+    if section == BRIDGE:
+        return BRIDGE_KEYS.get(name)
     return STREAM_KEYS.get(name) if section == STREAM else SECTIONS.get(section, {}).get(name)
 
 
 SECTION_TYPES: Final[dict[str, type[msgspec.Struct]]] = {
     field.name: field.type
     for field in msgspec.structs.fields(Settings)
-    if field.name not in (STREAM, FUNCTION, VIEWS, MORE_LISTENERS)
+    if field.name not in (STREAM, FUNCTION, BRIDGE, VIEWS, MORE_LISTENERS)
 }
 SECTIONS: Final = {name: keys_of(table) for name, table in SECTION_TYPES.items()}
 LISTENER_KEYS: Final = SECTIONS[LISTENER]
@@ -185,10 +188,12 @@ INHERITED: Final = tuple(name for name in keys_of(Stream) if name in SECTIONS["l
 # Those of its own come first, as people write them.
 STREAM_KEYS: Final = dict(sorted(keys_of(Stream).items(), key=lambda named: named[0] in INHERITED))
 FUNCTION_KEYS: Final = keys_of(Function)
+BRIDGE_KEYS: Final = keys_of(Bridge)
 VIEW_KEYS: Final = keys_of(KafkaView)
 KEYS: Final = {f"{section}.{name}": key for section, keys in SECTIONS.items() for name, key in keys.items()}
 VARIABLES: Final = {f"RUMQ_{dotted.replace('.', '_').upper()}": dotted for dotted in KEYS} | {
     "RUMQ_STREAM": STREAM,
     "RUMQ_FUNCTION": FUNCTION,
+    "RUMQ_BRIDGE": BRIDGE,
     "RUMQ_KAFKA_VIEW": VIEW,
 }

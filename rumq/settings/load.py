@@ -13,6 +13,8 @@ import msgspec
 
 from rumq.errors import ConfigError, Fault
 from rumq.settings.keys import (
+    BRIDGE,
+    BRIDGE_KEYS,
     FUNCTION,
     FUNCTION_KEYS,
     INHERITED,
@@ -33,7 +35,7 @@ from rumq.settings.keys import (
 )
 from rumq.settings.queue_streams import place_of, queue_streams
 from rumq.settings.rules import broken_rules
-from rumq.settings.table import Function, KafkaView, Listener, Settings, Shards, Stream
+from rumq.settings.table import Bridge, Function, KafkaView, Listener, Settings, Shards, Stream
 
 
 class Flag(NamedTuple):
@@ -93,6 +95,8 @@ class Draft:
         self.streams_origin = ""
         self.functions: list[dict[str, Value]] = []
         self.functions_origin = ""
+        self.bridges: list[dict[str, Value]] = []
+        self.bridges_origin = ""
         self.views: list[dict[str, Value]] = []
         self.views_origin = ""
         self.more_listeners: list[dict[str, Value]] = []  # than the first, whose keys are among the values
@@ -120,6 +124,8 @@ class Draft:
                 self.take_streams(source, content)
             elif section == FUNCTION:
                 self.take_functions(source, content)
+            elif section == BRIDGE:
+                self.take_bridges(source, content)
             elif section == LISTENER and isinstance(content, list):
                 self.take_listeners(source, content)
             elif section not in SECTIONS:
@@ -155,16 +161,18 @@ class Draft:
 
     def take_flags(self, flags: Iterable[Flag]) -> None:
         for flag in flags:
-            if flag.key in (STREAM, FUNCTION, VIEW) or flag.key in KEYS:
+            if flag.key in (STREAM, FUNCTION, BRIDGE, VIEW) or flag.key in KEYS:
                 self.take_text(flag.source, flag.key, flag.text)
             else:
-                self.refuse(flag.source, flag.key, unknown(flag.key, [*KEYS, STREAM, FUNCTION, VIEW]))
+                self.refuse(flag.source, flag.key, unknown(flag.key, [*KEYS, STREAM, FUNCTION, BRIDGE, VIEW]))
 
     def take_text(self, source: str, dotted: str, text: str) -> None:
         if dotted == STREAM:
             return self.take_streams(source, maybe_toml(text), as_text=text)
         if dotted == FUNCTION:
             return self.take_functions(source, maybe_toml(text), as_text=text)
+        if dotted == BRIDGE:
+            return self.take_bridges(source, maybe_toml(text), as_text=text)
         if dotted == VIEW:
             return self.take_views(source, maybe_toml(text), as_text=text)
         key = KEYS[dotted]
@@ -191,6 +199,19 @@ class Draft:
         needed = ("name", "filters", "code", "prefix")
         self.functions = [
             self.named(source, number, each, FUNCTION, FUNCTION_KEYS, needed)
+            for number, each in enumerate(raw, start=1)
+        ]
+
+    def take_bridges(self, source: str, raw: object, as_text: str | None = None) -> None:
+        """Replace the bridges of earlier sources as a whole."""
+        if not isinstance(raw, list) or not all(isinstance(each, dict) for each in raw):
+            expected = (
+                '[[bridge]] sections, or on one line [{ name = "centre", url = "mqtt://...", topics = ["# out 2"] }]'
+            )
+            return self.refuse(source, BRIDGE, f"expected {expected}", as_toml(raw if as_text is None else as_text))
+        self.bridges_origin = source
+        self.bridges = [
+            self.named(source, number, each, BRIDGE, BRIDGE_KEYS, ("name", "url", "topics"))
             for number, each in enumerate(raw, start=1)
         ]
 
@@ -286,6 +307,10 @@ class Draft:
         for each in functions:
             for name in FUNCTION_KEYS:
                 origins[f"{FUNCTION}.{each['name']}.{name}"] = self.functions_origin if name in each else "default"
+        bridges: list[Any] = self.bridges
+        for each in bridges:
+            for name in BRIDGE_KEYS:
+                origins[f"{BRIDGE}.{each['name']}.{name}"] = self.bridges_origin if name in each else "default"
         views: list[Any] = self.views
         for each in views:
             for name in VIEW_KEYS:
@@ -295,6 +320,7 @@ class Draft:
             **sections,
             stream=tuple(stream for stream, _ in streams),
             function=tuple(Function(**each) for each in functions),
+            bridge=tuple(Bridge(**each) for each in bridges),
             kafka_view=tuple(KafkaView(**each) for each in views),
             more_listeners=tuple(Listener(**values) for values in more),
         )
@@ -312,7 +338,7 @@ class Draft:
 def unknown(word: str, known: Iterable[str], *, tree: bool = False) -> str:
     """Say that there is no such setting, and which one was probably meant."""
     if tree:
-        near = near_words(word, [*known, STREAM, FUNCTION])
+        near = near_words(word, [*known, STREAM, FUNCTION, BRIDGE])
     else:
         # The right key in the wrong section is the commonest slip of all.
         last = word.rpartition(".")[2]

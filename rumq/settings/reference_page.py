@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rumq.settings.keys import (
+    BRIDGE,
+    BRIDGE_KEYS,
     FUNCTION,
     FUNCTION_KEYS,
     SECTION_TYPES,
@@ -16,7 +18,7 @@ from rumq.settings.keys import (
     Key,
     as_toml,
 )
-from rumq.settings.table import Function, KafkaView, Stream
+from rumq.settings.table import Bridge, Function, KafkaView, Stream
 
 HEAD = """\
 # Settings
@@ -50,6 +52,7 @@ def lines() -> Iterator[str]:
         if section == "log":  # where a stream's missing keys come from
             yield from table(f"[[{STREAM}]]", Stream.__doc__ or "", STREAM_KEYS)
             yield from table(f"[[{FUNCTION}]]", Function.__doc__ or "", FUNCTION_KEYS)
+            yield from table(f"[[{BRIDGE}]]", Bridge.__doc__ or "", BRIDGE_KEYS)
         if section == "kafka":
             yield from table(f"[[{VIEW}]]", KafkaView.__doc__ or "", VIEW_KEYS)
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import msgspec
 
 from rumq.settings.keys import (
+    BRIDGE,
+    BRIDGE_KEYS,
     FUNCTION,
     FUNCTION_KEYS,
     LISTENER,
@@ -21,7 +23,7 @@ from rumq.settings.keys import (
     as_toml,
 )
 from rumq.settings.load import Loaded
-from rumq.settings.table import Function, KafkaView, Settings, Stream
+from rumq.settings.table import Bridge, Function, KafkaView, Settings, Stream
 
 HEAD = """\
 # Every setting of rumqd, its default, its unit and a line of why. Run it with: rumqd run --config config.toml
@@ -36,6 +38,7 @@ HEAD = """\
 
 STREAM_EXAMPLE = Stream(name="plant", filters=("plant/#",))
 FUNCTION_EXAMPLE = Function(name="mean", filters=("plant/#",), code="functions.py:mean", prefix="mean/")
+BRIDGE_EXAMPLE = Bridge(name="centre", url="mqtts://centre.example", topics=("plant/# out 2", "commands/# in 1"))
 VIEW_EXAMPLE = KafkaView()
 
 
@@ -55,11 +58,14 @@ def example_lines() -> Iterator[str]:
         if section == "log":  # where a stream's missing keys come from
             yield from commented_example(STREAM, STREAM_KEYS, STREAM_EXAMPLE)
             yield from commented_example(FUNCTION, FUNCTION_KEYS, FUNCTION_EXAMPLE)
+            yield from commented_example(BRIDGE, BRIDGE_KEYS, BRIDGE_EXAMPLE)
         if section == "kafka":
             yield from commented_example(VIEW, VIEW_KEYS, VIEW_EXAMPLE)
 
 
-def commented_example(section: str, keys: dict[str, Key], example: Stream | Function | KafkaView) -> Iterator[str]:
+def commented_example(
+    section: str, keys: dict[str, Key], example: Stream | Function | Bridge | KafkaView
+) -> Iterator[str]:
     yield from about(type(example))
     yield f"# [[{section}]]"
     for key in keys.values():
@@ -89,6 +95,7 @@ def as_object(loaded: Loaded) -> dict[str, dict[str, object]]:
     structs |= {f"{LISTENER}.{number}": each for number, each in enumerate(settings.more_listeners, start=2)}
     structs |= {f"{STREAM}.{each.name}": each for each in settings.stream}
     structs |= {f"{FUNCTION}.{each.name}": each for each in settings.function}
+    structs |= {f"{BRIDGE}.{each.name}": each for each in settings.bridge}
     structs |= {f"{VIEW}.{each.name}": each for each in settings.kafka_view}
     found: dict[str, dict[str, object]] = {}
     for key, source in loaded.origins.items():
@@ -124,6 +131,12 @@ def in_force_lines(settings: Settings, origins: dict[str, str]) -> Iterator[str]
         for name in FUNCTION_KEYS:
             source = origins[f"{FUNCTION}.{function.name}.{name}"]
             yield with_comment(f"{name} = {as_toml(getattr(function, name))}", source)
+        yield ""
+    for bridge in settings.bridge:
+        yield f"[[{BRIDGE}]]"
+        for name in BRIDGE_KEYS:
+            source = origins[f"{BRIDGE}.{bridge.name}.{name}"]
+            yield with_comment(f"{name} = {as_toml(getattr(bridge, name))}", source)
         yield ""
     for view in settings.kafka_view:
         yield f"[[{VIEW}]]"

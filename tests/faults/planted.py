@@ -20,6 +20,8 @@ PACKED_SOURCE = "tests/commitlog/write/test_packed_source.py"
 PACKER = "tests/shards/retention/test_segment_packer.py"
 NAMED_ONCE = "tests/kafka/answers/test_named_once.py"
 KEPT_OFFSETS = "tests/kafka/groups/test_group_service.py"
+RELAY = "tests/bridge/test_relay.py"
+BRIDGE = "tests/bridge/test_bridge.py"
 BACKLOG = "tests/shards/delivery/test_backlog_costs.py"
 
 
@@ -655,5 +657,40 @@ PLANTED = [
         'list(dict.fromkeys(each["partition_indexes"]))',
         'each["partition_indexes"]',
         NAMED_ONCE,
+    # Bridges
+    Planted(
+        "a bridge tells the source that the target has a message before it has",
+        "rumq/bridge/relay.py",
+        "        return Moves([], [message])\n\n    def pubrel",
+        "        return Moves(self._answered(packet.packet_id), [message])\n\n    def pubrel",
+        RELAY,
+    ),
+    Planted(
+        "a bridge completes a message before the target has released its id",
+        "rumq/bridge/relay.py",
+        "        return Moves([], [Pubrel(packet.packet_id)])",
+        "        return Moves([Pubcomp(packet.packet_id)], [Pubrel(packet.packet_id)])",
+        RELAY,
+    ),
+    Planted(
+        "a message goes back to a broker that it has passed",
+        "rumq/bridge/relay.py",
+        "        if self._target.broker_id and self._target.broker_id in passed:",
+        "        if self._source_id and self._source_id in passed[:-1]:",
+        RELAY,
+    ),
+    Planted(
+        "ids of a source's lost session are not released at the target",
+        "rumq/bridge/bridge.py",
+        "                await release_ids(connections[OTHER[side]])\n",
+        "                await trio.sleep(0)\n",
+        BRIDGE,
+    ),
+    Planted(
+        "one connection of a bridge lives on when the other one ends",
+        "rumq/bridge/bridge.py",
+        "                lost.append(fault)\n                nursery.cancel_scope.cancel()",
+        "                lost.append(fault)",
+        BRIDGE,
     ),
 ]

@@ -124,7 +124,7 @@ def test_an_option_with_a_typing_error_is_named_with_what_was_meant(tmp_path: Pa
     assert "did you mean max_connections?" in said["max_conections"]
     assert "did you mean remote_username?" in said["remote_usrname"]
     assert said["zzz"] == "rumq knows no such option"
-    assert "`rumqd mirror`" in said["connection"] and said["address"] == "of a bridge"
+    assert "no topic" in said["connection"] and said["address"] == "of a bridge that is left out"
 
 
 def test_an_option_of_a_bridge_without_one_is_named(tmp_path: Path) -> None:
@@ -148,11 +148,6 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as refused:
         convert(tmp_path, text)
     assert [str(fault).split(": ")[0].rpartition(" ")[2] for fault in refused.value.faults] == list("12347")
-
-
-def test_bridges_are_left_out_line_by_line(tmp_path: Path) -> None:
-    found = convert(tmp_path, "listener 1\nconnection b\naddress 10.0.0.1\ntopic # out\ncleansession true\n")
-    assert [each.key for each, _ in found.left_out] == ["connection", "address", "topic", "cleansession"]
 
 
 UNSAFE = [

@@ -99,6 +99,7 @@ class GatewayFigures:
     services: Callable[[], Awaitable[ServiceFigures | None]] = no_services
     kafka: Callable[[], Awaitable[KafkaFigures | None]] = no_kafka
     functions: Callable[[], Figures] = dict  # by name of the function, from its file
+    bridges: Callable[[], Figures] = dict  # by name of the bridge, from its file
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from rumq.admin.operations import OPERATIONS
 from rumq.errors import RumqError
 from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.handlers.context import BrokerAccess, GatewayFigures
-from rumq.gateway.metrics.exposition import exposition, of_client
+from rumq.gateway.metrics.exposition import FileFigures, exposition, of_client
 
 
 class MetricsHandler:
@@ -53,6 +53,6 @@ class MetricsHandler:
             "rumq_spans_lost_total": float(figures.spans.lost),
         }  # fmt: skip
         return exposition(
-            shards or [], values, figures.requests, cluster, figures.certificates.states, figures.functions(),
-            services, kafka,
+            shards or [], values, figures.requests, cluster, figures.certificates.states,
+            FileFigures(figures.functions(), figures.bridges()), services, kafka,
         )  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
@@ -13,12 +15,13 @@ from rumq.admin.answers import Cluster
 from rumq.admin.figures import HistogramFigures, KafkaFigures, ServiceFigures, ShardFigures
 from rumq.admin.rows import ClientRow
 from rumq.gateway.metrics import metric_table as t
+from rumq.gateway.metrics.bridge_metrics import bridge_families
 from rumq.gateway.metrics.certificate_expiry import CertificateState
 from rumq.gateway.metrics.cluster_metrics import cluster_families
 from rumq.gateway.metrics.function_metrics import Figures, function_families
 from rumq.session.state.histogram import BOUNDS, Histogram
 
-__all__ = ["CONTENT_TYPE", "exposition", "of_client"]
+__all__ = ["CONTENT_TYPE", "FileFigures", "exposition", "of_client"]
 
 
 Labels = tuple[str, str, str]  # method, route, class of status: as many as there are routes
@@ -44,20 +47,27 @@ def of_client(row: ClientRow) -> bytes:
     return bytes(generate_latest(Families(found)))
 
 
+class FileFigures(NamedTuple):
+    """What processes say in files of theirs, each by the name of a function or a bridge."""
+
+    functions: Figures = MappingProxyType({})
+    bridges: Figures = MappingProxyType({})
+
+
 def exposition(
     shards: list[ShardFigures],
     gateway: Mapping[str, float],
     requests: Mapping[Labels, Histogram],
     cluster: Cluster | None = None,
     certificates: Mapping[tuple[str, str], CertificateState] | None = None,
-    functions: Figures | None = None,
+    files: FileFigures | None = None,
     services: ServiceFigures | None = None,
     kafka: KafkaFigures | None = None,
 ) -> bytes:
     """The text of a scrape. gateway: values of `metric_table.GATEWAY` by name; requests: their durations
 
     cluster: what this node knows of it; None for a broker alone; certificates: by whose they are, and file
-    functions: figures of each by its name; services: of the gRPC server; None: there is none;
+    files: figures of functions and bridges; services: of the gRPC server; None: there is none;
     kafka: of the Kafka server, likewise"""
     found = [
         *plain(shards),
@@ -65,7 +75,8 @@ def exposition(
         *partitions(shards),
         *histograms(shards),
         *cluster_families(cluster, [each.term for each in shards if each.term is not None]),
-        *function_families(functions or {}),
+        *function_families(files.functions if files is not None else {}),
+        *bridge_families(files.bridges if files is not None else {}),
         *of_gateway(gateway, requests, certificates or {}),
         *(of_services(services) if services is not None else ()),
         *(of_kafka(kafka) if kafka is not None else ()),

@@ -20,6 +20,7 @@ GROUPS = {
     "By partition": t.PARTITIONS, "Histograms": t.HISTOGRAMS,
     "The cluster, as each node sees it": t.CLUSTER, "Copies of a shard, at the node that leads it": t.LEADER,
     "Functions of a broker alone ([functions.md](../guides/functions.md)), since their process began": t.FUNCTIONS,
+    "Bridges of a broker alone ([bridges.md](../guides/bridges.md)), since their process began": t.BRIDGES,
     "The gateway": t.GATEWAY,
     "The gRPC server, while there is one; told by the gateway of its node": t.SERVICES,
     "The Kafka server, likewise": t.KAFKA,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from rumq.gateway.metrics.metric import Metric
-from rumq.gateway.metrics.process_metrics import FUNCTIONS, GATEWAY, KAFKA, SERVICES
+from rumq.gateway.metrics.process_metrics import BRIDGES, FUNCTIONS, GATEWAY, KAFKA, SERVICES
 
 __all__ = [
-    "CLIENTS", "CLUSTER", "COUNTERS", "FUNCTIONS", "GATEWAY", "GAUGES", "HISTOGRAMS", "KAFKA", "LABELLED", "LEADER",
-    "PARTITIONS", "SERVICES", "TABLE", "Metric",
+    "BRIDGES", "CLIENTS", "CLUSTER", "COUNTERS", "FUNCTIONS", "GATEWAY", "GAUGES", "HISTOGRAMS", "KAFKA", "LABELLED",
+    "LEADER", "PARTITIONS", "SERVICES", "TABLE", "Metric",
 ]  # fmt: skip
 
 COUNTERS = (
@@ -330,7 +330,6 @@ LEADER = (
     Metric("rumq_cluster_behind_bytes", "gauge", "behind_bytes", "the same in bytes of files", FOLLOWER),
 )
 TABLE = (
-    *COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLUSTER, *LEADER, *CLIENTS, *FUNCTIONS, *GATEWAY,
-    *SERVICES,
-    *KAFKA,
+    *COUNTERS, *GAUGES, *LABELLED, *PARTITIONS, *HISTOGRAMS, *CLUSTER, *LEADER, *CLIENTS, *FUNCTIONS, *BRIDGES,
+    *GATEWAY, *SERVICES, *KAFKA,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Metrics of the processes beside the broker: the gateway itself, gRPC, functions on batches."""
+"""Metrics of the processes beside the broker: the gateway itself, gRPC, functions on batches, bridges."""
 
 from __future__ import annotations
 
@@ -28,6 +28,30 @@ FUNCTIONS = (
     Metric(
         "rumq_function_held_partitions", "gauge", "held",
         "partitions in which a function waits at a batch that it could not do or publish", FUNCTION,
+    ),
+)  # fmt: skip
+BRIDGE, RELAYED = ("bridge",), ("bridge", "direction")
+BRIDGES = (
+    Metric("rumq_bridge_up", "gauge", "up", "1: a bridge is connected to both brokers", BRIDGE),
+    Metric(
+        "rumq_bridge_connections_total", "counter", "connections", "times that a bridge was connected to both", BRIDGE
+    ),
+    Metric(
+        "rumq_bridge_messages_total", "counter", "messages",
+        "messages that the target of a bridge has taken, also one that came again; direction: out or in", RELAYED,
+    ),
+    Metric("rumq_bridge_bytes_total", "counter", "bytes", "their payloads", RELAYED),
+    Metric(
+        "rumq_bridge_doubtful_total", "counter", "doubtful",
+        "messages sent again to a target that had lost its session: it may have them twice", RELAYED,
+    ),
+    Metric("rumq_bridge_refused_total", "counter", "refused", "messages that the target refused for good", RELAYED),
+    Metric("rumq_bridge_looped_total", "counter", "looped", "messages left out: they have been at the target", RELAYED),
+    Metric(
+        "rumq_bridge_dropped_total", "counter", "dropped", "messages of QoS 0 that the target was too slow for", RELAYED
+    ),
+    Metric(
+        "rumq_bridge_unmapped_total", "counter", "unmapped", "messages that no rule of the bridge names now", RELAYED
     ),
 )  # fmt: skip
 GATEWAY = (

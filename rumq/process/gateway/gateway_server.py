@@ -15,6 +15,8 @@ import trio
 from commitlog import RealFiles
 from rumq.auth.credentials.files import read_secrets
 from rumq.auth.credentials.passwords import parse as parse_users
+from rumq.bridge.counts import FOLDER as BRIDGES_FOLDER
+from rumq.bridge.counts import read_figures as read_bridge_figures
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events.event_log import tell
 from rumq.events.output import RING, setup_events
@@ -128,6 +130,7 @@ async def run(load: Load, effective: EffectiveSettings, context: Context, parent
     listeners = await bind(settings)
     exporter = exporter_of(settings, context)
     context.figures.certificates = CertificateExpiry(lambda: certificates_of(settings))
+    context.figures.bridges = partial(read_bridge_figures, Path(settings.data.dir, BRIDGES_FOLDER))
     context.figures.functions = partial(read_figures, Path(settings.data.dir, FOLDER))
     certificates = CertificateWatch(
         "gateway", lambda: [settings.gateway.tls_certificate, settings.gateway.tls_key],

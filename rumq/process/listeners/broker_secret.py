@@ -5,11 +5,13 @@ could be distinguished from real ones. It grants no access, and backups omit it.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 
 from rumq.auth.credentials import files
 
 NAME, SECRET_BYTES = "SECRET", 32
+ID_DIGITS = 16
 
 
 def make_secret(data: str) -> None:
@@ -26,3 +28,9 @@ def maybe_secret(data: str) -> bytes | None:
     except (OSError, ValueError):
         return None
     return found if len(found) == SECRET_BYTES else None
+
+
+def broker_id(data: str, cluster: str) -> str:
+    """Which broker this is, for bridges: of its secret, which it does not tell, or of the cluster's name."""
+    of = cluster.encode() if cluster else maybe_secret(data)
+    return hashlib.sha256(b"broker id\0" + of).hexdigest()[:ID_DIGITS] if of else ""

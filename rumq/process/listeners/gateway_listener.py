@@ -1,4 +1,4 @@
-"""The broker's listener for its gateway, gRPC server and functions: a Unix socket, where a user name needs no password.
+"""The broker's listener for its gateway, gRPC server, functions and bridges: a Unix socket without passwords.
 
 It lies in the data directory, and only the broker's own user can open it: who can, can read and write the log anyway.
 Rules apply as to any client: gateway.rules_file, or those of [auth]. A PROXY header says for whom is spoken."""
@@ -23,11 +23,11 @@ def is_gateway(settings: Settings, listener: Listener) -> bool:
 
 
 def is_wanted(settings: Settings) -> bool:
-    return bool(settings.gateway.port or settings.grpc.port or settings.function)
+    return bool(settings.gateway.port or settings.grpc.port or settings.function or settings.bridge)
 
 
 def with_gateway(settings: Settings) -> Settings:
-    """The settings, with that listener if there is to be a gateway or a gRPC server, or functions publish."""
+    """The settings, with that listener if there is to be a gateway or a gRPC server, functions or bridges."""
     if not is_wanted(settings) or any(is_gateway(settings, each) for each in settings.listeners):
         return settings
     path = gateway_socket(settings)

@@ -3,6 +3,7 @@
 import msgspec
 
 from rumq.net.pending_logins import PendingLogins
+from rumq.process.listeners.broker_secret import broker_id
 from rumq.session.flow_control.limits import Limits
 from rumq.settings.table import Settings
 
@@ -11,7 +12,7 @@ def limits(settings: Settings) -> Limits:
     durability = tuple((s.name, s.durability) for s in settings.stream) if settings.mqtt.tells_durability else ()
     return Limits(
         **msgspec.structs.asdict(settings.mqtt), connect_seconds_max=settings.listener.connect_seconds_max,
-        durability=durability,
+        durability=durability, broker_id=broker_id(settings.data.dir, settings.cluster.name),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from rumq.process.listeners.listener_changes import Pair, are_fixed, identities, paired, with_listeners
 from rumq.process.listeners.listener_policies import FLIGHT, GRPC, KAFKA, key_of
-from rumq.settings.keys import LISTENER, VIEW, VIEWS, maybe_key
+from rumq.settings.keys import BRIDGE, LISTENER, VIEW, VIEWS, maybe_key
 from rumq.settings.table import Listener, Settings
 from rumq.settings.types.setting_types import RESTART
 
@@ -67,7 +67,9 @@ def can_change(key: str) -> bool:
 
 def need_restart(old: Settings, new: Settings, changed: list[str]) -> list[str]:
     """The changed keys that need a restart; listeners come and go without, but for those of a node."""
-    return [key for key in changed if (are_fixed(old) if key == LISTENER else not can_change(key))]
+    # The first bridge needs a process, which a broker has from its start or not at all.
+    fixed = {LISTENER: are_fixed(old), BRIDGE: not old.bridge}
+    return [key for key in changed if fixed.get(key, not can_change(key))]
 
 
 def in_force(old: Settings, new: Settings) -> Settings:
@@ -75,8 +77,10 @@ def in_force(old: Settings, new: Settings) -> Settings:
     kept = set(need_restart(old, new, list(differences(old, new))))
     sections: dict[str, Any] = {}
     for name in old.__struct_fields__:
-        if name not in ("listener", "more_listeners", "stream", "function", VIEWS):
+        if name not in ("listener", "more_listeners", "stream", "function", BRIDGE, VIEWS):
             sections[name] = updated(getattr(old, name), getattr(new, name), name, kept)
+    if BRIDGE not in kept:
+        sections[BRIDGE] = new.bridge
     if "stream" not in kept:
         pairs = zip(old.stream, new.stream, strict=True)
         sections["stream"] = tuple(updated(was, now, f"stream.{was.name}", kept) for was, now in pairs)

@@ -1,5 +1,5 @@
 """Sidecar processes of a broker, by its settings: exporters to Parquet, the servers of Flight, gRPC
-and Kafka, the gateway."""
+and Kafka, the gateway, functions, bridges."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ def check_sidecars(settings: Settings) -> None:
         from rumq.process.wiring.function_settings import check_functions  # most brokers have none
 
         check_functions(settings)
+    if settings.bridge:
+        from rumq.process.bridge.bridge_settings import check_bridges  # most brokers have none
+
+        check_bridges(settings)
     if settings.grpc.port:
         check_grpc(settings)
     if settings.kafka.port:
@@ -141,6 +145,8 @@ def node_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sid
         found.append(Sidecar(gateway_command(data, sources), gateway_died, reloads=True))
     if settings.function:
         found.append(Sidecar(functions_command(data, sources), functions_died))
+    if settings.bridge:
+        found.append(Sidecar(bridges_command(data, sources), bridges_died, reloads=True))
     if settings.grpc.port:
         found.append(Sidecar(grpc_command(data, sources), grpc_died, reloads=True))
     if settings.kafka.port:
@@ -150,6 +156,10 @@ def node_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sid
 
 def functions_command(data: str, sources: list[str]) -> list[str]:
     return [sys.executable, "-m", "rumq", "functions", "run", "--for-broker", *sources, "--set", f"data.dir={data}"]
+
+
+def bridges_command(data: str, sources: list[str]) -> list[str]:
+    return [sys.executable, "-m", "rumq", "bridge", "run", "--for-broker", *sources, "--set", f"data.dir={data}"]
 
 
 def grpc_command(data: str, sources: list[str]) -> list[str]:
@@ -182,6 +192,10 @@ def gateway_died(why: str, start_seconds: float) -> None:
 
 def functions_died(why: str, start_seconds: float) -> None:
     tell("functions.died", why=why, start_seconds=start_seconds)
+
+
+def bridges_died(why: str, start_seconds: float) -> None:
+    tell("bridges.died", why=why, start_seconds=start_seconds)
 
 
 def grpc_died(why: str, start_seconds: float) -> None:

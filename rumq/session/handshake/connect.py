@@ -27,6 +27,7 @@ from rumq.session.state.session_owner import Owner, expiry_seconds_of, owner_of
 from rumq.session.state.wills import author_of
 
 DURABILITY = "rumq-durability"  # user property of CONNECT, which asks, and of CONNACK, which answers
+BROKER_ID = "rumq-broker"  # likewise: which broker this is, for bridges
 ANCHOR = "$anchor/"  # begin of client ids: `rumq.queues.link.anchors`
 CONTROL = "$CONTROL/"  # of mosquitto's plugins; a bridge would carry the order to one
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: a limit as high need not be told
@@ -176,11 +177,8 @@ def connack_properties(
         properties["server_keep_alive"] = limits.keep_alive_seconds_max
         client.keep_alive = float(limits.keep_alive_seconds_max)
     properties = conditions(limits, {**properties, **told_of_method})
-    if limits.durability and asks_for_durability(connect):
-        properties["user_properties"] = [
-            (DURABILITY if name == "main" else f"{DURABILITY}/{name}", durability)
-            for name, durability in limits.durability
-        ]
+    if asked := answers_asked_for(connect, limits):
+        properties["user_properties"] = asked
     if session.missed:
         lost = [("rumq-lost", lost_text(gap)) for gap in session.missed]
         properties["user_properties"] = [*properties.get("user_properties", ()), *lost]
@@ -272,9 +270,15 @@ def conditions(limits: Limits, told: Properties) -> Properties:
     return properties
 
 
-def asks_for_durability(connect: p.Connect) -> bool:
+def answers_asked_for(connect: p.Connect, limits: Limits) -> list[tuple[str, str]]:
     """Nobody is told unasked: some clients cannot parse a CONNACK with user properties."""
-    return any(name == DURABILITY for name, _ in connect.properties.get("user_properties", ()))
+    asked = {name for name, _ in connect.properties.get("user_properties", ())}
+    found: list[tuple[str, str]] = []
+    if DURABILITY in asked:
+        found += [(DURABILITY if name == "main" else f"{DURABILITY}/{name}", each) for name, each in limits.durability]
+    if BROKER_ID in asked and limits.broker_id:
+        found.append((BROKER_ID, limits.broker_id))
+    return found
 
 
 def answer(connected: Connected, connack: p.Connack) -> None:

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from rumq.settings.table.auth import Auth
 from rumq.settings.table.cluster import Cluster
-from rumq.settings.table.function import Function
 from rumq.settings.table.gateway import Gateway
 from rumq.settings.table.grpc import Grpc
 from rumq.settings.table.listener import Listener
@@ -17,11 +16,12 @@ from rumq.settings.table.log import Data, Log, Shards, Stream
 from rumq.settings.table.log_servers import Flight, Kafka, KafkaView
 from rumq.settings.table.mqtt import Mqtt
 from rumq.settings.table.queues import Queues
+from rumq.settings.table.side_processes import Bridge, Function
 from rumq.settings.table.status import Events, Sys
 from rumq.settings.table.trace import Trace
 
 __all__ = [
-    "Auth", "Cluster", "Data", "Events", "Flight", "Function", "Gateway", "Grpc", "Kafka", "KafkaView",
+    "Auth", "Bridge", "Cluster", "Data", "Events", "Flight", "Function", "Gateway", "Grpc", "Kafka", "KafkaView",
     "Listener", "Log", "Mqtt", "Queues", "Settings", "Shards", "Stream", "Sys", "Trace",
 ]  # fmt: skip
 
@@ -38,6 +38,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     log: Log = Log()
     stream: tuple[Stream, ...] = (Stream(),)  # at least one, and one with the filter "#"
     function: tuple[Function, ...] = ()
+    bridge: tuple[Bridge, ...] = ()
     mqtt: Mqtt = Mqtt()
     sys: Sys = Sys()
     flight: Flight = Flight()

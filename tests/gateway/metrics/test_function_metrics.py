@@ -1,7 +1,7 @@
 """Figures of functions as metrics: one series for each function, failures by kind."""
 
 from rumq.functions.function_counts import FunctionCounts
-from rumq.gateway.metrics.exposition import exposition
+from rumq.gateway.metrics.exposition import FileFigures, exposition
 
 
 def test_a_function_is_a_label() -> None:
@@ -9,7 +9,7 @@ def test_a_function_is_a_label() -> None:
     counts.count(records=10, results=7, refused=3)
     counts.failed("stalled")
     counts.stands("main/g1/p0", behind=5, is_held=True)
-    text = exposition([], {}, {}, functions={"mean": counts.figures()}).decode()
+    text = exposition([], {}, {}, files=FileFigures(functions={"mean": counts.figures()})).decode()
     for line in (
         'rumq_function_records_total{function="mean"} 10.0',
         'rumq_function_refused_records_total{function="mean"} 3.0',

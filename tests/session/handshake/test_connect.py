@@ -69,6 +69,16 @@ def test_connack_names_durabilities_to_those_who_ask_and_nobody_else() -> None:
         assert all(prop != Prop.USER_PROPERTY for prop, _ in told)
 
 
+def test_connack_says_which_broker_this_is_to_those_who_ask_and_nobody_else() -> None:
+    """A bridge asks: so that no message comes back to where it has been."""
+    broker = Broker(Limits(broker_id="0123"))
+    asks = Properties(user_properties=[("rumq-broker", "")])
+    told = answer(broker, connect(properties=asks)).properties
+    assert [value for prop, value in told if prop == Prop.USER_PROPERTY] == [("rumq-broker", "0123")]
+    told = answer(broker, connect("other", properties=Properties())).properties
+    assert all(prop != Prop.USER_PROPERTY for prop, _ in told)
+
+
 def test_connack_says_what_differs_from_the_standard() -> None:
     broker = Broker(Limits(maximum_qos=1, keep_alive_seconds_max=30, session_expiry_seconds_max=60))
     told = dict(answer(broker, connect("", properties=LASTING)).properties)

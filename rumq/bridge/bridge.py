@@ -1,0 +1,288 @@
+"""A bridge: two sessions, one at each broker, and a `PacketRelay` for each direction between their connections.
+
+Either both sides are connected or none is read from: so what one broker sends again, the other one gets again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+import trio
+
+from rumq.bridge.counts import IN, OUT, BridgeCounts
+from rumq.bridge.pairing import Pairing
+from rumq.bridge.relay import Moves, PacketRelay
+from rumq.bridge.side import (
+    LOCAL,
+    REMOTE,
+    SIDES,
+    Side,
+    SideConnection,
+    leave,
+    open_side,
+    received,
+    release_ids,
+    subscribe,
+)
+from rumq.bridge.topic_rules import TopicMap, TopicRule
+from rumq.client.session.back_off import BackOff, Reconnect
+from rumq.errors import ClientError, ConnectionLost
+from rumq.mqtt.packets import Packet, Pingreq, Puback, Pubcomp, Publish, Pubrec, Pubrel
+from rumq.mqtt.reasons import Reason
+
+RELEASE_SECONDS_MAX = 120.0  # for all packet ids of a session
+AGAIN_SECONDS = 1.0  # pause before what was refused for now is sent again
+WAITING_BYTES_MAX = 4 * 2**20  # of what waits for a target: above it its source is not read from
+QOS_0_BYTES_MAX = 2**20  # likewise: above it QoS 0 is dropped, so that the rest does not wait for it
+OTHER = {LOCAL: REMOTE, REMOTE: LOCAL}
+DIRECTION = {LOCAL: OUT, REMOTE: IN}  # of what comes from a side
+
+Tell = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeRules:
+    """bytes_per_second_max: of payloads, each way, 0: no limit; inflight_max: messages without an answer, each way"""
+
+    name: str
+    topics: tuple[TopicRule, ...]
+    inflight_max: int = 100
+    bytes_per_second_max: int = 0
+    retry_seconds_max: float = 60.0
+
+
+class RunningBridge:
+    """Runs until it is cancelled, however often it is refused."""
+
+    def __init__(self, rules: BridgeRules, local: Side, remote: Side, pairing: Pairing, tell: Tell) -> None:
+        self.rules, self.counts = rules, BridgeCounts()
+        self._sides, self._pairing, self._tell = {LOCAL: local, REMOTE: remote}, pairing, tell
+        self._assured: set[str] = set()  # sides whose session has the filters, since this process began
+        self._windows = dict.fromkeys(SIDES, rules.inflight_max)  # side -> messages that it takes without an answer
+        self._lost: set[str] = set()  # sides whose session was lost, and that the other side's messages may have
+        self._topics = {side: TopicMap(rules.topics, DIRECTION[side]) for side in SIDES}
+
+    async def run(self) -> None:
+        policy = Reconnect(first_seconds=0.2, seconds_max=self.rules.retry_seconds_max)
+        back_off, said = BackOff(policy), ""
+        while True:
+            begun = trio.current_time()
+            try:
+                await self._connect_and_relay()
+            except (ClientError, OSError) as fault:
+                why = str(fault)
+            was_up, self.counts.is_up = self.counts.is_up, False
+            if was_up:
+                back_off.connected_for(trio.current_time() - begun)
+            pause = back_off.maybe_pause() or 0.0
+            if was_up or why != said:  # of days without the other side, one event
+                self._tell("bridge.lost", name=self.rules.name, why=why, retry_seconds=round(pause, 1))
+                said = why
+            await trio.sleep(pause)
+
+    async def _connect_and_relay(self) -> None:
+        """raises: ClientError, OSError; it ends in no other way"""
+        # The local one first: it collects while the remote side is away.
+        for side in SIDES:
+            if side not in self._assured:
+                await self._assure(side)
+        connections: dict[str, SideConnection] = {}
+        try:
+            for side in (REMOTE, LOCAL):
+                connections[side] = await self._open(side)
+            await self._check_sessions(connections)
+            await self._pair(connections)
+            await self._relay(connections)
+        finally:
+            # Without DISCONNECT: it would end a packet of which only the beginning was sent.
+            with trio.CancelScope(shield=True):
+                for each in connections.values():
+                    await each.stream.close()
+
+    async def _open(self, side: str) -> SideConnection:
+        """The source is told no more than its target takes at once, MQTT 5.0, 4.9; the remote side is opened first."""
+        told = min(self.rules.inflight_max, self._windows[LOCAL])  # the remote side, as the source
+        connection = await open_side(self._sides[side], min(self.rules.inflight_max, self._windows[OTHER[side]]))
+        self._note_opened(side, connection)
+        if side == LOCAL and connection.receive_maximum < told:
+            await connection.stream.close()
+            raise ConnectionLost("the local broker takes fewer messages at once than before")
+        return connection
+
+    async def _assure(self, side: str) -> None:
+        """Let there be a session with the filters. raises: ClientError, OSError"""
+        connection = await open_side(self._sides[side], self.rules.inflight_max)
+        try:
+            self._note_opened(side, connection)
+            if not connection.connack.session_present:
+                self._pairing.note_new(side)
+            await self._subscribe(side, connection)
+            await leave(connection)
+        finally:
+            with trio.CancelScope(shield=True):
+                await connection.stream.close()
+        self._assured.add(side)
+
+    def _note_opened(self, side: str, connection: SideConnection) -> None:
+        self._windows[side] = connection.receive_maximum
+        for lost in connection.lost:
+            self._tell("bridge.gap", name=self.rules.name, side=side, lost=lost)
+
+    async def _subscribe(self, side: str, connection: SideConnection) -> None:
+        filters = sorted(self._sides[side].filters)
+        before = self._pairing.filters.get(side, [])
+        with trio.move_on_after(self._sides[side].options.connect_seconds_max):
+            await subscribe(connection, self._sides[side], before)
+            self._pairing.note_filters(side, filters)
+            return
+        raise ConnectionLost("no answer to SUBSCRIBE")
+
+    async def _check_sessions(self, connections: dict[str, SideConnection]) -> None:
+        """raises: ConnectionLost where one is gone: then it has no filters, and begins anew"""
+        gone = [side for side, each in connections.items() if not each.connack.session_present]
+        for side in gone:
+            self._pairing.note_new(side)
+            self._assured.discard(side)
+        if gone:
+            raise ConnectionLost(f"the session at the {gone[0]} broker is gone")
+
+    async def _pair(self, connections: dict[str, SideConnection]) -> None:
+        """Before the first message behind a session that is new. raises: ClientError, OSError"""
+        self._lost = {side for side in self._pairing.new if OTHER[side] not in self._pairing.new}
+        for side in self._lost:
+            self._tell("bridge.doubtful", name=self.rules.name, side=side)
+            with trio.move_on_after(RELEASE_SECONDS_MAX) as scope:
+                await release_ids(connections[OTHER[side]])
+            if scope.cancelled_caught:
+                raise ConnectionLost(f"the {OTHER[side]} broker does not answer PUBREL")
+        self._pairing.note_paired()
+
+    # --- connected
+
+    async def _relay(self, connections: dict[str, SideConnection]) -> None:
+        """raises: ClientError, once one of the connections has ended"""
+        link = Link(self, connections)
+        self.counts.is_up = True
+        self.counts.connections += 1
+        remote = connections[REMOTE].broker_id
+        self._tell("bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker")
+        await link.run()
+
+    def relay_from(self, side: str, connections: dict[str, SideConnection]) -> PacketRelay:
+        direction, target = DIRECTION[side], OTHER[side]
+        told: set[Reason] = set()
+
+        def refused(topic: str, reason: Reason, text: str) -> None:
+            if reason not in told:  # the others are counted
+                told.add(reason)
+                self._tell("bridge.refused", name=self.rules.name, direction=direction, topic=topic, why=text)
+
+        return PacketRelay(
+            self._topics[side], connections[side].broker_id,
+            connections[target].as_target(was_lost=target in self._lost), self.counts.relayed[direction], refused,
+        )  # fmt: skip
+
+    def keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
+        return connection.connack.properties.get("server_keep_alive", self._sides[side].options.keep_alive)
+
+
+class Link:
+    """Both connections of a bridge, as long as both last."""
+
+    def __init__(self, bridge: RunningBridge, connections: dict[str, SideConnection]) -> None:
+        self._bridge, self._connections = bridge, connections
+        self._relays = {side: bridge.relay_from(side, connections) for side in SIDES}  # by the source
+        self._paced: dict[str, deque[Publish]] = {side: deque() for side in SIDES}  # by the source
+        self._paced_bytes = dict.fromkeys(SIDES, 0)
+        self._paused: set[str] = set()  # sources that are not read from
+        self._changed = trio.lowlevel.ParkingLot()
+
+    async def run(self) -> None:
+        """raises: ClientError"""
+        lost: list[ClientError] = []
+
+        async def until_lost(part: Callable[[], Awaitable[None]]) -> None:
+            try:
+                await part()
+            except ClientError as fault:
+                lost.append(fault)
+                nursery.cancel_scope.cancel()
+
+        async with trio.open_nursery() as nursery:
+            for side, connection in self._connections.items():
+                for part in (self._read, self._keep_alive, self._send_again, self._pace):
+                    nursery.start_soon(until_lost, partial(part, side))
+                nursery.start_soon(until_lost, connection.stream.write)
+        raise lost[0]
+
+    async def _read(self, side: str) -> None:
+        counts, stream = self._bridge.counts.relayed[DIRECTION[side]], self._connections[side].stream
+        while True:
+            for packet in await received(stream):
+                if not isinstance(packet, Publish):
+                    self._take(side, packet)
+                elif packet.qos == 0 and self._waiting_bytes(side) > QOS_0_BYTES_MAX:
+                    counts.dropped += 1
+                elif self._bridge.rules.bytes_per_second_max:
+                    self._paced[side].append(packet)
+                    self._paced_bytes[side] += len(packet.payload)
+                    self._changed.unpark_all()
+                else:
+                    self._move(side, self._relays[side].publish(packet))
+            await self._wait_for_room(side)
+
+    def _waiting_bytes(self, source: str) -> int:
+        return self._paced_bytes[source] + self._connections[OTHER[source]].stream.unsent_bytes
+
+    async def _wait_for_room(self, source: str) -> None:
+        """TCP's flow control slows a source whose messages are large: the receive maximum counts only messages."""
+        self._paused.add(source)
+        while self._paced_bytes[source] > WAITING_BYTES_MAX:
+            await self._changed.park()
+        await self._connections[OTHER[source]].stream.wait_unsent(WAITING_BYTES_MAX)
+        self._paused.discard(source)
+        self._connections[source].stream.received_at = trio.current_time()
+
+    def _take(self, side: str, packet: Packet) -> None:
+        if isinstance(packet, Pubrel):
+            self._move(side, self._relays[side].pubrel(packet))
+        elif isinstance(packet, Puback | Pubrec | Pubcomp):
+            self._move(OTHER[side], self._relays[OTHER[side]].answer(packet))
+
+    def _move(self, source: str, moves: Moves) -> None:
+        for packet in moves.to_target:
+            self._connections[OTHER[source]].stream.send(packet)
+        for packet in moves.to_source:
+            self._connections[source].stream.send(packet)
+
+    async def _pace(self, side: str) -> None:
+        """Messages from this side, no faster than the bandwidth; answers do not wait for them."""
+        rate, waiting = self._bridge.rules.bytes_per_second_max, self._paced[side]
+        while True:
+            while not waiting:
+                await self._changed.park()
+            packet = waiting.popleft()
+            self._paced_bytes[side] -= len(packet.payload)
+            self._changed.unpark_all()
+            self._move(side, self._relays[side].publish(packet))
+            await trio.sleep(len(packet.payload) / rate)
+
+    async def _send_again(self, source: str) -> None:
+        while True:
+            await trio.sleep(AGAIN_SECONDS)
+            self._move(source, Moves([], self._relays[source].take_again()))
+
+    async def _keep_alive(self, side: str) -> None:
+        """PINGREQ twice per interval; 1.5 intervals of silence end the link. MQTT 5.0, 3.1.2.10."""
+        connection = self._connections[side]
+        seconds = self._bridge.keep_alive_seconds(side, connection)
+        if not seconds:
+            await trio.sleep_forever()
+        while True:
+            await trio.sleep(seconds / 2)
+            silence = trio.current_time() - connection.stream.received_at
+            if silence >= 1.5 * seconds and side not in self._paused:
+                raise ConnectionLost(f"the {side} broker sent nothing for {silence:.0f} s")
+            connection.stream.send(Pingreq())

@@ -1,0 +1,202 @@
+"""One side of a bridge: a broker, and the session there. CONNECT, SUBSCRIBE, and the release of old packet ids.
+
+MQTT 5.0, 3.1, 3.8 and 4.3.3. Transport, TLS and the packets of logins are `rumq.client`'s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import trio
+
+from rumq.bridge.relay import PACKET_BYTES_MAX, TargetLimits
+from rumq.client.session.options import ConnectOptions, connect_packet
+from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
+from rumq.errors import ConnectionLost, Refused
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.packets import (
+    Connack,
+    Disconnect,
+    Packet,
+    Pubcomp,
+    Pubrel,
+    Suback,
+    Subscribe,
+    SubscriptionRequest,
+    Unsuback,
+    Unsubscribe,
+)
+from rumq.mqtt.reasons import Reason
+
+LOCAL, REMOTE = "local", "remote"
+SIDES = (LOCAL, REMOTE)
+LOST = "rumq-lost"  # user property of CONNACK: what a rumq session lost to retention while we were away
+BROKER_ID = "rumq-broker"  # user property of CONNECT, which asks, and of CONNACK, which answers
+REQUEST_ID = 65_535  # of SUBSCRIBE and UNSUBSCRIBE: brokers begin with 1
+IDS_MAX = 65_535
+RELEASED_AT_ONCE = 1_000
+LEAVE_SECONDS_MAX = 1.0
+FILTERS_MAX = 500  # of one SUBSCRIBE
+
+Answer = TypeVar("Answer", Suback, Unsuback)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """filters: subscribed here -> QoS; open_stream, options: how to connect, with a session that stays"""
+
+    name: str
+    open_stream: OpenStream
+    options: ConnectOptions
+    filters: dict[str, int]
+
+
+@dataclass(slots=True)
+class SideConnection:
+    stream: PacketStream
+    connack: Connack
+
+    @property
+    def broker_id(self) -> str:
+        return next(iter(self._told(BROKER_ID)), "")
+
+    @property
+    def lost(self) -> list[str]:
+        """Records that the session lost, as a rumq broker says: place, records, why."""
+        return self._told(LOST)
+
+    def _told(self, name: str) -> list[str]:
+        return [value for each, value in self.connack.properties.get("user_properties", ()) if each == name]
+
+    @property
+    def receive_maximum(self) -> int:
+        return self.connack.properties.get("receive_maximum", 65_535)
+
+    def as_target(self, *, was_lost: bool) -> TargetLimits:
+        said = self.connack.properties
+        return TargetLimits(
+            self.broker_id, said.get("maximum_packet_size", PACKET_BYTES_MAX), said.get("maximum_qos", 2),
+            bool(said.get("retain_available", True)), was_lost,
+        )  # fmt: skip
+
+
+async def open_side(side: Side, receive_maximum: int) -> SideConnection:
+    """receive_maximum: what the other side takes. raises: ConnectionLost, Refused"""
+    return await open_with(side, replace(side.options, receive_maximum=receive_maximum), clean_start=False)
+
+
+async def forget_session(side: Side) -> None:
+    """End the session there. raises: ConnectionLost, Refused"""
+    connection = await open_with(side, replace(side.options, session_expiry=0), clean_start=True)
+    try:
+        await leave(connection)
+    finally:
+        await connection.stream.close()
+
+
+async def open_with(side: Side, options: ConnectOptions, *, clean_start: bool) -> SideConnection:
+    seconds = side.options.connect_seconds_max
+    with trio.move_on_after(seconds):
+        try:
+            transport = await side.open_stream()
+        except OSError as fault:
+            raise ConnectionLost(failure_text(fault)) from fault
+        stream = PacketStream(transport, 5)
+        try:
+            stream.send(connect_packet(options, options.client_id, clean_start=clean_start))
+            await stream.flush()
+            return SideConnection(stream, await taken_connack(stream))
+        except BaseException:
+            await stream.close()
+            raise
+    raise ConnectionLost(f"no answer within {seconds:g} s")
+
+
+async def taken_connack(stream: PacketStream) -> Connack:
+    """raises: ConnectionLost, Refused"""
+    try:
+        first, *rest = await stream.receive()
+    except MqttFault as fault:
+        raise ConnectionLost(f"the answer is no MQTT 5: {fault}") from fault
+    if not isinstance(first, Connack):
+        raise ConnectionLost(f"the broker began with {type(first).__name__.upper()}")
+    if first.reason.is_error:
+        raise Refused("the connection", first.reason, first.properties.get("reason_string") or first.reason.text)
+    stream.packet_bytes_max = first.properties.get("maximum_packet_size", stream.packet_bytes_max)
+    stream.unread(rest)
+    return first
+
+
+async def subscribe(connection: SideConnection, side: Side, before: Iterable[str]) -> None:
+    """Have the session the filters of the settings, and no others. Messages that arrive meanwhile come again.
+
+    before: filters that it may have. raises: ConnectionLost, Refused"""
+    stream = connection.stream
+    await ask(
+        stream, [Unsubscribe(REQUEST_ID, part) for part in parts(sorted(set(before) - set(side.filters)))], Unsuback
+    )
+    wanted = [SubscriptionRequest(each, qos, True, True, 1) for each, qos in side.filters.items()]
+    answers = await ask(stream, [Subscribe(REQUEST_ID, part) for part in parts(wanted)], Suback)
+    reasons = [reason for answer in answers for reason in answer.reasons]
+    for request, reason in zip(wanted, reasons, strict=False):
+        if reason.is_error:
+            raise Refused(f"the subscription to {request.topic_filter}", reason, reason.text)
+
+
+Part = TypeVar("Part")
+
+
+def parts(of: list[Part]) -> Iterable[tuple[Part, ...]]:
+    return (tuple(of[first : first + FILTERS_MAX]) for first in range(0, len(of), FILTERS_MAX))
+
+
+async def ask(stream: PacketStream, packets: Iterable[Packet], kind: type[Answer]) -> list[Answer]:
+    """Send each behind the answer to the one before. raises: ConnectionLost, Refused"""
+    answers: list[Answer] = []
+    for packet in packets:
+        stream.send(packet)
+        await stream.flush()
+        wanted = len(answers) + 1
+        while len(answers) < wanted:
+            answers += [each for each in await received(stream) if isinstance(each, kind)]
+    return answers
+
+
+async def release_ids(connection: SideConnection, packet_ids: range = range(1, IDS_MAX + 1)) -> None:
+    """Free every packet id of ours in the session there: the other session, which gave them, is gone.
+
+    raises: ConnectionLost, Refused. cost: 256 KiB each way, once for a session that was lost"""
+    stream = connection.stream
+    others: list[Packet] = []
+    for first in range(packet_ids.start, packet_ids.stop, RELEASED_AT_ONCE):
+        waited = set(range(first, min(first + RELEASED_AT_ONCE, packet_ids.stop)))
+        for packet_id in waited:
+            stream.send(Pubrel(packet_id))
+        await stream.flush()
+        while waited:
+            for packet in await received(stream):
+                if isinstance(packet, Pubcomp):
+                    waited.discard(packet.packet_id)
+                else:
+                    others.append(packet)
+    stream.unread(others)
+
+
+async def received(stream: PacketStream) -> list[Packet]:
+    """raises: ConnectionLost, Refused for DISCONNECT"""
+    try:
+        packets = await stream.receive()
+    except MqttFault as fault:
+        raise ConnectionLost(f"the broker broke the protocol: {fault}") from fault
+    for packet in packets:
+        if isinstance(packet, Disconnect):
+            raise Refused("to go on", packet.reason, packet.properties.get("reason_string") or packet.reason.text)
+    return packets
+
+
+async def leave(connection: SideConnection) -> None:
+    """DISCONNECT; the session stays. raises: ConnectionLost"""
+    with trio.move_on_after(LEAVE_SECONDS_MAX):
+        connection.stream.send(Disconnect(Reason.NORMAL_DISCONNECTION))
+        await connection.stream.flush()

@@ -1,0 +1,161 @@
+"""Bridges by the settings: everything that is wrong with them, and the two sides of each. docs/guides/bridges.md"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import trio
+
+from rumq.auth.credentials.vouched import BROKERS_PASSWORD, OWN_PASSWORD
+from rumq.bridge.bridge import BridgeRules
+from rumq.bridge.counts import IN, OUT
+from rumq.bridge.side import BROKER_ID, LOCAL, REMOTE, Side
+from rumq.bridge.topic_rules import TopicMap, TopicRule, TopicRuleFault, parse_rule
+from rumq.client.session.options import ConnectOptions
+from rumq.client.transport.address import parse_url
+from rumq.client.transport.streams import open_transport
+from rumq.client.transport.tls import Tls, ssl_context
+from rumq.errors import ConfigError, ConnectionLost, Fault
+from rumq.gateway.broker.broker_socket import open_broker
+from rumq.mqtt.properties import Properties
+from rumq.process.listeners.gateway_listener import gateway_socket
+from rumq.settings.keys import as_toml
+from rumq.settings.table import Bridge, Settings
+
+SOURCE = "settings"
+TLS_KEYS = {"cafile": "tls_authority", "cert": "tls_certificate", "key": "tls_key"}  # of `Tls` -> of a bridge
+
+
+def check_bridges(settings: Settings) -> None:
+    """raises: ConfigError with every fault"""
+    if found := list(faults_of(settings)):
+        raise ConfigError(*found)
+
+
+def faults_of(settings: Settings) -> Iterator[Fault]:
+    names: set[str] = set()
+    for each in settings.bridge:
+        if each.name in names:
+            yield fault_of(each, "name", "two bridges have this name: give one of them another")
+        names.add(each.name)
+        yield from faults_of_topics(each)
+        yield from faults_of_address(each)
+    if settings.bridge and settings.cluster.name:
+        yield Fault(SOURCE, "bridge", "", "bridges run on a broker alone, not in a cluster: run one beside it")
+    if settings.bridge and not settings.mqtt.session_expiry_seconds_max:
+        yield Fault(
+            SOURCE, "mqtt.session_expiry_seconds_max", "0", "bridges need sessions that stay: expected 60 or more"
+        )
+
+
+def faults_of_topics(bridge: Bridge) -> Iterator[Fault]:
+    for text in bridge.topics:
+        try:
+            parse_rule(text)
+        except TopicRuleFault as fault:
+            yield Fault(SOURCE, f"bridge.{bridge.name}.topics", as_toml(text), str(fault))
+
+
+def faults_of_address(bridge: Bridge) -> Iterator[Fault]:
+    try:
+        address = parse_url(bridge.url)
+    except ConfigError as fault:
+        # Of an option of the client, which has no section: its place and value stand in the first two fields.
+        for each in fault.faults:
+            yield Fault(SOURCE, f"bridge.{bridge.name}.url", as_toml(each.key), each.problem)
+        return
+    if address.username is not None:
+        yield Fault(SOURCE, f"bridge.{bridge.name}.url", "", "expected no user in it: name user and password_file")
+    if bridge.password_file and not bridge.user:
+        yield fault_of(bridge, "user", "is missing: password_file needs it")
+    if not address.is_tls:
+        for key in TLS_KEYS.values():
+            if getattr(bridge, key):
+                yield fault_of(bridge, key, "needs TLS: expected a url of mqtts:// or wss://")
+        return
+    try:
+        ssl_context(tls_of(bridge))
+    except ConfigError as fault:
+        for each in fault.faults:
+            yield fault_of(bridge, TLS_KEYS[each.source], each.problem)
+
+
+def fault_of(bridge: Bridge, key: str, problem: str) -> Fault:
+    return Fault(SOURCE, f"bridge.{bridge.name}.{key}", as_toml(getattr(bridge, key)), problem)
+
+
+def tls_of(bridge: Bridge) -> Tls:
+    return Tls(cafile=bridge.tls_authority, cert=bridge.tls_certificate, key=bridge.tls_key)
+
+
+# --- what runs
+
+
+def rules_of(bridge: Bridge) -> BridgeRules:
+    return BridgeRules(
+        bridge.name, topic_rules_of(bridge), bridge.inflight_max, bridge.bytes_per_second_max, bridge.retry_seconds_max
+    )
+
+
+def topic_rules_of(bridge: Bridge) -> tuple[TopicRule, ...]:
+    return tuple(map(parse_rule, bridge.topics))
+
+
+def local_client_id(name: str) -> str:
+    return f"rumq-bridge/{name}"
+
+
+def local_side(settings: Settings, bridge: Bridge) -> Side:
+    """The broker's own socket: as a user, whose rules hold, or as the broker itself, which relays what the map says."""
+    options = ConnectOptions(
+        client_id=local_client_id(bridge.name), username=bridge.local_user or None,
+        password=OWN_PASSWORD if bridge.local_user else BROKERS_PASSWORD, **common(bridge),
+    )  # fmt: skip
+    return Side(
+        LOCAL,
+        partial(open_local, gateway_socket(settings)),
+        options,
+        TopicMap(topic_rules_of(bridge), OUT).subscriptions(),
+    )
+
+
+def remote_side(bridge: Bridge, broker_id: str) -> Side:
+    """broker_id: of this broker, so that bridges of several have sessions of their own. raises: ConfigError"""
+    address = parse_url(bridge.url)
+    context = ssl_context(tls_of(bridge)) if address.is_tls else None
+    options = ConnectOptions(
+        client_id=bridge.client_id or f"{local_client_id(bridge.name)}/{broker_id}", username=bridge.user or None,
+        password=password_of(bridge), **common(bridge),
+    )  # fmt: skip
+    return Side(
+        REMOTE, partial(open_transport, address, context), options, TopicMap(topic_rules_of(bridge), IN).subscriptions()
+    )
+
+
+def common(bridge: Bridge) -> dict[str, Any]:
+    return {
+        "session_expiry": bridge.session_expiry_seconds, "keep_alive": bridge.keep_alive_seconds,
+        "topic_alias_maximum": 0, "properties": Properties(user_properties=[(BROKER_ID, "")]),
+    }  # fmt: skip
+
+
+def password_of(bridge: Bridge) -> Callable[[], str] | None:
+    """Asked at each connection: a token in the file may have been replaced. raises then: OSError"""
+    if not bridge.password_file:
+        return None
+
+    def read() -> str:
+        with open(bridge.password_file, encoding="utf-8") as file:
+            return file.readline().rstrip("\r\n")
+
+    return read
+
+
+async def open_local(path: str) -> trio.abc.Stream:
+    """raises: OSError, ConnectionLost"""
+    try:
+        return await open_broker(path)
+    except trio.BrokenResourceError as fault:
+        raise ConnectionLost("the local broker is not there") from fault

@@ -1,0 +1,414 @@
+"""A bridge's two sessions: how they begin, what happens where one is lost, and that both are connected or none."""
+
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from rumq.bridge.bridge import BridgeRules, RunningBridge
+from rumq.bridge.counts import IN, OUT
+from rumq.bridge.pairing import Pairing, pairing_file
+from rumq.bridge.relay import DOUBTFUL, VIA
+from rumq.bridge.side import BROKER_ID, IDS_MAX, LOCAL, REMOTE, REQUEST_ID, Side
+from rumq.bridge.topic_rules import TopicMap, parse_rule
+from rumq.client.session.options import ConnectOptions
+from rumq.mqtt.packets import (
+    Connack,
+    Disconnect,
+    Packet,
+    Pingreq,
+    Pingresp,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Suback,
+    Subscribe,
+    SubscriptionRequest,
+    Unsuback,
+    Unsubscribe,
+)
+from rumq.mqtt.properties import Properties
+from rumq.mqtt.reasons import Reason
+from tests.client.fake_broker import FakeBroker, Peer, simulated
+
+RESUMED = Connack(session_present=True)
+RULES = ("up/# out 2", "down/# in 1")
+
+
+class HeldBroker(FakeBroker):
+    """One that can stop to read."""
+
+    async def open_stream(self) -> trio.abc.Stream:
+        self._stream = await super().open_stream()
+        return self._stream
+
+    def hold(self) -> None:
+        self._stream.send_stream.send_all_hook = trio.sleep_forever  # type: ignore[attr-defined]
+
+
+class Site:
+    """Two brokers that do as a test says, and the bridge between them. said: its events"""
+
+    def __init__(self, folder: Path, *rules: str, **more: Any) -> None:
+        self.folder, self.rules, self.more = folder, rules or RULES, more
+        self.local, self.remote = FakeBroker(), HeldBroker()
+        self.said: list[tuple[str, dict[str, Any]]] = []
+
+    def bridge(self) -> RunningBridge:
+        """As of a process that has just begun."""
+        rules = tuple(map(parse_rule, self.rules))
+        filters = {LOCAL: TopicMap(rules, OUT).subscriptions(), REMOTE: TopicMap(rules, IN).subscriptions()}
+        options = ConnectOptions(session_expiry=99, keep_alive=10, topic_alias_maximum=0)
+        sides = {
+            name: Side(name, broker.open_stream, options, filters[name])
+            for name, broker in ((LOCAL, self.local), (REMOTE, self.remote))
+        }
+        pairing = Pairing(pairing_file(self.folder, "b"))
+        return RunningBridge(BridgeRules("b", rules, **self.more), sides[LOCAL], sides[REMOTE], pairing, self._tell)
+
+    def _tell(self, event: str, **fields: Any) -> None:
+        self.said.append((event, fields))
+
+    async def begun(self, local: Connack = RESUMED, remote: Connack = RESUMED) -> tuple[Peer, Peer]:
+        """Both are subscribed and connected. local, remote: CONNACK of the first ones"""
+        for broker, connack in ((self.local, local), (self.remote, remote)):
+            peer, connect = await broker.accept(connack)
+            assert not connect.clean_start
+            await answer_subscriptions(peer)
+        kept = [Connack(True, Reason.SUCCESS, each.properties) for each in (remote, local)]
+        there, _ = await self.remote.accept(kept[0])
+        here, _ = await self.local.accept(kept[1])
+        return here, there
+
+    def named(self, event: str) -> list[dict[str, Any]]:
+        return [fields for name, fields in self.said if name == event]
+
+
+async def answer_subscriptions(peer: Peer) -> list[Packet]:
+    """Up to DISCONNECT; returns the requests."""
+    found: list[Packet] = []
+    while not isinstance(packet := await peer.receive(), Disconnect):
+        found.append(packet)
+        if isinstance(packet, Subscribe):
+            await peer.send(Suback(packet.packet_id, (Reason.GRANTED_QOS_2,) * len(packet.filters)))
+        elif isinstance(packet, Unsubscribe):
+            await peer.send(Unsuback(packet.packet_id, (Reason.SUCCESS,) * len(packet.filters)))
+    return found
+
+
+def publish(payload: bytes, packet_id: int, *, topic: str = "up/1", qos: int = 2, dup: bool = False) -> Publish:
+    return Publish(topic, payload, qos, dup=dup, packet_id=packet_id)
+
+
+@simulated
+async def test_it_subscribes_at_each_side_and_relays_between_two_connections(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        peer, connect = await site.local.accept()
+        assert connect.properties["session_expiry_interval"] == 99
+        assert await answer_subscriptions(peer) == [
+            Subscribe(REQUEST_ID, (SubscriptionRequest("up/#", 2, True, True, 1),))
+        ]
+        peer, _ = await site.remote.accept()
+        assert await answer_subscriptions(peer) == [
+            Subscribe(REQUEST_ID, (SubscriptionRequest("down/#", 1, True, True, 1),))
+        ]
+        there, _ = await site.remote.accept(RESUMED)
+        here, _ = await site.local.accept(RESUMED)
+        await here.send(publish(b"a", 9))
+        assert await there.receive() == publish(b"a", 9)
+        await there.send(Pubrec(9))
+        assert await here.receive() == Pubrec(9)
+        await here.send(Pubrel(9))
+        assert await there.receive() == Pubrel(9)
+        await there.send(Pubcomp(9), publish(b"b", 9, topic="down/1", qos=1))
+        assert await here.receive() == Pubcomp(9)
+        assert await here.receive() == publish(b"b", 9, topic="down/1", qos=1)
+        await here.send(Puback(9))
+        assert await there.receive() == Puback(9)
+        assert site.named("bridge.connected") == [{"name": "b", "remote": "not a rumq broker"}]
+        assert not site.named("bridge.doubtful"), "sessions that begin together lose nothing"
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_the_session_here_collects_while_the_other_broker_has_never_been_there(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.remote.is_up = False
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        peer, _ = await site.local.accept()
+        assert await answer_subscriptions(peer)
+        await trio.sleep(3000)
+        assert len(site.local.tried_at) == 1 and len(site.remote.tried_at) > 50
+        pauses = [after - before for before, after in zip(site.remote.tried_at, site.remote.tried_at[1:], strict=False)]
+        assert max(pauses) <= 60.0 and min(pauses[-10:]) >= 30.0
+        assert len(site.named("bridge.lost")) == 1, "however often"
+        site.remote.is_up = True
+        peer, _ = await site.remote.accept()
+        await answer_subscriptions(peer)
+        await site.remote.accept(RESUMED)
+        await site.local.accept(RESUMED)
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_one_connection_that_ends_ends_the_other_one_too(tmp_path: Path) -> None:
+    """So that the source sends again what the target may not have."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        here, there = await site.begun()
+        await here.send(publish(b"a", 1))
+        await there.receive()
+        await there.hang_up()
+        assert await here.gone()
+        there, _ = await site.remote.accept(RESUMED)
+        here, _ = await site.local.accept(RESUMED)
+        await here.send(publish(b"a", 1, dup=True))
+        assert await there.receive() == publish(b"a", 1, dup=True), "not marked: the target has its session"
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_behind_a_session_here_that_is_new_no_id_of_the_one_before_is_in_use_there(tmp_path: Path) -> None:
+    """Else a message would be taken for an earlier one, and be lost. Also if hours and another process lie between."""
+    site = Site(tmp_path)
+    site.remote.is_up = False
+    async with trio.open_nursery() as nursery:
+        first = trio.CancelScope()
+        nursery.start_soon(run_in, first, site.bridge())
+        peer, _ = await site.local.accept(Connack())
+        await answer_subscriptions(peer)
+        await trio.sleep(100)
+        first.cancel()
+        site.remote.is_up = True
+        nursery.start_soon(site.bridge().run)
+        for broker in (site.local, site.remote):
+            peer, _ = await broker.accept(RESUMED)
+            await answer_subscriptions(peer)
+        there, _ = await site.remote.accept(RESUMED)
+        here, _ = await site.local.accept(RESUMED)
+        await here.send(publish(b"new", 1))
+        released: list[int] = []
+        while len(released) < IDS_MAX:
+            packet = await there.receive()
+            assert isinstance(packet, Pubrel), packet
+            released.append(packet.packet_id)
+            await there.send(Pubcomp(packet.packet_id, Reason.PACKET_IDENTIFIER_NOT_FOUND))
+        assert sorted(released) == list(range(1, IDS_MAX + 1))
+        assert await there.receive() == publish(b"new", 1)
+        assert site.named("bridge.doubtful") == [{"name": "b", "side": LOCAL}]
+        nursery.cancel_scope.cancel()
+
+
+async def run_in(scope: trio.CancelScope, bridge: RunningBridge) -> None:
+    with scope:
+        await bridge.run()
+
+
+@simulated
+async def test_a_session_that_is_gone_begins_anew_and_what_comes_again_is_marked(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        here, there = await site.begun()
+        await there.hang_up()
+        await here.gone()
+        there, _ = await site.remote.accept(Connack())  # without its session
+        here, _ = await site.local.accept(RESUMED)
+        assert await there.gone() and await here.gone()
+        peer, _ = await site.remote.accept(RESUMED)  # the one that was just begun
+        assert [type(each) for each in await answer_subscriptions(peer)] == [Subscribe]
+        there, _ = await site.remote.accept(RESUMED)
+        here, _ = await site.local.accept(RESUMED)
+        nursery.start_soon(answer_releases, here)
+        await trio.sleep(1)
+        assert site.named("bridge.doubtful") == [{"name": "b", "side": REMOTE}]
+        await here.send(publish(b"a", 1, dup=True), publish(b"b", 2))
+        again, fresh = await there.receive(), await there.receive()
+        assert isinstance(again, Publish) and again.properties == {"user_properties": [(DOUBTFUL, "1")]}
+        assert fresh == publish(b"b", 2)
+        assert bridge.counts.relayed[OUT].doubtful == 1
+        nursery.cancel_scope.cancel()
+
+
+async def answer_releases(peer: Peer) -> None:
+    for _ in range(IDS_MAX):
+        packet = await peer.receive()
+        assert isinstance(packet, Pubrel)
+        await peer.send(Pubcomp(packet.packet_id))
+
+
+@simulated
+async def test_brokers_that_say_who_they_are_get_no_message_twice(tmp_path: Path) -> None:
+    site = Site(tmp_path, "# both 2")
+    local = Connack(True, Reason.SUCCESS, Properties(user_properties=[(BROKER_ID, "L")]))
+    remote = Connack(True, Reason.SUCCESS, Properties(user_properties=[(BROKER_ID, "R")]))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        here, there = await site.begun(local, remote)
+        passed = Properties(user_properties=[(VIA, "R")])
+        await here.send(Publish("a", b"back", 2, packet_id=1, properties=passed), publish(b"on", 2))
+        assert await here.receive() == Pubrec(1)
+        on = await there.receive()
+        assert isinstance(on, Publish) and on.payload == b"on" and on.properties == {"user_properties": [(VIA, "L")]}
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_the_source_is_told_no_more_than_the_target_takes(tmp_path: Path) -> None:
+    """Else it would have more on its way than the target allows, which ends the connection. MQTT 5.0, 4.9"""
+    site = Site(tmp_path, inflight_max=50)
+    few = Connack(True, Reason.SUCCESS, Properties(receive_maximum=7))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        for broker, connack in ((site.local, RESUMED), (site.remote, few)):
+            peer, _ = await broker.accept(connack)
+            await answer_subscriptions(peer)
+        _, at_remote = await site.remote.accept(few)
+        _, at_local = await site.local.accept(RESUMED)
+        assert at_remote.properties["receive_maximum"] == 50
+        assert at_local.properties["receive_maximum"] == 7
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_filters_that_are_no_longer_in_the_settings_are_unsubscribed(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        first = trio.CancelScope()
+        nursery.start_soon(run_in, first, site.bridge())
+        await site.begun()
+        first.cancel()
+        site.rules = ("other/# out 2",)
+        nursery.start_soon(site.bridge().run)
+        peer, _ = await site.local.accept(RESUMED)
+        assert await answer_subscriptions(peer) == [
+            Unsubscribe(REQUEST_ID, ("up/#",)),
+            Subscribe(REQUEST_ID, (SubscriptionRequest("other/#", 2, True, True, 1),)),
+        ]
+        peer, _ = await site.remote.accept(RESUMED)
+        assert await answer_subscriptions(peer) == [Unsubscribe(REQUEST_ID, ("down/#",))]
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_what_the_target_refuses_for_now_is_sent_again_after_a_pause(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        here, there = await site.begun()
+        await here.send(publish(b"a", 1))
+        await there.receive()
+        refused_at = trio.current_time()
+        await there.send(Pubrec(1, Reason.QUOTA_EXCEEDED))
+        assert await there.receive() == publish(b"a", 1)
+        assert trio.current_time() - refused_at <= 1.0
+        await there.send(Pubrec(1, Reason.NOT_AUTHORIZED))
+        assert await here.receive() == Pubrec(1)
+        await trio.sleep(0.1)
+        assert [each["topic"] for each in site.named("bridge.refused")] == ["up/1"]
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_bandwidth_bounds_messages_and_not_answers(tmp_path: Path) -> None:
+    site = Site(tmp_path, bytes_per_second_max=100)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        here, there = await site.begun()
+        begun = trio.current_time()
+        await here.send(*(publish(bytes(200), packet_id) for packet_id in range(1, 5)))
+        await there.send(publish(b"b", 9, topic="down/1", qos=1))
+        assert isinstance(await here.receive(), Publish) and trio.current_time() - begun < 0.1
+        await here.send(Puback(9))
+        for _ in range(4):
+            packet: Packet = Pingreq()
+            while not isinstance(packet, Publish):
+                packet = await there.receive()
+        assert 5.9 <= trio.current_time() - begun <= 6.5
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_broker_that_says_nothing_is_lost(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        await site.begun()
+        begun = trio.current_time()
+        await site.remote.accept(RESUMED)
+        assert 15.0 <= trio.current_time() - begun <= 21.0
+        assert "sent nothing" in site.named("bridge.lost")[0]["why"]
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_broker_that_refuses_the_login_is_asked_again(tmp_path: Path) -> None:
+    """For ever: somebody may correct the password file."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        peer, _ = await site.local.accept()
+        await answer_subscriptions(peer)
+        for _ in range(20):
+            await site.remote.accept(Connack(False, Reason.NOT_AUTHORIZED))
+        assert len(site.named("bridge.lost")) == 1
+        peer, _ = await site.remote.accept()
+        await answer_subscriptions(peer)
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_what_retention_took_from_a_session_is_told(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    lost = Connack(True, Reason.SUCCESS, Properties(user_properties=[("rumq-lost", "main/g1/p0 1-7 7 retention")]))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        peer, _ = await site.local.accept(lost)
+        await answer_subscriptions(peer)
+        assert site.named("bridge.gap") == [{"name": "b", "side": LOCAL, "lost": "main/g1/p0 1-7 7 retention"}]
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_target_that_does_not_read_slows_its_source_and_qos_0_is_dropped(tmp_path: Path) -> None:
+    """Memory is bounded by bytes, and not by messages alone; the other direction goes on."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        here, there = await site.begun()
+        site.remote.hold()
+        for packet_id in range(1, 9):
+            await here.send(publish(bytes(2**20), packet_id), Publish("up/0", b"", 0))
+            await trio.sleep(0.1)
+        assert 1 <= bridge.counts.relayed[OUT].dropped < 8
+        relayed = bridge.counts.relayed[OUT]
+        for _ in range(20):
+            await trio.sleep(5)
+            await there.send(Pingresp())
+        assert not site.named("bridge.lost"), "that nothing is read from the source is no silence of its"
+        assert relayed.dropped < 8, "it is not read from"
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_broker_that_does_not_release_ids_is_left_and_asked_again(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        for broker, connack in ((site.local, Connack()), (site.remote, RESUMED)):
+            peer, _ = await broker.accept(connack)
+            await answer_subscriptions(peer)
+        for _ in range(2):
+            there, _ = await site.remote.accept(RESUMED)
+            await site.local.accept(RESUMED)
+            assert isinstance(await there.receive(), Pubrel)
+        assert "does not answer PUBREL" in site.named("bridge.lost")[0]["why"]
+        nursery.cancel_scope.cancel()
