@@ -657,6 +657,7 @@ PLANTED = [
         'list(dict.fromkeys(each["partition_indexes"]))',
         'each["partition_indexes"]',
         NAMED_ONCE,
+    ),
     # Bridges
     Planted(
         "a bridge tells the source that the target has a message before it has",
