@@ -35,6 +35,8 @@ ELSEWHERE = {
     "topic_records": {"records.payload"},
     "value": {"record.payload"},
     "rules": {"reasons.filter"},  # for administrators
+    "kafka_groups": {"groups.group"},  # of Kafka's consumers
+    "kafka_lag": {"partitions.topic"},  # Kafka's: a stream or a view, for administrators
 }
 
 
