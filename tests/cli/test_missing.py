@@ -14,11 +14,14 @@ from tests.broker_process import Event, Rumqd
 from tests.cli.conftest import rumqd
 from tests.conformance.peer import Peer
 
-SMALL = ["--set", "log.segment_bytes_max=65536", "--set", "log.scrub_bytes_per_second=0"]
+AS_WRITTEN = [  # a chunk a message in every segment, also in one that was sealed long enough ago to be packed
+    "--set", "log.segment_bytes_max=65536", "--set", "log.scrub_bytes_per_second=0",
+    "--set", "log.pack_bytes_per_second=0",
+]  # fmt: skip
 
 
 def filled(data: Path, count: int = 40) -> None:
-    broker = Rumqd(data, *SMALL)
+    broker = Rumqd(data, *AS_WRITTEN)
     broker.start()
     try:
         with Peer(broker.address) as publisher:
@@ -30,7 +33,7 @@ def filled(data: Path, count: int = 40) -> None:
 
 def started(data: Path, *names: str) -> list[Event]:
     """What one start tells under these names."""
-    broker = Rumqd(data, *SMALL)
+    broker = Rumqd(data, *AS_WRITTEN)
     broker.start()
     broker.stop()
     return broker.named(*names)
