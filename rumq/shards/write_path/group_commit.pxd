@@ -11,6 +11,7 @@ from rumq.loop.scheduler cimport ShardClock
 from rumq.loop.stage cimport Stage
 from rumq.session.connection.pending_acks cimport AckTracker
 from rumq.session.state.histogram cimport Histogram
+from rumq.shards.write_path.bulk_allowance cimport BulkAllowance
 from rumq.shards.write_path.worker_threads cimport Pool
 from rumq.shards.write_path.write_lane cimport WriteLane
 

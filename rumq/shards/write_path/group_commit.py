@@ -23,6 +23,7 @@ from rumq.loop.scheduler import ShardClock
 from rumq.loop.stage import Stage
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.state.histogram import Histogram
+from rumq.shards.write_path.bulk_allowance import BulkAllowance
 from rumq.shards.write_path.worker_threads import DiskWorkers, LogStateUnknown
 from rumq.shards.write_path.write_admission import WriteAdmission
 from rumq.shards.write_path.write_lane import WriteLane
@@ -221,6 +222,7 @@ class GroupCommit(Stage):
         lane.mark_due_at = self._clock.monotonic + MARK_SECONDS
         seconds = system_clock.monotonic() - lane.submitted_at
         self.writes.observe(seconds)
+        lane.allowance.note(group.bytes, seconds)
         if seconds >= SLOW_SECONDS:
             self.slow_groups[index] += 1
         elif self.slow_groups[index]:
@@ -257,6 +259,10 @@ class GroupCommit(Stage):
     def give_up(self, seconds: float, why: str) -> int:
         """As of `AckTracker`."""
         return self._acks.give_up(seconds, why)
+
+    def allowance(self, index: int) -> BulkAllowance | None:
+        """Of a partition that this shard writes; None: another one does."""
+        return next((lane.allowance for lane in self._lanes if lane.index == index), None)
 
     def busy_seconds(self) -> float:
         """How long the oldest group in flight has been so."""
