@@ -16,7 +16,7 @@ from rumq.shards.write_path.worker_threads cimport Pool
 from rumq.shards.write_path.write_lane cimport WriteLane
 
 cdef Py_ssize_t WRITE_BYTES, ROOM_WAITS_MAX
-cdef double MARK_SECONDS, RETRY_SECONDS, SLOW_SECONDS, NEVER
+cdef double MARK_SECONDS, JOURNAL_MARK_SECONDS, RETRY_SECONDS, SLOW_SECONDS, NEVER
 
 
 cdef class GroupCommit(Stage):

@@ -13,7 +13,7 @@ cdef class WriteLane:
     cdef public WriteGroup group
     cdef public BulkAllowance allowance
     cdef public Py_ssize_t index
-    cdef public double due_at, mark_due_at, retry_at, submitted_at
+    cdef public double due_at, mark_due_at, mark_seconds, retry_at, submitted_at
     cdef public object flushed, written
 
     @cython.locals(due_at=double)
