@@ -296,10 +296,10 @@ class SegmentWriter:
         """Write zeros ahead of the position, synced; None where there is no room for them.
 
         raises: OSError, when no more may be written to this segment"""
-        start = max(self.position, self._allocated)
-        if self._handle is None or not self._may_allocate or start % SYNC_ALIGN:
+        if self._handle is None or not self._may_allocate:
             return None
         self._may_allocate = False  # unless it succeeds
+        start = padded(max(self.position, self._allocated), SYNC_ALIGN)  # behind a mark it is within a page
         try:
             free_bytes = self._files.space(self._directory).free_bytes
         except OSError:
