@@ -24,6 +24,8 @@ from rumq.net.turn_handler import TurnHandler
 from rumq.session.ports.transport import Receiver
 
 READ_BYTES = 1 << 18
+PIECE_BYTES = 1 << 16  # of who sends much, while others who send little are served
+SHARED_SECONDS = 0.05  # after the last of them
 UNPARSED_INLINE_MAX = 1 << 15
 INTERESTS = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET
 ENDED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
@@ -55,6 +57,9 @@ class Pump(ConnectionOwner):
         self._last_count = 0
         self._crowd = False
         self._last_turn = self._streak_began = 0.0
+        self._piece = read_bytes  # how much of one who sends much at most in this turn
+        self._began = 0.0  # this turn
+        self._shared_until = 0.0  # bulk senders are read in small pieces
         self._is_quiet = False  # True while nothing has arrived in this turn that changes anything
         self._epoll = EpollSet(epoll)
         self.connections: dict[int, Connection] = {}
@@ -209,7 +214,8 @@ class Pump(ConnectionOwner):
             ready = self._epoll.wait(timeout)
         self.turns += 1
         self._is_quiet = True
-        began = self._turns.begin_turn()
+        self._began = began = self._turns.begin_turn()
+        self._piece = PIECE_BYTES if began < self._shared_until else len(self._buffer)
         if self._coalesce_seconds:
             self._remember(ready, began)
         if self._again:
@@ -288,15 +294,24 @@ class Pump(ConnectionOwner):
         inline = kept <= UNPARSED_INLINE_MAX
         at = kept if inline else 0
         if connection.is_plain:
-            n = sockets.receive(connection.fd, self._buffer, at, connection.is_bulk)
-            connection.is_bulk = n > BULK_BYTES
+            room = len(self._buffer) - at
+            if connection.is_bulk and room > self._piece:
+                room = self._piece
+            n = sockets.receive(connection.fd, self._buffer, at, connection.is_bulk, room)
             if n < 0:
                 if n != -EAGAIN:
                     self.lost(connection, os.strerror(-n))
                 elif connection.write_failed:
                     self.lost(connection, connection.write_failed)
                 return
+            if n > BULK_BYTES:
+                connection.is_bulk = True
+            elif connection.is_bulk:
+                connection.is_bulk = False
+            else:
+                self._shared_until = self._began + SHARED_SECONDS
         else:
+            room = len(self._buffer) - at
             n = self._read_layers(connection, at)
             if n < 0:
                 return
@@ -314,7 +329,7 @@ class Pump(ConnectionOwner):
             return
         if not connection.is_quiet:
             self._is_quiet = False
-        if connection.ended or n == len(self._buffer) - at:
+        if connection.ended or n == room:
             self._again[connection] = None
 
     def _read_layers(self, connection: Connection, at: int) -> int:

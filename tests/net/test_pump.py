@@ -3,7 +3,6 @@
 import contextlib
 import socket
 from collections.abc import Iterator
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from rumq.net.pump import Pump
 from rumq.net.turn_handler import TurnHandler
 
 READ_BYTES = 1 << 16  # less than a socket pair holds
+PIECE = 1 << 16  # of one that floods, beside others
 
 
 class Turns(TurnHandler):
@@ -20,9 +20,10 @@ class Turns(TurnHandler):
 
     def __init__(self) -> None:
         self.ended: list[str] = []
+        self.now = 100.0
 
     def begin_turn(self) -> float:
-        return monotonic()
+        return self.now
 
     def end_turn(self) -> None:
         self.ended.append("busy")
@@ -67,6 +68,7 @@ def pump(turns: Turns) -> Iterator[Pump]:
 
 def connected(pump: Pump) -> tuple[socket.socket, Counter]:
     near, far = socket.socketpair()
+    far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 19)
     near.setblocking(False)
     far.setblocking(False)
     connection = Connection(pump, near, "test", 1 << 16)
@@ -160,6 +162,45 @@ def test_others_are_served_while_one_floods(pump: Pump) -> None:
         assert len(link.pieces) == turn + 1
     far.close()
     quiet.close()
+
+
+def test_one_that_floods_has_small_pieces_while_others_are_served(turns: Turns) -> None:
+    """A turn in which somebody sends a little is short; a flood alone is read in large pieces."""
+    pump = Pump(turns, read_bytes=2 * PIECE)
+    far, link = connected(pump)
+    quiet, _ = connected(pump)
+
+    def piece() -> int:
+        flood(far)
+        pump.turn(0.0)
+        return link.pieces[-1]
+
+    assert [piece() for _ in range(3)] == [2 * PIECE] * 3
+    quiet.send(b"x")
+    assert piece() == 2 * PIECE, "until that was seen"
+    assert piece() == PIECE
+    turns.now += 0.04
+    quiet.send(b"x")
+    assert [piece(), piece()] == [PIECE, PIECE]
+    turns.now += 0.04
+    assert piece() == PIECE
+    turns.now += 0.011
+    assert [piece(), piece()] == [2 * PIECE] * 2, "for 50 ms after the last of them"
+    far.close()
+    quiet.close()
+    pump.close()
+
+
+def test_one_that_sent_less_once_is_no_other(turns: Turns) -> None:
+    pump = Pump(turns, read_bytes=2 * PIECE)
+    far, link = connected(pump)
+    for size in (4 * PIECE, 10, 4 * PIECE):
+        far.send(bytes(size))
+        for _ in range(4):
+            pump.turn(0.0)
+    assert link.pieces == [2 * PIECE, 2 * PIECE, 10, 2 * PIECE, 2 * PIECE]
+    far.close()
+    pump.close()
 
 
 def test_what_was_said_before_nothing_could_be_sent_is_taken(pump: Pump) -> None:

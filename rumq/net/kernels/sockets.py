@@ -25,13 +25,15 @@ BUFFERS_MAX = 64  # of one system call
 BULK_BYTES = 1 << 11  # above so many the interpreter's lock is released: `BULK` for the compiler
 
 
-def receive(fd: cython.int, buffer: object, at: cython.Py_ssize_t, bulk: cython.bint) -> int:
-    """Receive into `buffer[at:]`. bulk: much is expected
+def receive(
+    fd: cython.int, buffer: object, at: cython.Py_ssize_t, bulk: cython.bint, most: cython.Py_ssize_t = 1 << 30
+) -> int:
+    """Receive into `buffer[at:]`. bulk: much is expected; most: so many bytes, whatever room there is
 
     returns: how many bytes, 0 at the end of the stream, or a negative errno"""
     n: cython.Py_ssize_t
+    room: cython.Py_ssize_t = min(len(buffer) - at, most)
     if cython.compiled:
-        room: cython.Py_ssize_t = len(buffer) - at
         start: cython.p_uchar = octets(buffer)
         if bulk:
             with cython.nogil:
@@ -41,7 +43,7 @@ def receive(fd: cython.int, buffer: object, at: cython.Py_ssize_t, bulk: cython.
         return n if n >= 0 else -errno
     try:
         with memoryview(buffer) as whole:
-            return os.readv(fd, [whole[at:]])
+            return os.readv(fd, [whole[at : at + room]])
     except OSError as fault:
         return -fault.errno
 

@@ -30,7 +30,7 @@ from rumq.shards.write_path.write_lane import WriteLane
 
 WRITE_BYTES = 1 << 18  # a group of so many bytes is written at once, whether anyone waits or not
 MARK_SECONDS = 0.05  # after the last group, until the watermark is noted on disk
-# Nobody reads the session journal beside the broker, and a checkpoint a second has the mark: a page less for each entry.
+# Nobody reads the session journal beside the broker, and a checkpoint a second has the mark: a page less an entry.
 JOURNAL_MARK_SECONDS = 2.0
 ROOM_WAITS_MAX = 8  # groups that may pass before the next room is preallocated
 RETRY_SECONDS = 1.0  # until an offline partition is tried again
