@@ -34,6 +34,9 @@ def names(count: int) -> list[str]:
     return [f"plant/{number:06}" for number in range(count)]
 
 
+LONG = [f"plants of one company/plant {number:06}/machines" for number in range(100)]  # few are not served at once
+
+
 def subscribing(filters: list[str], **properties: Any) -> p.Subscribe:
     return p.Subscribe(1, tuple(p.SubscriptionRequest(each, 1) for each in filters), properties)  # type: ignore[arg-type]
 
@@ -196,8 +199,8 @@ def test_nothing_more_is_served_of_a_client_that_has_gone(after: int) -> None:
 def test_each_piece_waits_until_every_shard_sends_what_it_matches() -> None:
     broker, wire = client()
     broker.confirmations = []
-    count = FILTERS_A_TURN + 20
-    wire.say(subscribing(names(count)))
+    count = FILTERS_A_TURN + 12
+    wire.say(subscribing(LONG[:count]))
     for before, granted in ((0, FILTERS_A_TURN), (FILTERS_A_TURN, count)):
         turns(broker)
         [confirmed] = broker.confirmations
@@ -235,7 +238,7 @@ class Asked(Broker):
 def test_other_shards_are_asked_for_one_piece_at_a_time() -> None:
     broker, wire = client(Asked())
     assert isinstance(broker, Asked)
-    filters = names(FILTERS_A_TURN + 3)
+    filters = LONG[: FILTERS_A_TURN + 3]
     wire.say(subscribing(filters, user_properties=[("rumq-publisher", "yes")]))
     turns(broker)
     pieces = [filters[:FILTERS_A_TURN], filters[FILTERS_A_TURN:]]
