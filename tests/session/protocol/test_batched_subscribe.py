@@ -34,7 +34,7 @@ def names(count: int) -> list[str]:
     return [f"plant/{number:06}" for number in range(count)]
 
 
-LONG = [f"plants of one company/plant {number:06}/machines" for number in range(100)]  # few are not served at once
+MACHINES = [f"plants of one company/plant {number:06}/machines" for number in range(100)]  # few are not served at once
 
 
 def subscribing(filters: list[str], **properties: Any) -> p.Subscribe:
@@ -200,7 +200,7 @@ def test_each_piece_waits_until_every_shard_sends_what_it_matches() -> None:
     broker, wire = client()
     broker.confirmations = []
     count = FILTERS_A_TURN + 12
-    wire.say(subscribing(LONG[:count]))
+    wire.say(subscribing(MACHINES[:count]))
     for before, granted in ((0, FILTERS_A_TURN), (FILTERS_A_TURN, count)):
         turns(broker)
         [confirmed] = broker.confirmations
@@ -238,7 +238,7 @@ class Asked(Broker):
 def test_other_shards_are_asked_for_one_piece_at_a_time() -> None:
     broker, wire = client(Asked())
     assert isinstance(broker, Asked)
-    filters = LONG[: FILTERS_A_TURN + 3]
+    filters = MACHINES[: FILTERS_A_TURN + 3]
     wire.say(subscribing(filters, user_properties=[("rumq-publisher", "yes")]))
     turns(broker)
     pieces = [filters[:FILTERS_A_TURN], filters[FILTERS_A_TURN:]]
