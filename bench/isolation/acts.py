@@ -12,10 +12,12 @@ from typing import Protocol
 
 from bench.connections import Address, BenchFault, read_exactly
 from bench.isolation.frames import connect, publish_packet, suback_bytes, subscribe_packet, unsubscribe_packet
+from bench.isolation.neighbours import kafka_port
 
 Figures = dict[str, float]
 Options = Mapping[str, float]
 SINK_BYTES = 1 << 20
+BATCH_BYTES = 1 << 18  # that are sent at once to fill a log
 
 
 class Act(Protocol):
@@ -143,6 +145,20 @@ class Subscribes:
         return {"times": times}
 
 
+def write_log(address: Address, log_bytes: float, payload: bytes) -> None:
+    """Records of old/0 to old/63, that are in the log when it returns."""
+    batch = b"".join(publish_packet(f"old/{number}", payload) for number in range(64))
+    batch *= max(1, BATCH_BYTES // len(batch))
+    connection = connect(address, "writer")
+    for _ in range(int(log_bytes) // len(batch)):
+        connection.sendall(batch)
+    # Acknowledged only once it is on the disk, and everything before it.
+    connection.sendall(publish_packet("old/0", b"last", 1))
+    connection.settimeout(300.0)
+    read_exactly(connection, 4)
+    connection.close()
+
+
 class Replays:
     """Has the broker read its log from the beginning and send all of it, again and again.
 
@@ -153,16 +169,7 @@ class Replays:
         self.address, self.options = address, options
 
     def prepare(self) -> None:
-        payload = bytes(int(self.options["payload_bytes"]))
-        batch = b"".join(publish_packet(f"old/{number}", payload) for number in range(64))
-        connection = connect(self.address, "writer")
-        for _ in range(int(self.options["log_bytes"]) // len(batch)):
-            connection.sendall(batch)
-        # Acknowledged only once it is on the disk, and everything before it.
-        connection.sendall(publish_packet("old/0", b"last", 1))
-        connection.settimeout(300.0)
-        read_exactly(connection, 4)
-        connection.close()
+        write_log(self.address, self.options["log_bytes"], bytes(int(self.options["payload_bytes"])))
 
     def misbehave(self, until: float) -> Figures:
         taken, times, sink = 0, 0, bytearray(SINK_BYTES)
@@ -177,6 +184,39 @@ class Replays:
             connection.close()
             taken, times = taken + once, times + 1
         return {"bytes": taken, "times": times}
+
+
+class ReadsKafka:
+    """Kafka consumers that read the log from its beginning, each all of it, again and again.
+
+    log_bytes: how much is written before; payload_bytes: of each message; consumers"""
+
+    def __init__(self, address: Address, options: Options) -> None:
+        self.address, self.options = address, options
+
+    def prepare(self) -> None:
+        from bench.kafka.reader import KafkaReader  # the Kafka server needs an extra
+
+        write_log(self.address, self.options["log_bytes"], bytes(int(self.options["payload_bytes"])))
+        self.readers = [KafkaReader(kafka_port(self.address[1])) for _ in range(int(self.options["consumers"]))]
+        self.end = self.readers[0].end("main", 0)
+
+    def misbehave(self, until: float) -> Figures:
+        records = [0] * len(self.readers)
+
+        def read(number: int) -> None:
+            at = 0
+            while time.monotonic() < until:
+                _, following = self.readers[number].fetch("main", 0, at)
+                records[number] += following - at
+                at = following if following < self.end else 0
+
+        threads = [threading.Thread(target=read, args=(number,)) for number in range(len(self.readers))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return {"records": sum(records), "in_log": self.end}
 
 
 class Storms:
@@ -297,6 +337,7 @@ ACTS: dict[str, type[Act]] = {
     "floods": Floods,
     "subscribes": Subscribes,
     "replays": Replays,
+    "reads Kafka": ReadsKafka,
     "storms": Storms,
     "connects": Connects,
     "waits for its disk": WaitsForItsDisk,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.connections import BenchFault
-from bench.isolation.neighbours import Neighbour
+from bench.isolation.neighbours import Neighbour, kafka_port
 from bench.load.load import Load
 from bench.peers.rumq import rumqd
 
@@ -37,6 +37,8 @@ class RumqBeside:
         config.write_text("\n".join(streams))
         settings = [f"shards.count={self.neighbour.shards}", f"log.durability={self.promise}"]
         settings += self.neighbour.settings
+        if self.neighbour.kafka:
+            settings.append(f"kafka.port={kafka_port(port)}")
         flags = [word for setting in settings for word in ("--set", setting)]
         place = ["--config", str(config), "--port", str(port), "--data", str(folder / "data")]
         return [*self.shim(folder), *rumqd(), "run", *place, *flags]

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -140,7 +141,7 @@ def sized(neighbour: Neighbour, log_gib: float) -> Neighbour:
     if "log_bytes" not in neighbour.options:
         return neighbour
     options = {**neighbour.options, "log_bytes": log_gib * 2**30}
-    return Neighbour(neighbour.key, neighbour.title, neighbour.act, options, peers=neighbour.peers)
+    return replace(neighbour, options=options)
 
 
 def tell(line: str) -> None:
@@ -160,7 +161,7 @@ def parser() -> argparse.ArgumentParser:
     add("--durability", choices=["process", "disk"], default="process",
         help="rumq's; with disk the others' QoS 1 also shows what a busy machine's disk does [process]")  # fmt: skip
     add("--quick", action="store_true", help="four seconds each: is anything broken?")
-    add("--log-gib", type=float, default=1.0, metavar="GIB", help="the log that is replayed [1]")
+    add("--log-gib", type=float, default=1.0, metavar="GIB", help="the log that is replayed or read [1]")
     add("--draw", type=Path, metavar="JSON", help="only draw the picture again, from this file")
     add(
         "--picture",

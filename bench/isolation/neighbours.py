@@ -13,6 +13,7 @@ class Neighbour:
 
     harm: what the bench does to the broker meanwhile; peers: whom it can be measured with
     settings: of rumq, beyond its defaults; streams: with prefixes of their own, beside the one for all others
+    kafka: rumq serves Kafka's clients as well, at `kafka_port`
     shards: of rumq; the others are clients of the last one, and their topics are its own
     """
 
@@ -24,12 +25,18 @@ class Neighbour:
     peers: tuple[str, ...] = ("rumq", "mosquitto")
     settings: tuple[str, ...] = ()
     streams: tuple[str, ...] = ()
+    kafka: bool = False
     shards: int = 1
 
     @property
     def scenario(self) -> str:
         """Its name among the scenarios, in the JSON and in `targets.toml`."""
         return f"isolation-{self.key}"
+
+
+def kafka_port(port: int) -> int:
+    """Where a broker that serves MQTT at this port serves Kafka's clients."""
+    return port + 1
 
 
 NEIGHBOURS: dict[str, Neighbour] = {
@@ -57,6 +64,10 @@ NEIGHBOURS: dict[str, Neighbour] = {
         Neighbour(
             "replays", "a replay of the whole log", "replays", {"log_bytes": 1e9, "payload_bytes": 4000},
             peers=("rumq",),
+        ),
+        Neighbour(
+            "kafka-readers", "four Kafka consumers of old records", "reads Kafka",
+            {"log_bytes": 1e9, "payload_bytes": 64, "consumers": 4}, peers=("rumq",), kafka=True,
         ),
         Neighbour(
             "wildcards", "wildcards on 100,000 retained", "storms",
