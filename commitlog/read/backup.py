@@ -20,7 +20,7 @@ from commitlog.disk.files import (
     private_file,
     replace_file,
 )
-from commitlog.disk.preallocation import data_end, padded
+from commitlog.disk.preallocation import PAGE, data_end, padded
 from commitlog.disk.shard_count import NAME as ROSTER
 from commitlog.errors import StoreError
 from commitlog.format.manifest import NAME as MANIFEST
@@ -130,7 +130,7 @@ class Backup:
     def _file(self, here: str, there: str, *, finished: bool) -> None:
         """finished: it will not grow any more"""
         if os.path.exists(there):
-            if finished and os.path.getsize(there) == os.path.getsize(here):
+            if finished and is_same(here, there):
                 self._kept += 1
                 return
             os.unlink(there)
@@ -220,6 +220,19 @@ def copy_synced(here: str, there: str, advance: Callable[[int], None] = lambda _
             advance(len(piece))
         copy.flush()
         os.fsync(copy.fileno())
+
+
+def is_same(here: str, there: str) -> bool:
+    """Whether a copy has all of a finished file. In its last page there may be more now: the size does not tell."""
+    size = os.path.getsize(here)
+    if os.path.getsize(there) != size:
+        return False
+    ends = []
+    for path in (here, there):
+        with open(path, "rb") as file:
+            file.seek(max(0, size - PAGE))
+            ends.append(file.read())
+    return ends[0] == ends[1]
 
 
 def narrow(target: str, directory: str) -> None:

@@ -13,6 +13,7 @@ from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog.preallocated import group, size_of, with_room
 from tests.commitlog.records import (
     everything,
+    index,
     mark,
     opened,
     preallocate,
@@ -110,6 +111,33 @@ def test_a_backup_of_the_active_segment_has_its_data_only(tmp_path: Path) -> Non
     restore(copy, again)
     found, _ = everything(opened(files, root=again).partitions[0])
     assert records_of(found) == some_records(6)
+
+
+@pytest.mark.parametrize("end", ["killed", "sealed"])
+def test_a_backup_into_an_earlier_one_has_what_came_behind_a_mark(tmp_path: Path, end: str) -> None:
+    """A mark shares its page with what comes next: the file may have the size that its copy had before."""
+    files = RealFiles()
+    data, copy, again = str(tmp_path / "data"), str(tmp_path / "copy"), str(tmp_path / "again")
+    store = opened(files, root=data, holder="pid 1\n")
+    partition = store.partitions[0]
+    group(partition)
+    preallocate(partition)
+    mark(partition)
+    path = partition.segments.active.path
+    Backup(data, copy).run("now")
+    if end == "killed":
+        group(partition)
+        files.close(store._lock)
+    else:
+        assert store.close() == []
+    kept = opened(files, root=data, seed=1)
+    index(kept.partitions[0])
+    assert files.size(path) == files.size(path.replace(data, copy)), "otherwise this tests nothing"
+    Backup(data, copy).run("later")
+    restore(copy, again)
+    found, gaps = everything(opened(files, root=again, seed=2).partitions[0])
+    assert (found, gaps) == everything(kept.partitions[0])
+    assert [finding for finding in verify(files, again) if finding.severity != "note"] == []
 
 
 def test_real_files_are_preallocated_and_cut_off(tmp_path: Path) -> None:

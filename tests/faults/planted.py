@@ -439,6 +439,13 @@ PLANTED = [
         "None",
         ROOM,
     ),
+    Planted(
+        "a backup keeps a copy of the same size, in whose last page there is more now",
+        "commitlog/read/backup.py",
+        "    return ends[0] == ends[1]\n",
+        "    return True\n",
+        "tests/commitlog/test_preallocated_reads.py",
+    ),
     # Small groups
     Planted(
         "a small chunk has another time",
