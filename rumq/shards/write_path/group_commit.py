@@ -116,6 +116,8 @@ class GroupCommit(Stage):
             or self.is_draining
             or self._acks.urgent[lane.index]
             or partition.pending_bytes >= WRITE_BYTES
+            # bulk senders wait until it is written
+            or (partition.pending_bytes > lane.allowance.bytes and self._acks.is_awaited(lane.index))
         ):
             group = partition.take_group()
             if group is not None:

@@ -17,6 +17,7 @@ from rumq.session.connection.pending_acks import AckTracker, PendingAcks
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.ports.transport import Outbox
 from rumq.session.state.session import Session
+from rumq.shards.write_path.bulk_allowance import ALLOWED_MIN
 from rumq.shards.write_path.group_commit import CommitOptions, GroupCommit
 from rumq.shards.write_path.worker_threads import DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
@@ -202,6 +203,25 @@ def test_qos_0_lingers_and_what_somebody_waits_for_does_not() -> None:
     bench.clock.monotonic += 0.006
     bench.start()
     assert len(bench.worker.jobs) == 1
+
+
+@pytest.mark.parametrize(("kib", "is_awaited", "lingers"), [(120, True, True), (140, True, False), (140, False, True)])
+def test_what_makes_bulk_senders_wait_does_not_linger(kib: int, is_awaited: bool, lingers: bool) -> None:
+    """They wait until it is written, and nobody may wait for it."""
+    bench = Bench()
+    bench.clock.monotonic = 100.0
+    if is_awaited:
+        bench.publish()
+        bench.promise(Link().wants(b"1", 0))
+        bench.start()
+        while bench.worker.jobs:
+            bench.worker.work()
+    allowance = bench.commit.allowance(0)
+    assert allowance is not None
+    allowance.bytes = ALLOWED_MIN
+    append(bench.store.partitions[0], [(b"t", bytes(1024))] * kib)
+    bench.start()
+    assert bool(bench.worker.jobs) is not lingers
 
 
 def test_a_broker_that_stops_lets_nothing_linger() -> None:
