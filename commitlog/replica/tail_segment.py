@@ -74,7 +74,8 @@ class TailSegment:
     def make_room(self, directory: str, segment_bytes_max: int) -> None:
         """Write zeros ahead of the position, synced, as far as there is room for them. raises: OSError"""
         self._may_allocate = False  # unless it succeeds
-        start = padded(max(self.position, self._allocated), SYNC_ALIGN)  # behind a mark it is within a page
+        end = max(self.position, self._allocated)
+        start = padded(end, SYNC_ALIGN)  # behind a mark it is within a page
         try:
             free_bytes = self._files.space(directory).free_bytes
         except OSError:
@@ -87,7 +88,7 @@ class TailSegment:
         except OSError as fault:
             if fault.errno not in FULL:
                 raise
-            self._files.truncate(self._handle, start)
+            self._files.truncate(self._handle, end)
             return
         self.sync()
         self._allocated, self._low = start + size, size // LOW_PART

@@ -299,7 +299,8 @@ class SegmentWriter:
         if self._handle is None or not self._may_allocate:
             return None
         self._may_allocate = False  # unless it succeeds
-        start = padded(max(self.position, self._allocated), SYNC_ALIGN)  # behind a mark it is within a page
+        end = max(self.position, self._allocated)
+        start = padded(end, SYNC_ALIGN)  # behind a mark it is within a page
         try:
             free_bytes = self._files.space(self._directory).free_bytes
         except OSError:
@@ -313,7 +314,7 @@ class SegmentWriter:
             if fault.errno not in FULL:
                 raise
             # The room is left to records. What fitted is part of the file now.
-            self._files.truncate(self._handle, start)
+            self._files.truncate(self._handle, end)
             return None
         self.sync()
         self._allocated, self._low = start + size, size // LOW_PART

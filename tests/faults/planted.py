@@ -393,8 +393,8 @@ PLANTED = [
     Planted(
         "zeros are written over records that were appended beyond the last piece",
         "commitlog/write/segment_writer.py",
-        "        start = padded(max(self.position, self._allocated), SYNC_ALIGN)",
-        "        start = padded(self._allocated or self.position, SYNC_ALIGN)",
+        "        end = max(self.position, self._allocated)\n",
+        "        end = self._allocated or self.position\n",
         ROOM,
     ),
     Planted(

@@ -219,14 +219,19 @@ def test_every_tail_in_preallocated_space(
     assert [f for f in verify(after, "data") if f.severity != "note"] == []
 
 
-def test_without_room_groups_are_appended_as_before() -> None:
+@pytest.mark.parametrize("marked", [False, True])
+@pytest.mark.parametrize("part", [0, 2])
+def test_without_room_groups_are_appended_as_before(marked: bool, part: int) -> None:
+    """part: of the zeros, so much fits"""
     files = SimulatedFiles()
     partition = opened(files).partitions[0]
     group(partition)
+    if marked:
+        mark(partition)
     files.room_bytes = 64 * PIECE_BYTES_MIN  # a piece would be worth it ...
     size = size_of(files)
     files.fail = {len(files.calls): errno.ENOSPC}  # ... and is refused
-    files.choose = lambda n: n // 2
+    files.choose = lambda n: n // part if part else 0
     assert preallocate(partition, always=True), "no failure"
     assert size_of(files) == size, "what fitted is given back"
     for _ in range(5):

@@ -1,5 +1,7 @@
 """A copy of a partition: what it takes, what it refuses, and that a log can be opened on it."""
 
+import errno
+
 import pytest
 
 from commitlog import Damaged, LogError, LogFailure, Partition
@@ -307,6 +309,25 @@ def test_zeros_are_written_ahead_behind_a_mark_as_well() -> None:
     assert all(size >= 4096 * (n + 2) for n, size in enumerate(sizes)) and len(set(sizes)) < 6, "not at each sync"
     same_bytes(files, states(partition), copied)
     assert recovered(copied.after_power_loss(lambda n: 0)) == everything(partition)[0]
+
+
+def test_zeros_for_which_there_is_no_room_are_given_back_behind_a_mark_as_well() -> None:
+    files = SimulatedFiles()
+    partition = opened(files, segment_bytes_max=1 << 20, hot=1 << 20).partitions[0]
+    copied = SimulatedFiles()
+    mirror = MirrorPartition(copied, DIRECTORY, "main", 0)
+    append(partition, some_records(1))
+    write(partition)
+    mark(partition)
+    copy_all(files, partition, mirror)
+    copied.truncate(copied.open(f"{DIRECTORY}/{mirror.tail[0]}", write=True), mirror.position)
+    mirror.close()
+    mirror = MirrorPartition(copied, DIRECTORY, "main", 0)
+    copied.fail = {len(copied.calls): errno.ENOSPC}
+    assert mirror._tail is not None
+    mirror._tail._last_bytes = 1
+    mirror.make_room()
+    assert copied.size(f"{DIRECTORY}/{mirror.tail[0]}") == mirror.position == 4096 * 2 + 128
 
 
 def test_a_group_costs_a_write_and_a_sync() -> None:
