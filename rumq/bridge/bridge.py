@@ -4,39 +4,33 @@ Either both sides are connected or none is read from: so what one broker sends a
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import trio
 
 from rumq.bridge.counts import IN, OUT, BridgeCounts
+from rumq.bridge.link import Link
 from rumq.bridge.pairing import Pairing
-from rumq.bridge.relay import Moves, PacketRelay
+from rumq.bridge.relay import PacketRelay
 from rumq.bridge.side import (
     LOCAL,
+    OTHER,
     REMOTE,
     SIDES,
     Side,
     SideConnection,
     leave,
     open_side,
-    received,
     release_ids,
     subscribe,
 )
 from rumq.bridge.topic_rules import TopicMap, TopicRule
 from rumq.client.session.back_off import BackOff, Reconnect
 from rumq.errors import ClientError, ConnectionLost
-from rumq.mqtt.packets import Packet, Pingreq, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from rumq.mqtt.reasons import Reason
 
 RELEASE_SECONDS_MAX = 120.0  # for all packet ids of a session
-AGAIN_SECONDS = 1.0  # pause before what was refused for now is sent again
-WAITING_BYTES_MAX = 4 * 2**20  # of what waits for a target: above it its source is not read from
-QOS_0_BYTES_MAX = 2**20  # likewise: above it QoS 0 is dropped, so that the rest does not wait for it
-OTHER = {LOCAL: REMOTE, REMOTE: LOCAL}
 DIRECTION = {LOCAL: OUT, REMOTE: IN}  # of what comes from a side
 
 Tell = Callable[..., None]
@@ -163,14 +157,16 @@ class RunningBridge:
 
     async def _relay(self, connections: dict[str, SideConnection]) -> None:
         """raises: ClientError, once one of the connections has ended"""
-        link = Link(self, connections)
+        relays = {side: self._relay_from(side, connections) for side in SIDES}
+        keep_alives = {side: self._keep_alive_seconds(side, each) for side, each in connections.items()}
+        link = Link(connections, relays, keep_alives, self.rules.bytes_per_second_max)
         self.counts.is_up = True
         self.counts.connections += 1
         remote = connections[REMOTE].broker_id
         self._tell("bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker")
         await link.run()
 
-    def relay_from(self, side: str, connections: dict[str, SideConnection]) -> PacketRelay:
+    def _relay_from(self, side: str, connections: dict[str, SideConnection]) -> PacketRelay:
         direction, target = DIRECTION[side], OTHER[side]
         told: set[Reason] = set()
 
@@ -184,105 +180,5 @@ class RunningBridge:
             connections[target].as_target(was_lost=target in self._lost), self.counts.relayed[direction], refused,
         )  # fmt: skip
 
-    def keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
+    def _keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
         return connection.connack.properties.get("server_keep_alive", self._sides[side].options.keep_alive)
-
-
-class Link:
-    """Both connections of a bridge, as long as both last."""
-
-    def __init__(self, bridge: RunningBridge, connections: dict[str, SideConnection]) -> None:
-        self._bridge, self._connections = bridge, connections
-        self._relays = {side: bridge.relay_from(side, connections) for side in SIDES}  # by the source
-        self._paced: dict[str, deque[Publish]] = {side: deque() for side in SIDES}  # by the source
-        self._paced_bytes = dict.fromkeys(SIDES, 0)
-        self._paused: set[str] = set()  # sources that are not read from
-        self._changed = trio.lowlevel.ParkingLot()
-
-    async def run(self) -> None:
-        """raises: ClientError"""
-        lost: list[ClientError] = []
-
-        async def until_lost(part: Callable[[], Awaitable[None]]) -> None:
-            try:
-                await part()
-            except ClientError as fault:
-                lost.append(fault)
-                nursery.cancel_scope.cancel()
-
-        async with trio.open_nursery() as nursery:
-            for side, connection in self._connections.items():
-                for part in (self._read, self._keep_alive, self._send_again, self._pace):
-                    nursery.start_soon(until_lost, partial(part, side))
-                nursery.start_soon(until_lost, connection.stream.write)
-        raise lost[0]
-
-    async def _read(self, side: str) -> None:
-        counts, stream = self._bridge.counts.relayed[DIRECTION[side]], self._connections[side].stream
-        while True:
-            for packet in await received(stream):
-                if not isinstance(packet, Publish):
-                    self._take(side, packet)
-                elif packet.qos == 0 and self._waiting_bytes(side) > QOS_0_BYTES_MAX:
-                    counts.dropped += 1
-                elif self._bridge.rules.bytes_per_second_max:
-                    self._paced[side].append(packet)
-                    self._paced_bytes[side] += len(packet.payload)
-                    self._changed.unpark_all()
-                else:
-                    self._move(side, self._relays[side].publish(packet))
-            await self._wait_for_room(side)
-
-    def _waiting_bytes(self, source: str) -> int:
-        return self._paced_bytes[source] + self._connections[OTHER[source]].stream.unsent_bytes
-
-    async def _wait_for_room(self, source: str) -> None:
-        """TCP's flow control slows a source whose messages are large: the receive maximum counts only messages."""
-        self._paused.add(source)
-        while self._paced_bytes[source] > WAITING_BYTES_MAX:
-            await self._changed.park()
-        await self._connections[OTHER[source]].stream.wait_unsent(WAITING_BYTES_MAX)
-        self._paused.discard(source)
-        self._connections[source].stream.received_at = trio.current_time()
-
-    def _take(self, side: str, packet: Packet) -> None:
-        if isinstance(packet, Pubrel):
-            self._move(side, self._relays[side].pubrel(packet))
-        elif isinstance(packet, Puback | Pubrec | Pubcomp):
-            self._move(OTHER[side], self._relays[OTHER[side]].answer(packet))
-
-    def _move(self, source: str, moves: Moves) -> None:
-        for packet in moves.to_target:
-            self._connections[OTHER[source]].stream.send(packet)
-        for packet in moves.to_source:
-            self._connections[source].stream.send(packet)
-
-    async def _pace(self, side: str) -> None:
-        """Messages from this side, no faster than the bandwidth; answers do not wait for them."""
-        rate, waiting = self._bridge.rules.bytes_per_second_max, self._paced[side]
-        while True:
-            while not waiting:
-                await self._changed.park()
-            packet = waiting.popleft()
-            self._paced_bytes[side] -= len(packet.payload)
-            self._changed.unpark_all()
-            self._move(side, self._relays[side].publish(packet))
-            await trio.sleep(len(packet.payload) / rate)
-
-    async def _send_again(self, source: str) -> None:
-        while True:
-            await trio.sleep(AGAIN_SECONDS)
-            self._move(source, Moves([], self._relays[source].take_again()))
-
-    async def _keep_alive(self, side: str) -> None:
-        """PINGREQ twice per interval; 1.5 intervals of silence end the link. MQTT 5.0, 3.1.2.10."""
-        connection = self._connections[side]
-        seconds = self._bridge.keep_alive_seconds(side, connection)
-        if not seconds:
-            await trio.sleep_forever()
-        while True:
-            await trio.sleep(seconds / 2)
-            silence = trio.current_time() - connection.stream.received_at
-            if silence >= 1.5 * seconds and side not in self._paused:
-                raise ConnectionLost(f"the {side} broker sent nothing for {silence:.0f} s")
-            connection.stream.send(Pingreq())

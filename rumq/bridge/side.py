@@ -31,6 +31,7 @@ from rumq.mqtt.reasons import Reason
 
 LOCAL, REMOTE = "local", "remote"
 SIDES = (LOCAL, REMOTE)
+OTHER = {LOCAL: REMOTE, REMOTE: LOCAL}
 LOST = "rumq-lost"  # user property of CONNACK: what a rumq session lost to retention while we were away
 BROKER_ID = "rumq-broker"  # user property of CONNECT, which asks, and of CONNACK, which answers
 REQUEST_ID = 65_535  # of SUBSCRIBE and UNSUBSCRIBE: brokers begin with 1
@@ -190,9 +191,14 @@ async def received(stream: PacketStream) -> list[Packet]:
     except MqttFault as fault:
         raise ConnectionLost(f"the broker broke the protocol: {fault}") from fault
     for packet in packets:
-        if isinstance(packet, Disconnect):
-            raise Refused("to go on", packet.reason, packet.properties.get("reason_string") or packet.reason.text)
+        check_goes_on(packet)
     return packets
+
+
+def check_goes_on(packet: Packet) -> None:
+    """raises: Refused for DISCONNECT"""
+    if isinstance(packet, Disconnect):
+        raise Refused("to go on", packet.reason, packet.properties.get("reason_string") or packet.reason.text)
 
 
 async def leave(connection: SideConnection) -> None:

@@ -22,6 +22,7 @@ NAMED_ONCE = "tests/kafka/answers/test_named_once.py"
 KEPT_OFFSETS = "tests/kafka/groups/test_group_service.py"
 RELAY = "tests/bridge/test_relay.py"
 BRIDGE = "tests/bridge/test_bridge.py"
+RELAY_RUN = "tests/bridge/test_relay_run.py"
 BACKLOG = "tests/shards/delivery/test_backlog_costs.py"
 
 
@@ -689,9 +690,44 @@ PLANTED = [
     ),
     Planted(
         "one connection of a bridge lives on when the other one ends",
-        "rumq/bridge/bridge.py",
+        "rumq/bridge/link.py",
         "                lost.append(fault)\n                nursery.cancel_scope.cancel()",
         "                lost.append(fault)",
         BRIDGE,
+    ),
+    Planted(
+        "a run relays a message to a broker that it has passed",
+        "rumq/bridge/kernels/relay_run.py",
+        "                    return UNDECIDED  # it has been there",
+        "                    pass",
+        RELAY_RUN,
+    ),
+    Planted(
+        "a run sends a message again to a target that lost its session, unmarked",
+        "rumq/bridge/kernels/relay_run.py",
+        "if head & 8 and (qos == 0 or self.was_lost):",
+        "if head & 8 and qos == 0:",
+        RELAY_RUN,
+    ),
+    Planted(
+        "a run puts the source's id between user properties and others",
+        "rumq/bridge/kernels/relay_run.py",
+        "or found.alias_at >= 0 or found.users_apart",
+        "or found.alias_at >= 0",
+        RELAY_RUN,
+    ),
+    Planted(
+        "a run answers a message of QoS 1 as the target did, not as the source asked",
+        "rumq/bridge/kernels/relay_run.py",
+        "0x40 if held.qos == 1 else 0x50",
+        "head",
+        RELAY_RUN,
+    ),
+    Planted(
+        "a run takes a remaining length in more bytes than it needs",
+        "rumq/bridge/kernels/relay_run.py",
+        "return i + 1 if data[i] or i == at else -1",
+        "return i + 1",
+        RELAY_RUN,
     ),
 ]
