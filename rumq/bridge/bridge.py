@@ -13,6 +13,7 @@ from rumq.bridge.counts import IN, OUT, BridgeCounts
 from rumq.bridge.link import Link
 from rumq.bridge.pairing import Pairing
 from rumq.bridge.relay import PacketRelay
+from rumq.bridge.remote_addresses import RemoteAddresses
 from rumq.bridge.side import (
     LOCAL,
     OTHER,
@@ -31,6 +32,7 @@ from rumq.errors import ClientError, ConnectionLost
 from rumq.mqtt.reasons import Reason
 
 RELEASE_SECONDS_MAX = 120.0  # for all packet ids of a session
+SHOWN_VERSIONS = {5: "5.0", 4: "3.1.1"}
 DIRECTION = {LOCAL: OUT, REMOTE: IN}  # of what comes from a side
 
 Tell = Callable[..., None]
@@ -50,10 +52,13 @@ class BridgeRules:
 class RunningBridge:
     """Runs until it is cancelled, however often it is refused."""
 
-    def __init__(self, rules: BridgeRules, local: Side, remote: Side, pairing: Pairing, tell: Tell) -> None:
+    def __init__(
+        self, rules: BridgeRules, local: Side, remotes: RemoteAddresses, pairing: Pairing, tell: Tell
+    ) -> None:  # fmt: skip
         self.rules, self.counts = rules, BridgeCounts()
-        self._sides, self._pairing, self._tell = {LOCAL: local, REMOTE: remote}, pairing, tell
-        self._assured: set[str] = set()  # sides whose session has the filters, since this process began
+        self._local, self._remotes, self._pairing, self._tell = local, remotes, pairing, tell
+        # Sides, and their addresses, whose session has the filters, since this process began.
+        self._assured: set[tuple[str, str]] = set()
         self._windows = dict.fromkeys(SIDES, rules.inflight_max)  # side -> messages that it takes without an answer
         self._lost: set[str] = set()  # sides whose session was lost, and that the other side's messages may have
         self._topics = {side: TopicMap(rules.topics, DIRECTION[side]) for side in SIDES}
@@ -69,7 +74,10 @@ class RunningBridge:
                 why = str(fault)
             was_up, self.counts.is_up = self.counts.is_up, False
             if was_up:
+                self._remotes.note_lost()
                 back_off.connected_for(trio.current_time() - begun)
+            elif self._remotes.take_untried():
+                continue
             pause = back_off.maybe_pause() or 0.0
             if was_up or why != said:  # of days without the other side, one event
                 self._tell("bridge.lost", name=self.rules.name, why=why, retry_seconds=round(pause, 1))
@@ -80,7 +88,7 @@ class RunningBridge:
         """raises: ClientError, OSError; it ends in no other way"""
         # The local one first: it collects while the remote side is away.
         for side in SIDES:
-            if side not in self._assured:
+            if (side, self._side(side).address) not in self._assured:
                 await self._assure(side)
         connections: dict[str, SideConnection] = {}
         try:
@@ -98,7 +106,7 @@ class RunningBridge:
     async def _open(self, side: str) -> SideConnection:
         """The source is told no more than its target takes at once, MQTT 5.0, 4.9; the remote side is opened first."""
         told = min(self.rules.inflight_max, self._windows[LOCAL])  # the remote side, as the source
-        connection = await open_side(self._sides[side], min(self.rules.inflight_max, self._windows[OTHER[side]]))
+        connection = await self._opened(side, min(self.rules.inflight_max, self._windows[OTHER[side]]))
         self._note_opened(side, connection)
         if side == LOCAL and connection.receive_maximum < told:
             await connection.stream.close()
@@ -107,7 +115,7 @@ class RunningBridge:
 
     async def _assure(self, side: str) -> None:
         """Let there be a session with the filters. raises: ClientError, OSError"""
-        connection = await open_side(self._sides[side], self.rules.inflight_max)
+        connection = await self._opened(side, self.rules.inflight_max)
         try:
             self._note_opened(side, connection)
             if not connection.connack.session_present:
@@ -117,7 +125,22 @@ class RunningBridge:
         finally:
             with trio.CancelScope(shield=True):
                 await connection.stream.close()
-        self._assured.add(side)
+        self._assured.add((side, self._side(side).address))
+
+    def _side(self, side: str) -> Side:
+        return self._local if side == LOCAL else self._remotes.side
+
+    async def _opened(self, side: str, receive_maximum: int) -> SideConnection:
+        """raises: ConnectionLost, Refused; then the next address is tried"""
+        try:
+            connection = await open_side(self._side(side), receive_maximum)
+        except (ClientError, OSError):
+            if side == REMOTE:
+                self._remotes.note_failed()
+            raise
+        if side == REMOTE:
+            self._remotes.note_opened()
+        return connection
 
     def _note_opened(self, side: str, connection: SideConnection) -> None:
         self._windows[side] = connection.receive_maximum
@@ -125,10 +148,10 @@ class RunningBridge:
             self._tell("bridge.gap", name=self.rules.name, side=side, lost=lost)
 
     async def _subscribe(self, side: str, connection: SideConnection) -> None:
-        filters = sorted(self._sides[side].filters)
+        filters = sorted(self._side(side).filters)
         before = self._pairing.filters.get(side, [])
-        with trio.move_on_after(self._sides[side].options.connect_seconds_max):
-            await subscribe(connection, self._sides[side], before)
+        with trio.move_on_after(self._side(side).options.connect_seconds_max):
+            await subscribe(connection, self._side(side), before)
             self._pairing.note_filters(side, filters)
             return
         raise ConnectionLost("no answer to SUBSCRIBE")
@@ -138,20 +161,24 @@ class RunningBridge:
         gone = [side for side, each in connections.items() if not each.connack.session_present]
         for side in gone:
             self._pairing.note_new(side)
-            self._assured.discard(side)
+            self._assured.discard((side, self._side(side).address))
         if gone:
             raise ConnectionLost(f"the session at the {gone[0]} broker is gone")
 
     async def _pair(self, connections: dict[str, SideConnection]) -> None:
         """Before the first message behind a session that is new. raises: ClientError, OSError"""
+        remote = connections[REMOTE].broker_id or self._remotes.side.address
         self._lost = {side for side in self._pairing.new if OTHER[side] not in self._pairing.new}
-        for side in self._lost:
+        if self._pairing.remote not in ("", remote):
+            # Another broker, with ids of another time, and which does not have the ids of the last one.
+            self._lost = set(SIDES)
+        for side in sorted(self._lost):
             self._tell("bridge.doubtful", name=self.rules.name, side=side)
             with trio.move_on_after(RELEASE_SECONDS_MAX) as scope:
                 await release_ids(connections[OTHER[side]])
             if scope.cancelled_caught:
                 raise ConnectionLost(f"the {OTHER[side]} broker does not answer PUBREL")
-        self._pairing.note_paired()
+        self._pairing.note_paired(remote)
 
     # --- connected
 
@@ -159,11 +186,16 @@ class RunningBridge:
         """raises: ClientError, once one of the connections has ended"""
         relays = {side: self._relay_from(side, connections) for side in SIDES}
         keep_alives = {side: self._keep_alive_seconds(side, each) for side, each in connections.items()}
-        link = Link(connections, relays, keep_alives, self.rules.bytes_per_second_max)
+        link = Link(
+            connections, relays, keep_alives, self.rules.bytes_per_second_max, preferred=self._remotes.maybe_preferred
+        )
         self.counts.is_up = True
         self.counts.connections += 1
         remote = connections[REMOTE].broker_id
-        self._tell("bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker")
+        self._tell(
+            "bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker",
+            address=self._remotes.side.address, mqtt=SHOWN_VERSIONS[connections[REMOTE].version],
+        )  # fmt: skip
         await link.run()
 
     def _relay_from(self, side: str, connections: dict[str, SideConnection]) -> PacketRelay:
@@ -181,4 +213,4 @@ class RunningBridge:
         )  # fmt: skip
 
     def _keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
-        return connection.connack.properties.get("server_keep_alive", self._sides[side].options.keep_alive)
+        return connection.connack.properties.get("server_keep_alive", self._side(side).options.keep_alive)

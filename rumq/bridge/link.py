@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from functools import partial
 
 import trio
 
 from rumq.bridge.relay import PacketRelay
-from rumq.bridge.side import OTHER, SideConnection
+from rumq.bridge.side import OTHER, Side, SideConnection
 from rumq.bridge.two_way_relay import TwoWayRelay
 from rumq.errors import ClientError, ConnectionLost
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packets import Pingreq
 
+PREFERRED_SECONDS = 60.0  # between looks for the first of several addresses
 AGAIN_SECONDS = 1.0  # pause before what was refused for now is sent again
 WAITING_BYTES_MAX = 4 * 2**20  # of what waits for a target: above it its source is not read from
 
 
+class BackToPreferred(ClientError):
+    """The link ends for a better one."""
+
+
 class Link:
-    """relays: by the source; keep_alives: seconds, by side, 0: none; bytes_per_second_max: of payloads, 0: any"""
+    """relays: by the source; keep_alives: seconds, by side, 0: none; bytes_per_second_max: of payloads, 0: any
+
+    preferred: the link ends once this one can be reached"""
 
     def __init__(
         self, connections: dict[str, SideConnection], relays: dict[str, PacketRelay], keep_alives: dict[str, float],
-        bytes_per_second_max: int,
+        bytes_per_second_max: int, preferred: Side | None = None,
     ) -> None:  # fmt: skip
         self._connections, self._keep_alives, self._rate = connections, keep_alives, bytes_per_second_max
         outputs = {side: each.stream for side, each in connections.items()}
         self._relay = TwoWayRelay(relays, {**outputs}, is_paced=bytes_per_second_max > 0)
         self._paused: set[str] = set()  # sources that are not read from
+        self._preferred = preferred
         self._changed = trio.lowlevel.ParkingLot()
 
     async def run(self) -> None:
@@ -47,6 +56,8 @@ class Link:
                 for part in (self._read, self._keep_alive, self._send_again, self._pace):
                     nursery.start_soon(until_lost, partial(part, side))
                 nursery.start_soon(until_lost, connection.stream.write)
+            if self._preferred is not None:
+                nursery.start_soon(until_lost, partial(self._look_for, self._preferred))
         raise lost[0]
 
     async def _read(self, side: str) -> None:
@@ -97,3 +108,13 @@ class Link:
             if silence >= 1.5 * seconds and side not in self._paused:
                 raise ConnectionLost(f"the {side} broker sent nothing for {silence:.0f} s")
             connection.stream.send(Pingreq())
+
+    async def _look_for(self, preferred: Side) -> None:
+        """raises: ConnectionLost once a connection to it can be opened"""
+        while True:
+            await trio.sleep(PREFERRED_SECONDS)
+            with contextlib.suppress(OSError, ConnectionLost, trio.TooSlowError):
+                with trio.fail_after(preferred.options.connect_seconds_max):
+                    stream = await preferred.open_stream()
+                await trio.aclose_forcefully(stream)
+                raise BackToPreferred(f"{preferred.address} is there again")

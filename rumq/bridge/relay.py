@@ -38,7 +38,7 @@ Refused = Callable[[str, Reason, str], None]  # topic, reason, text
 class TargetLimits:
     """What CONNACK of the target says.
 
-    broker_id: of a rumq broker; "": not known
+    broker_id: of a rumq broker; "": not known; version: of MQTT, 4 is 3.1.1
     was_lost: its session is a new one: messages that come again may be there already"""
 
     broker_id: str = ""
@@ -46,6 +46,7 @@ class TargetLimits:
     qos_max: int = 2
     takes_retained: bool = True
     was_lost: bool = False
+    version: int = 5
 
 
 class Moves(NamedTuple):
@@ -72,8 +73,13 @@ class PacketRelay:
     def run(self, back: PacketRelay) -> RelayRun:
         """What relays ordinary packets of the source by itself. back: the other direction"""
         return RelayRun(
-            self._in_flight, back._in_flight, self._names, self._source_id.encode(), self._target, True, True
-        )
+            self._in_flight, back._in_flight, self._names, self._source_id.encode(), self._target,
+            back.target_version == 5, self.target_version == 5,
+        )  # fmt: skip
+
+    @property
+    def target_version(self) -> int:
+        return self._target.version
 
     def ids_in_flight(self) -> list[int]:
         """Packet ids of messages without an answer, in the order of arrival."""
@@ -121,9 +127,13 @@ class PacketRelay:
         reason = packet.reason
         if reason.is_error and reason != Reason.PACKET_IDENTIFIER_IN_USE:  # in use: the target has it
             if reason in TEMPORARY_REFUSALS:
-                self._again[packet.packet_id] = message_of(held)
+                self._again[packet.packet_id] = message_of(held, self._target.version)
                 return Moves([], [])
-            self._refuse(message_of(held).topic, reason, packet.properties.get("reason_string", reason.text))
+            self._refuse(
+                message_of(held, self._target.version).topic,
+                reason,
+                packet.properties.get("reason_string", reason.text),
+            )
         else:
             self._note_relayed(held.payload_bytes)
         return Moves(self._answered(packet.packet_id), [])
@@ -186,7 +196,7 @@ class PacketRelay:
     def _fits(self, message: Publish) -> bool:
         try:
             check_topic_name(message.topic)
-            size = len(encode(message, 5)) if self._target.packet_bytes_max < PACKET_BYTES_MAX else 0
+            size = len(encode(message, self._target.version)) if self._target.packet_bytes_max < PACKET_BYTES_MAX else 0
         except (MqttFault, ValueError) as fault:
             self._refuse(message.topic, Reason.TOPIC_NAME_INVALID, str(fault))
             return False
@@ -211,11 +221,11 @@ class PacketRelay:
         self._refused(topic, reason, text)
 
 
-def message_of(held: InFlight) -> Publish:
+def message_of(held: InFlight, version: int) -> Publish:
     """Decoded where a run relayed it: only what is refused is asked for."""
     if isinstance(held.packet, Publish):
         return held.packet
     header_len, _ = frame_at(held.packet, 0, len(held.packet)) or (0, 0)
-    message = decode(held.packet[0], held.packet[header_len:], 5)
+    message = decode(held.packet[0], held.packet[header_len:], version)
     assert isinstance(message, Publish)
     return message

@@ -43,25 +43,26 @@ class TwoWayRelay:
         self._runs: dict[str, RelayRun] = {}
         if by_runs and not is_paced:
             self._runs = {side: relays[side].run(relays[OTHER[side]]) for side in SIDES}
+        self._versions = {side: relays[OTHER[side]].target_version for side in SIDES}
         self._unfinished = {side: bytearray() for side in SIDES}  # the beginning of a packet
         self.paced: dict[str, deque[Publish]] = {side: deque() for side in SIDES}  # by the source
         self.paced_bytes = dict.fromkeys(SIDES, 0)
 
     def receive(self, side: str, chunk: bytes) -> None:
         """raises: ConnectionLost, Refused for DISCONNECT; behind the packets before it"""
-        buffer = self._unfinished[side]
+        buffer, version = self._unfinished[side], self._versions[side]
         buffer += chunk
         at = 0
         try:
             while True:
                 at = self._relay_run(side, buffer, at)
-                if (lengths := frame_at(buffer, at, len(buffer), version=5)) is None:
+                if (lengths := frame_at(buffer, at, len(buffer), version=version)) is None:
                     break
                 header_len, body_len = lengths
                 body_at = at + header_len
                 if body_at + body_len > len(buffer):
                     break
-                packet = decode(buffer[at], bytes(buffer[body_at : body_at + body_len]), 5)
+                packet = decode(buffer[at], bytes(buffer[body_at : body_at + body_len]), version)
                 at = body_at + body_len
                 check_goes_on(packet)
                 self.take(side, packet)

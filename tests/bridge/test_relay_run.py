@@ -30,7 +30,8 @@ kernels = pytest.mark.parametrize("kernel", forms("rumq.bridge.kernels.relay_run
 class Wire:
     """What was sent to one side."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: int) -> None:
+        self._version = version
         self.sent = bytearray()
         self.waiting = 0  # bytes that were not taken by the socket
 
@@ -39,7 +40,7 @@ class Wire:
         return self.waiting + len(self.sent)
 
     def send(self, packet: Packet) -> None:
-        self.sent += encode(packet, 5)
+        self.sent += encode(packet, self._version)
 
     def send_packets(self, encoded: bytes) -> None:
         self.sent += encoded
@@ -49,7 +50,8 @@ class Bridge:
     """A two-way relay, and all that can be seen of it."""
 
     def __init__(self, limits: dict[str, TargetLimits], ids: dict[str, str], *, by_runs: bool) -> None:
-        self.wires = {side: Wire() for side in SIDES}
+        self.limits = limits
+        self.wires = {side: Wire(limits[side].version) for side in SIDES}
         self.counts = {side: RelayCounts() for side in SIDES}
         self.refused: list[Any] = []
         self.relays = {
@@ -81,7 +83,8 @@ class Bridge:
     def _held(self, side: str, packet_id: int) -> Any:
         held = self.relays[side].maybe_held(packet_id)
         assert held is not None
-        message = relay_module.message_of(held) if held.packet is not None else None
+        version = self.limits[OTHER[side]].version
+        message = encode(relay_module.message_of(held, version), version) if held.packet is not None else None
         return packet_id, held.qos, held.payload_bytes, held.is_answered, message
 
 
@@ -105,22 +108,21 @@ IDS = st.integers(1, 8)
 
 
 @st.composite
-def publishes(draw: st.DrawFn) -> bytes:
+def publishes(draw: st.DrawFn) -> Publish:
     qos = draw(st.integers(0, 2))
     properties = draw(st.one_of(st.just({}), PROPERTIES))
     order = draw(st.permutations(sorted(properties)))
-    packet = Publish(
+    return Publish(
         draw(st.sampled_from(TOPICS)), bytes(draw(st.sampled_from((0, 1, 1, 16, 100, 130, 20_000)))), qos,
         draw(st.booleans()), qos > 0 and draw(st.booleans()), draw(IDS) if qos else None,
         Properties(**{name: properties[name] for name in order}),  # type: ignore[typeddict-item]
     )  # fmt: skip
-    return encode(packet, 5)
 
 
-def answer(kind: type[Puback | Pubrec | Pubrel | Pubcomp], packet_id: int, reason: Reason) -> bytes:
+def answer(kind: type[Puback | Pubrec | Pubrel | Pubcomp], packet_id: int, reason: Reason) -> Packet:
     if kind in (Pubrel, Pubcomp) and reason != Reason.SUCCESS:
         reason = Reason.PACKET_IDENTIFIER_NOT_FOUND
-    return encode(kind(packet_id, reason), 5)
+    return kind(packet_id, reason)
 
 
 USUAL = [Reason.SUCCESS] * 6
@@ -150,7 +152,7 @@ STEPS = st.lists(
     max_size=40,
 )
 LIMITS = st.one_of(
-    st.just(TargetLimits("b")),
+    st.just(TargetLimits("b")), st.just(TargetLimits(version=4)),
     st.builds(
         TargetLimits, st.sampled_from(["", "b"]), st.sampled_from([2**28 + 4, *range(24, 40)]), st.integers(0, 2),
         st.booleans(), st.booleans(),
@@ -168,14 +170,15 @@ LIMITS = st.one_of(
 )
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_runs_leave_the_bytes_and_the_state_of_single_packets(
-    kernel: Any, limits: Any, ids: Any, room: int, steps: list[tuple[str, bytes, int]], fault: bytes
+    kernel: Any, limits: Any, ids: Any, room: int, steps: list[tuple[str, Packet | bytes, int]], fault: bytes
 ) -> None:
     """room: bytes that QoS 0 has"""
     sides = dict(zip(SIDES, limits, strict=True)), dict(zip(SIDES, ids, strict=True))
     runs, oracle = (bridge_of(kernel, *sides, by_runs=by_runs) for by_runs in (True, False))
+    version = {side: each.version for side, each in sides[0].items()}
     for side in SIDES:  # topics are known from here on
         for each in (runs, oracle):
-            each.receive(side, b"".join(encode(Publish(topic, b"", 0), 5) for topic in TOPICS))
+            each.receive(side, b"".join(encode(Publish(topic, b"", 0), version[side]) for topic in TOPICS))
     for each in (runs, oracle):
         for wire in each.wires.values():
             wire.waiting = QOS_0_BYTES_MAX - room - len(wire.sent)
@@ -187,7 +190,7 @@ def test_runs_leave_the_bytes_and_the_state_of_single_packets(
             each.receive(side, chunk)
 
     for side, packet, percent in steps:
-        on_way[side] += packet
+        on_way[side] += packet if isinstance(packet, bytes) else encode(packet, version[side])
         arrive(side, len(on_way[side]) * percent // 100)
     for side in SIDES:
         on_way[side] += fault

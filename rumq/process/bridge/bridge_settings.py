@@ -11,10 +11,11 @@ import trio
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD, OWN_PASSWORD
 from rumq.bridge.bridge import BridgeRules
 from rumq.bridge.counts import IN, OUT
-from rumq.bridge.side import BROKER_ID, LOCAL, REMOTE, Side
-from rumq.bridge.topic_rules import TopicMap, TopicRule, TopicRuleFault, parse_rule
+from rumq.bridge.remote_addresses import RemoteAddresses
+from rumq.bridge.side import AUTO, BROKER_ID, LOCAL, REMOTE, Side
+from rumq.bridge.topic_rules import TopicMap, TopicRule, TopicRuleFault, is_both_ways, parse_rule
 from rumq.client.session.options import ConnectOptions
-from rumq.client.transport.address import parse_url
+from rumq.client.transport.address import BrokerAddress, parse_url
 from rumq.client.transport.streams import open_transport
 from rumq.client.transport.tls import Tls, ssl_context
 from rumq.errors import ConfigError, ConnectionLost, Fault
@@ -25,6 +26,11 @@ from rumq.settings.keys import as_toml
 from rumq.settings.table import Bridge, Settings
 
 SOURCE = "settings"
+CLUSTER = (
+    "a node of a cluster runs no bridges: each node would relay every message, and nobody says which one is to. Run a "
+    "broker alone beside the cluster with a [[bridge]] whose url, and more_urls, are nodes of it"
+)
+VERSIONS = {"auto": AUTO, "5": 5, "3.1.1": 4}  # of a bridge -> of `Side`
 TLS_KEYS = {"cafile": "tls_authority", "cert": "tls_certificate", "key": "tls_key"}  # of `Tls` -> of a bridge
 
 
@@ -43,7 +49,7 @@ def faults_of(settings: Settings) -> Iterator[Fault]:
         yield from faults_of_topics(each)
         yield from faults_of_address(each)
     if settings.bridge and settings.cluster.name:
-        yield Fault(SOURCE, "bridge", "", "bridges run on a broker alone, not in a cluster: run one beside it")
+        yield Fault(SOURCE, "bridge", "", CLUSTER)
     if settings.bridge and not settings.mqtt.session_expiry_seconds_max:
         yield Fault(
             SOURCE, "mqtt.session_expiry_seconds_max", "0", "bridges need sessions that stay: expected 60 or more"
@@ -59,22 +65,30 @@ def faults_of_topics(bridge: Bridge) -> Iterator[Fault]:
 
 
 def faults_of_address(bridge: Bridge) -> Iterator[Fault]:
-    try:
-        address = parse_url(bridge.url)
-    except ConfigError as fault:
-        # Of an option of the client, which has no section: its place and value stand in the first two fields.
-        for each in fault.faults:
-            yield Fault(SOURCE, f"bridge.{bridge.name}.url", as_toml(each.key), each.problem)
-        return
-    if address.username is not None:
-        yield Fault(SOURCE, f"bridge.{bridge.name}.url", "", "expected no user in it: name user and password_file")
+    addresses: list[BrokerAddress] = []
+    for key, url in (("url", bridge.url), *(("more_urls", each) for each in bridge.more_urls)):
+        try:
+            address = parse_url(url)
+        except ConfigError as fault:
+            # Of an option of the client, which has no section: its place and value stand in the first two fields.
+            for each in fault.faults:
+                yield Fault(SOURCE, f"bridge.{bridge.name}.{key}", as_toml(each.key), each.problem)
+            continue
+        if address.username is not None:
+            problem = "expected no user in it: name user and password_file"
+            yield Fault(SOURCE, f"bridge.{bridge.name}.{key}", "", problem)
+        addresses.append(address)
     if bridge.password_file and not bridge.user:
         yield fault_of(bridge, "user", "is missing: password_file needs it")
-    if not address.is_tls:
+    if not addresses:
+        return
+    if not any(each.is_tls for each in addresses):
         for key in TLS_KEYS.values():
             if getattr(bridge, key):
                 yield fault_of(bridge, key, "needs TLS: expected a url of mqtts:// or wss://")
         return
+    if not all(each.is_tls for each in addresses):
+        yield fault_of(bridge, "more_urls", "expected TLS for all addresses of the bridge, or for none")
     try:
         ssl_context(tls_of(bridge))
     except ConfigError as fault:
@@ -121,17 +135,27 @@ def local_side(settings: Settings, bridge: Bridge) -> Side:
     )
 
 
-def remote_side(bridge: Bridge, broker_id: str) -> Side:
-    """broker_id: of this broker, so that bridges of several have sessions of their own. raises: ConfigError"""
-    address = parse_url(bridge.url)
-    context = ssl_context(tls_of(bridge)) if address.is_tls else None
+def remote_addresses(bridge: Bridge, broker_id: str) -> RemoteAddresses:
+    """raises: ConfigError"""
+    return RemoteAddresses(remote_sides(bridge, broker_id), is_round_robin=bridge.round_robin)
+
+
+def remote_sides(bridge: Bridge, broker_id: str) -> list[Side]:
+    """By each address. broker_id: of this broker, so that bridges of several have sessions of their own.
+
+    raises: ConfigError"""
     options = ConnectOptions(
         client_id=bridge.client_id or f"{local_client_id(bridge.name)}/{broker_id}", username=bridge.user or None,
         password=password_of(bridge), **common(bridge),
     )  # fmt: skip
-    return Side(
-        REMOTE, partial(open_transport, address, context), options, TopicMap(topic_rules_of(bridge), IN).subscriptions()
-    )
+    rules, sides = topic_rules_of(bridge), []
+    filters = TopicMap(rules, IN).subscriptions()
+    for url in (bridge.url, *bridge.more_urls):
+        address = parse_url(url)
+        open_stream = partial(open_transport, address, ssl_context(tls_of(bridge)) if address.is_tls else None)
+        version = VERSIONS[bridge.mqtt_version]
+        sides.append(Side(REMOTE, open_stream, options, filters, url, version, echoes=is_both_ways(rules)))
+    return sides
 
 
 def common(bridge: Bridge) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class Function(Struct, frozen=True, kw_only=True):
 
 
 class Bridge(Struct, frozen=True, kw_only=True):
-    """A bridge: messages to and from another MQTT 5 broker, also when it is away for days: docs/guides/bridges.md. A
+    """A bridge: messages to and from another MQTT broker, also when it is away for days: docs/guides/bridges.md. A
     reload starts, changes and ends bridges; the first one needs a restart.
     """
 
@@ -84,6 +84,22 @@ class Bridge(Struct, frozen=True, kw_only=True):
     url: Annotated[
         str, text("the other broker: mqtt://HOST:PORT, mqtts://, ws://, wss:// or unix:///PATH", LIVE, 4096)
     ] = "mqtt://localhost:1884"
+    more_urls: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="further addresses of the other broker, tried in turn when one fails; the first one, url, is "
+            "gone back to once it can be reached",
+            extra=extra('a list of text such as ["mqtt://second.example"], or []', LIVE),
+        ),
+    ] = ()
+    round_robin: Annotated[
+        bool, choice("all addresses are equal: the next one is used when a connection ends", LIVE)
+    ] = False
+    mqtt_version: Annotated[
+        Literal["auto", "5", "3.1.1"], choice(
+            'version of MQTT at the other broker; "auto": 5, or 3.1.1 where that is refused', LIVE
+        )
+    ] = "auto"
     topics: Annotated[
         tuple[str, ...],
         Meta(

@@ -296,11 +296,12 @@ def mosquitto(folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
         stop()
 
 
-def test_mosquitto_at_the_other_end_both_ways(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["auto", "3.1.1"])
+def test_mosquitto_at_the_other_end_both_ways(version: str, tmp_path: Path) -> None:
     """It is stopped meanwhile, and keeps its sessions: each message once, and none comes back."""
     with mosquitto(tmp_path) as (url, restart):
         topics = ("up/# out 2", "down/# in 2", "plant/# both 2")
-        with rumq.broker(bridge=[bridge(url, *topics)]) as edge:
+        with rumq.broker(bridge=[bridge(url, *topics, mqtt_version=version)]) as edge:
             waited(lambda: edge.events("bridge.connected"))
             heard = Heard(url)
             try:

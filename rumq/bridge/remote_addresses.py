@@ -1,0 +1,45 @@
+"""Where the other broker is reached: one address, or several, of which one is tried next. No I/O, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rumq.bridge.side import Side
+
+
+class RemoteAddresses:
+    """sides: the other broker by each address; is_round_robin: all are equal, otherwise the first one is preferred"""
+
+    def __init__(self, sides: Sequence[Side], *, is_round_robin: bool = False) -> None:
+        self._sides, self._is_round_robin = tuple(sides), is_round_robin
+        self._at = 0
+        self._failed = 0  # addresses in a row
+        self._has_just_failed = False
+
+    @property
+    def side(self) -> Side:
+        """The one to connect to."""
+        return self._sides[self._at]
+
+    @property
+    def maybe_preferred(self) -> Side | None:
+        """The first address, while another one is in use; None: nothing is better."""
+        return self._sides[0] if self._at and not self._is_round_robin else None
+
+    def take_untried(self) -> bool:
+        """Whether one has just failed, and the next one can be tried without a pause."""
+        just, self._has_just_failed = self._has_just_failed, False
+        return just and self._failed % len(self._sides) != 0
+
+    def note_failed(self) -> None:
+        """This one cannot be reached, or refuses."""
+        self._failed += 1
+        self._has_just_failed = True
+        self._at = (self._at + 1) % len(self._sides)
+
+    def note_opened(self) -> None:
+        self._failed = 0
+
+    def note_lost(self) -> None:
+        """A connection that was used has ended: where all are equal, the next one has its turn."""
+        self._at = (self._at + 1) % len(self._sides) if self._is_round_robin else 0
