@@ -45,6 +45,7 @@ Answer = TypeVar("Answer", Suback, Unsuback)
 
 
 AUTO = 0  # of `Side.version`: MQTT 5, or 3.1.1 where that is not taken
+RECEIVE_MAXIMUM_311 = 20  # MQTT 3.1.1 does not say it, and mosquitto hangs up at more (`max_inflight_messages`)
 BRIDGE_BIT = 0x80  # of CONNECT's protocol level: mosquitto does not send a bridge what came from it
 
 
@@ -88,6 +89,8 @@ class SideConnection:
 
     @property
     def receive_maximum(self) -> int:
+        if self.version < 5:
+            return RECEIVE_MAXIMUM_311
         return self.connack.properties.get("receive_maximum", 65_535)
 
     def as_target(self, *, was_lost: bool) -> TargetLimits:

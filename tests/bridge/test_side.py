@@ -54,6 +54,7 @@ def test_a_broker_that_refuses_mqtt_5_is_asked_in_3_1_1(refusal: bytes, session_
         connection = await opened(broker)
         assert connection.version == 4 and connection.connack.session_present == session_present
         assert connection.as_target(was_lost=False).version == 4
+        assert connection.receive_maximum == 20, "more would end the connection at mosquitto, which cannot say so"
         first, second = broker.connects
         assert CONNECT_5 in first and CONNECT_311 in second
         flags = second[second.index(CONNECT_311) + len(CONNECT_311)]
