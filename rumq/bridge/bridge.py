@@ -57,6 +57,7 @@ class RunningBridge:
     ) -> None:  # fmt: skip
         self.rules, self.counts = rules, BridgeCounts()
         self._local, self._remotes, self._pairing, self._tell = local, remotes, pairing, tell
+        remotes.note_paired_before(pairing.remote)
         # Sides, and their addresses, whose session has the filters, since this process began.
         self._assured: set[tuple[str, str]] = set()
         self._windows = dict.fromkeys(SIDES, rules.inflight_max)  # side -> messages that it takes without an answer
@@ -139,7 +140,7 @@ class RunningBridge:
                 self._remotes.note_failed()
             raise
         if side == REMOTE:
-            self._remotes.note_opened()
+            self._remotes.note_opened(connection.version)
         return connection
 
     def _note_opened(self, side: str, connection: SideConnection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rumq.bridge.side import Side
 
@@ -15,11 +16,12 @@ class RemoteAddresses:
         self._at = 0
         self._failed = 0  # addresses in a row
         self._has_just_failed = False
+        self._take_5: set[int] = set()  # positions of addresses that have taken MQTT 5
 
     @property
     def side(self) -> Side:
         """The one to connect to."""
-        return self._sides[self._at]
+        return replace(self._sides[self._at], takes_5=self._at in self._take_5)
 
     @property
     def maybe_preferred(self) -> Side | None:
@@ -37,8 +39,16 @@ class RemoteAddresses:
         self._has_just_failed = True
         self._at = (self._at + 1) % len(self._sides)
 
-    def note_opened(self) -> None:
+    def note_opened(self, version: int) -> None:
+        """version: of MQTT"""
         self._failed = 0
+        if version == 5:
+            self._take_5.add(self._at)
+
+    def note_paired_before(self, remote: str) -> None:
+        """remote: `Pairing.remote` as it was found: an id is that of a rumq broker, of which addresses have none."""
+        if remote and all(each.address != remote for each in self._sides):
+            self._take_5 = set(range(len(self._sides)))
 
     def note_lost(self) -> None:
         """A connection that was used has ended: where all are equal, the next one has its turn."""

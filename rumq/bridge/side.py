@@ -54,7 +54,8 @@ class Side:
     """filters: subscribed here -> QoS; open_stream, options: how to connect, with a session that stays
 
     address: for people, and to tell brokers apart that say no id; version: 5, 4 (MQTT 3.1.1) or AUTO
-    echoes: it would send back, without MQTT 5's no local, what the bridge published"""
+    echoes: it would send back, without MQTT 5's no local, what the bridge published
+    takes_5: it did before, so that a line which is cut before CONNACK says nothing of the version"""
 
     name: str
     open_stream: OpenStream
@@ -63,10 +64,15 @@ class Side:
     address: str = ""
     version: int = 5
     echoes: bool = False
+    takes_5: bool = False
 
 
 class VersionRefused(ConnectionLost):
-    """A broker did not take the version of MQTT, or ended the connection before it answered."""
+    """A broker did not take the version of MQTT."""
+
+
+class HungUp(VersionRefused):
+    """It ended the connection before it answered: some do so that do not know the version."""
 
 
 @dataclass(slots=True)
@@ -122,6 +128,8 @@ async def open_with(side: Side, options: ConnectOptions, *, clean_start: bool) -
     try:
         return await open_in(side, options, 5, clean_start=clean_start)
     except VersionRefused as fault:
+        if isinstance(fault, HungUp) and side.takes_5:
+            raise
         try:
             return await open_in(side, options, 4, clean_start=clean_start)
         except VersionRefused:
@@ -163,7 +171,7 @@ async def taken_connack(stream: PacketStream) -> Connack:
     except MqttFault as fault:
         raise VersionRefused(f"the answer is no MQTT of this version: {fault}") from fault
     except ConnectionLost as fault:
-        raise VersionRefused(str(fault)) from fault
+        raise HungUp(fault.why) from fault
     if not isinstance(first, Connack):
         raise ConnectionLost(f"the broker began with {type(first).__name__.upper()}")
     if first.reason == Reason.UNSUPPORTED_PROTOCOL_VERSION:

@@ -48,7 +48,7 @@ def test_the_first_one_is_preferred_and_another_one_is_left_for_it() -> None:
     made = addresses("a", "b")
     assert made.maybe_preferred is None
     made.note_failed()
-    made.note_opened()
+    made.note_opened(5)
     assert made.side.address == "b" and made.maybe_preferred is not None and made.maybe_preferred.address == "a"
     made.note_lost()
     assert made.side.address == "a"
@@ -56,7 +56,7 @@ def test_the_first_one_is_preferred_and_another_one_is_left_for_it() -> None:
 
 def test_where_all_are_equal_the_next_one_has_its_turn() -> None:
     made = addresses("a", "b", is_round_robin=True)
-    made.note_opened()
+    made.note_opened(5)
     made.note_lost()
     assert made.side.address == "b" and made.maybe_preferred is None
     made.note_lost()
@@ -67,6 +67,22 @@ def test_of_one_address_nothing_is_better() -> None:
     made = addresses("a")
     made.note_failed()
     assert made.side.address == "a" and not made.take_untried() and made.maybe_preferred is None
+
+
+def test_a_broker_that_took_mqtt_5_once_is_known_to() -> None:
+    """Also from the last process, if it is a rumq: that is what ids are told apart from addresses for."""
+    made = addresses("a", "b")
+    assert not made.side.takes_5
+    made.note_opened(4)
+    assert not made.side.takes_5
+    made.note_opened(5)
+    assert made.side.takes_5
+    made.note_failed()
+    assert not made.side.takes_5
+    for remote, takes_5 in (("", False), ("a", False), ("0123abcd", True)):
+        made = addresses("a", "b")
+        made.note_paired_before(remote)
+        assert made.side.takes_5 is takes_5
 
 
 class TwoRemotes:

@@ -34,9 +34,9 @@ class RawBroker(FakeBroker):
         return theirs
 
 
-async def opened(broker: FakeBroker, version: int = AUTO, *, echoes: bool = False) -> SideConnection:
+async def opened(broker: FakeBroker, version: int = AUTO, **more: bool) -> SideConnection:
     options = ConnectOptions(client_id="c", session_expiry=99, keep_alive=10)
-    return await open_side(Side(REMOTE, broker.open_stream, options, {}, version=version, echoes=echoes), 10)
+    return await open_side(Side(REMOTE, broker.open_stream, options, {}, version=version, **more), 10)
 
 
 REFUSALS = {
@@ -69,6 +69,16 @@ async def test_mqtt_5_is_asked_first_each_time() -> None:
     broker = RawBroker(b"", bytes.fromhex("20020000"), bytes.fromhex("2003000000"))
     assert (await opened(broker)).version == 4
     assert (await opened(broker)).version == 5
+
+
+@simulated
+async def test_one_that_took_mqtt_5_before_is_not_asked_in_3_1_1_because_a_line_was_cut() -> None:
+    """It would be without `rumq-via` for as long as that connection lasts. What it says itself counts."""
+    broker = RawBroker(b"")
+    with pytest.raises(ClientError, match="closed"):
+        await opened(broker, takes_5=True)
+    assert len(broker.connects) == 1
+    assert (await opened(RawBroker(bytes.fromhex("20020001"), bytes.fromhex("20020000")), takes_5=True)).version == 4
 
 
 @simulated

@@ -730,4 +730,25 @@ PLANTED = [
         "return i + 1",
         RELAY_RUN,
     ),
+    Planted(
+        "ids are not released where another broker answers at another address",
+        "rumq/bridge/bridge.py",
+        "            self._lost = set(SIDES)\n",
+        "            self._lost = set()\n",
+        "tests/bridge/test_remote_addresses.py",
+    ),
+    Planted(
+        "once MQTT 5 was refused, 3.1.1 is asked with a new session",
+        "rumq/bridge/side.py",
+        "told = replace(options, version=version, clean_start=clean_start)",
+        "told = replace(options, version=version)",
+        "tests/bridge/test_side.py",
+    ),
+    Planted(
+        "a bridge's state stays 1 when its process is gone",
+        "rumq/bridge/counts.py",
+        "is_fresh and bool(each.get",
+        "bool(each.get",
+        "tests/bridge/test_counts.py",
+    ),
 ]

@@ -27,7 +27,6 @@ IMPORTED: dict[str, str] = {
     "rumq/gateway/handlers/context.py": "tests/gateway/test_http_server.py",
     "rumq/embedded/template.py": "tests/embedded/test_broker.py",
     "rumq/bridge/two_way_relay.py": "tests/bridge/test_relay_run.py",
-    "rumq/bridge/side.py": "tests/bridge/test_bridge.py",
     "rumq/functions/trial.py": "tests/functions/test_worker_process.py",
     "rumq/process/grpc/grpc_server.py": "tests/services/test_server.py",
     "rumq/services/calls/broker_service.py": "tests/services/test_generated.py",

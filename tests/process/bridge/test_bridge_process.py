@@ -140,6 +140,48 @@ def test_what_is_published_while_the_other_broker_is_away_arrives_once_it_is_the
             assert stored(centre) == [("plant/1", f"{n}") for n in range(50)]
 
 
+def test_another_address_is_used_while_the_first_one_is_away() -> None:
+    """Two brokers: what was acknowledged by the first one stays there, the rest goes to the other one."""
+    with rumq.broker() as first, rumq.broker() as second:
+        own = bridge(first.url, "plant/# out 2", more_urls=[second.url], round_robin=True)
+        with rumq.broker(bridge=[own]) as edge:
+            waited(lambda: edge.events("bridge.connected"))
+            publish(edge.url, [("plant/1", "one")])
+            waited(lambda: len(stored(first)) >= 1)
+            waited(lambda: figures(edge)["out"]["messages"] == 1)
+            first.kill()
+            publish(edge.url, [("plant/1", "two")])
+            waited(lambda: len(stored(second)) >= 1)
+            assert stored(second) == [("plant/1", "two")] and stored(first) == [("plant/1", "one")]
+            assert [each["address"] for each in edge.events("bridge.connected")] == [first.url, second.url]
+
+
+def test_its_state_is_retained_under_sys() -> None:
+    """As who watches mosquitto's bridges expects it."""
+    heard: list[bytes] = []
+
+    async def until(url: str, payload: bytes) -> None:
+        async with connect(url) as client:
+            await client.subscribe("$SYS/broker/connection/centre/state")
+            async for message in client.messages():
+                heard.append(message.payload)
+                if message.payload == payload:
+                    return
+
+    def hear(url: str, payload: bytes) -> None:
+        async def main() -> None:
+            with trio.fail_after(SECONDS_MAX):
+                await until(url, payload)
+
+        trio.run(main)
+
+    with rumq.broker() as centre, rumq.broker(bridge=[bridge(centre.url, "a/#")], sys={"interval_seconds": 1}) as edge:
+        hear(edge.url, b"1")
+        centre.kill()
+        hear(edge.url, b"0")
+        assert set(heard) <= {b"0", b"1"}
+
+
 def test_no_message_goes_round() -> None:
     """Three brokers in a ring, and the first two of them both ways: each message once at each."""
     ports = [free_port() for _ in range(3)]
