@@ -26,7 +26,7 @@ from rumq.mqtt.topics import check_topic_name
 VIA = "rumq-via"  # user property, one for each broker that a message has passed
 DOUBTFUL = "rumq-doubtful"  # user property of a message that the target may have already
 PACKET_BYTES_MAX = 2**28 + 4  # of MQTT
-TOPICS_MAX = 20_000  # names of topics that runs know; above it they begin anew
+TOPICS_MAX = 100_000  # names of topics that are mapped already, in each direction; above it they begin anew
 
 # A message that is refused so may be taken later; any other refusal stays one.
 TEMPORARY_REFUSALS = frozenset({Reason.QUOTA_EXCEEDED, Reason.UNSPECIFIED_ERROR, Reason.SERVER_BUSY})
@@ -73,7 +73,7 @@ class PacketRelay:
     def run(self, back: PacketRelay) -> RelayRun:
         """What relays ordinary packets of the source by itself. back: the other direction"""
         return RelayRun(
-            self._in_flight, back._in_flight, self._names, self._source_id.encode(), self._target,
+            self._in_flight, back._in_flight, self._names, self._map_topic, self._source_id.encode(), self._target,
             back.target_version == 5, self.target_version == 5,
         )  # fmt: skip
 
@@ -173,10 +173,7 @@ class PacketRelay:
         )  # fmt: skip
         if message.qos == 0:
             message = replace(message, packet_id=None, dup=False)
-        if not self._fits(message):
-            return None
-        self._note_topic(packet.topic, message.topic)
-        return message
+        return message if self._fits(message) else None
 
     def _properties(self, packet: Publish, passed: list[str]) -> Properties:
         """Without what belongs to the source's connection, and with the way so far."""
@@ -206,11 +203,21 @@ class PacketRelay:
             return False
         return True
 
-    def _note_topic(self, topic: str, target_topic: str) -> None:
-        """Let runs relay further messages of a topic that is valid at the target."""
+    def _map_topic(self, name: bytes) -> bytes | None:
+        """For a run: the name at the target; None: `publish` decides."""
+        try:
+            topic = name.decode()
+            check_topic_name(topic)
+            target_topic = self._topics.maybe_target_topic(topic)
+            if target_topic is None:
+                return None
+            check_topic_name(target_topic)
+        except (MqttFault, ValueError):
+            return None
         if len(self._names) >= TOPICS_MAX:
             self._names.clear()
-        self._names[topic.encode()] = target_topic.encode()
+        self._names[name] = mapped = target_topic.encode()
+        return mapped
 
     def _note_relayed(self, payload_bytes: int) -> None:
         self._counts.messages += 1

@@ -25,6 +25,7 @@ cdef class RelayRun:
     cdef InFlightMessages messages
     cdef InFlightMessages answered
     cdef dict topics
+    cdef object map_topic
     cdef bytes last_key
     cdef bytes last_topic
     cdef bytes way

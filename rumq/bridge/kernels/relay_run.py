@@ -1,7 +1,7 @@
 """Kernel: what a bridge relays in runs: ordinary PUBLISH packets and acknowledgements, from one side to the other.
 
-MQTT 5.0, 3.3 to 3.7. It walks whole packets of what a socket had. Ordinary is what needs no decision: a topic that was
-mapped before, a message that the target takes as it is, an acknowledgement that says yes. At any other packet, and at a
+MQTT 5.0, 3.3 to 3.7. It walks whole packets of what a socket had. Ordinary is what needs no decision: a topic that is
+relayed, a message that the target takes as it is, an acknowledgement that says yes. At any other packet, and at a
 fault, the walk stops before it and changes nothing: `rumq.bridge.relay` decides on packets, and is the oracle of what
 is done here. Packet ids stay the same (docs/decisions/0071-a-bridge-relays-two-sessions.md)."""
 
@@ -191,14 +191,14 @@ class RelayRun:
     """One direction of a bridge during a link. Its fields are typed in relay_run.pxd.
 
     messages: of this direction; answered: of the other one, whose answers come this way
-    topics: name at the source -> name at the target, as bytes; who maps others adds them
+    topics: name at the source -> name at the target, as bytes; map_topic: adds others, or says None
     source_id: b"": not known; target: its `TargetLimits`"""
 
     def __init__(
-        self, messages: InFlightMessages, answered: InFlightMessages, topics: dict, source_id: bytes, target: object,
-        source_v5: cython.bint, target_v5: cython.bint,
+        self, messages: InFlightMessages, answered: InFlightMessages, topics: dict, map_topic: object,
+        source_id: bytes, target: object, source_v5: cython.bint, target_v5: cython.bint,
     ) -> None:  # fmt: skip
-        self.messages, self.answered, self.topics = messages, answered, topics
+        self.messages, self.answered, self.topics, self.map_topic = messages, answered, topics, map_topic
         self.target_id = target.broker_id.encode()
         self.way = VIA + len(source_id).to_bytes(2, "big") + source_id if source_id and target_v5 else b""
         self.source_v5, self.target_v5 = source_v5, target_v5
@@ -338,13 +338,15 @@ class RelayRun:
     def knows_topic(
         self, buf: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, size: cython.Py_ssize_t
     ) -> cython.bint:
-        """Whether it was mapped before; then its name at the target is `last_topic`."""
+        """Whether it is relayed under a name, which is `last_topic` then."""
         if size == len(self.last_key) and same(buf, at, self.last_key, size):
             return True
         key: bytes = cut_bytes(buf, at, size)
         topic: object = self.topics.get(key)
         if topic is None:
-            return False
+            topic = self.map_topic(key)
+            if topic is None:
+                return False
         self.last_key, self.last_topic = key, topic
         return True
 
