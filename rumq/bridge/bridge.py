@@ -29,9 +29,11 @@ from rumq.bridge.side import (
 from rumq.bridge.topic_rules import TopicMap, TopicRule
 from rumq.client.session.back_off import BackOff, Reconnect
 from rumq.errors import ClientError, ConnectionLost
+from rumq.mqtt.packets import Publish
 from rumq.mqtt.reasons import Reason
 
 RELEASE_SECONDS_MAX = 120.0  # for all packet ids of a session
+GONE, THERE = b"0", b"1"  # payloads of notifications; the first one is the will
 SHOWN_VERSIONS = {5: "5.0", 4: "3.1.1"}
 DIRECTION = {LOCAL: OUT, REMOTE: IN}  # of what comes from a side
 
@@ -197,7 +199,14 @@ class RunningBridge:
             "bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker",
             address=self._remotes.side.address, mqtt=SHOWN_VERSIONS[connections[REMOTE].version],
         )  # fmt: skip
+        self._notify(connections)
         await link.run()
+
+    def _notify(self, connections: dict[str, SideConnection]) -> None:
+        """Say that the bridge is there, where a will is to say that it is not. QoS 0: packet ids are the sources'."""
+        for side, connection in connections.items():
+            if (will := self._side(side).options.will) is not None:
+                connection.stream.send(Publish(will.topic, THERE, retain=True))
 
     def _relay_from(self, side: str, connections: dict[str, SideConnection]) -> PacketRelay:
         direction, target = DIRECTION[side], OTHER[side]

@@ -18,7 +18,7 @@ PSK = (
     "certificate, and log in with remote_username and password_file or bridge_certfile"
 )
 STATE = "$SYS/broker/connection/NAME/state says so here, NAME being the bridge's"
-HERE_ALONE = f"{STATE}, and nothing does at the other broker: rumqd bridge status, bridge.lost in events"
+HERE_ALONE = f"{STATE}, and nothing at the other broker: name a topic that is not under $SYS, notification_topic"
 # Without these a bridge of rumq's would be less safe, or would not be let in.
 BREAKING = {
     "bridge_psk": PSK,
@@ -40,7 +40,6 @@ MISSING = {
     "bridge_tls_version": "TLS 1.2 at least",
     "idle_timeout": "a bridge stays connected",
     "local_clientid": "the client id here is rumq-bridge/ and the name",
-    "notification_topic": f"no other topic does: {STATE}",
     "start_type": "a bridge is always connected, or tries to be",
     "threshold": "a bridge is always connected, or tries to be",
 }
@@ -59,7 +58,7 @@ KEYS = {
 }  # fmt: skip
 VERSIONS = {"mqttv50": "5", "mqttv311": "3.1.1"}
 VERSION = "the other broker has to speak MQTT 5 or 3.1.1"
-NOTIFYING = ("notifications", "notifications_local_only")
+NOTIFYING = ("notifications", "notifications_local_only", "notification_topic")
 
 Said = list[tuple[OptionLine, str]]
 
@@ -159,17 +158,24 @@ def take(connection: OptionLine, options: list[OptionLine], out: ConvertedBridge
     made["url"], *more = [url_of(each, is_tls=is_tls) for each in addresses or [""]]
     if more:
         made["more_urls"] = more
-    take_notifying(notifying, out)
+    take_notifying(notifying, made, out)
     out.sections.append(made)
 
 
-def take_notifying(lines: list[OptionLine], out: ConvertedBridges) -> None:
-    """What is said of the bridge's state, is said here. raises: MosquittoFileError"""
-    flags = {line.key: line.flag for line in lines}
+def take_notifying(lines: list[OptionLine], made: dict[str, Any], out: ConvertedBridges) -> None:
+    """raises: MosquittoFileError"""
+    given = {line.key: line for line in lines}
+    topic, local = given.get("notification_topic"), given.get("notifications_local_only")
+    if "notifications" in given and not given["notifications"].flag:
+        out.idle += [(line, f"nothing else is said, but {STATE}") for line in lines]
+        return
+    is_local = local is not None and local.flag
+    if topic is not None:
+        made["notification_topic"] = topic.value
+        if is_local:
+            made["notifications_local_only"] = True
     for line in lines:
-        if not flags.get("notifications", True):
-            out.idle.append((line, f"it is said all the same: {STATE}"))
-        elif flags.get("notifications_local_only"):
+        if topic is not None or is_local:
             out.carried.append(line)
         else:
             out.left_out.append((line, HERE_ALONE))

@@ -760,4 +760,11 @@ PLANTED = [
         "bool(each.get",
         "tests/bridge/test_counts.py",
     ),
+    Planted(
+        "the other broker is told of the bridge's state where it is not to be",
+        "rumq/process/bridge/bridge_settings.py",
+        "will=None if bridge.notifications_local_only else maybe_will(bridge)",
+        "will=maybe_will(bridge)",
+        "tests/process/bridge/test_bridge_settings.py",
+    ),
 ]

@@ -67,7 +67,6 @@ def test_one_that_would_be_less_safe_or_not_let_in_is_left_out_as_a_whole(
         "bridge_protocol_version mqttv31",
         "notifications true",
         "notifications_local_only false",
-        "notification_topic a/b",
         "start_type lazy",
         "bridge_insecure true",
         "bridge_outgoing_retain false",
@@ -98,11 +97,15 @@ def test_a_version_of_mqtt_is_the_one_that_is_spoken(tmp_path: Path) -> None:
     assert found.tree["bridge"][0]["mqtt_version"] == "3.1.1" and not found.left_out
 
 
-def test_state_is_said_here_alone(tmp_path: Path) -> None:
+def test_state_is_said_where_it_is_there(tmp_path: Path) -> None:
     here = convert(tmp_path, f"{BRIDGE}notifications true\nnotifications_local_only true\n")
-    assert not here.left_out and len(here.carried) >= 2
-    none = convert(tmp_path, f"{BRIDGE}notifications false\n")
-    assert not none.left_out and "all the same" in none.idle[0][1]
+    assert not here.left_out and "notification_topic" not in here.tree["bridge"][0]
+    none = convert(tmp_path, f"{BRIDGE}notifications false\nnotification_topic a/b\n")
+    assert not none.left_out and len(none.idle) == 2 and "notification_topic" not in none.tree["bridge"][0]
+    both = convert(tmp_path, f"{BRIDGE}notification_topic a/b\n")
+    assert both.tree["bridge"][0]["notification_topic"] == "a/b" and not both.left_out
+    local = convert(tmp_path, f"{BRIDGE}notification_topic a/b\nnotifications_local_only true\n")
+    assert local.tree["bridge"][0]["notifications_local_only"] is True
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import trio
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD, OWN_PASSWORD
-from rumq.bridge.bridge import BridgeRules
+from rumq.bridge.bridge import GONE, BridgeRules
 from rumq.bridge.counts import IN, OUT
 from rumq.bridge.remote_addresses import RemoteAddresses
 from rumq.bridge.side import AUTO, BROKER_ID, LOCAL, REMOTE, Side
@@ -20,7 +20,10 @@ from rumq.client.transport.streams import open_transport
 from rumq.client.transport.tls import Tls, ssl_context
 from rumq.errors import ConfigError, ConnectionLost, Fault
 from rumq.gateway.broker.broker_socket import open_broker
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.packets import Will
 from rumq.mqtt.properties import Properties
+from rumq.mqtt.topics import check_topic_name, is_reserved
 from rumq.process.listeners.gateway_listener import gateway_socket
 from rumq.settings.keys import as_toml
 from rumq.settings.table import Bridge, Settings
@@ -48,6 +51,7 @@ def faults_of(settings: Settings) -> Iterator[Fault]:
         names.add(each.name)
         yield from faults_of_topics(each)
         yield from faults_of_address(each)
+        yield from faults_of_notifications(each)
     if settings.bridge and settings.cluster.name:
         yield Fault(SOURCE, "bridge", "", CLUSTER)
     if settings.bridge and not settings.mqtt.session_expiry_seconds_max:
@@ -62,6 +66,17 @@ def faults_of_topics(bridge: Bridge) -> Iterator[Fault]:
             parse_rule(text)
         except TopicRuleFault as fault:
             yield Fault(SOURCE, f"bridge.{bridge.name}.topics", as_toml(text), str(fault))
+
+
+def faults_of_notifications(bridge: Bridge) -> Iterator[Fault]:
+    topic = bridge.notification_topic
+    try:
+        if topic:
+            check_topic_name(topic)
+    except MqttFault as fault:
+        yield fault_of(bridge, "notification_topic", str(fault))
+    if is_reserved(topic):
+        yield fault_of(bridge, "notification_topic", "expected a topic that clients may publish to, not under $SYS")
 
 
 def faults_of_address(bridge: Bridge) -> Iterator[Fault]:
@@ -125,7 +140,7 @@ def local_side(settings: Settings, bridge: Bridge) -> Side:
     """The broker's own socket: as a user, whose rules hold, or as the broker itself, which relays what the map says."""
     options = ConnectOptions(
         client_id=local_client_id(bridge.name), username=bridge.local_user or None,
-        password=OWN_PASSWORD if bridge.local_user else BROKERS_PASSWORD, **common(bridge),
+        password=OWN_PASSWORD if bridge.local_user else BROKERS_PASSWORD, will=maybe_will(bridge), **common(bridge),
     )  # fmt: skip
     return Side(
         LOCAL,
@@ -146,7 +161,8 @@ def remote_sides(bridge: Bridge, broker_id: str) -> list[Side]:
     raises: ConfigError"""
     options = ConnectOptions(
         client_id=bridge.client_id or f"{local_client_id(bridge.name)}/{broker_id}", username=bridge.user or None,
-        password=password_of(bridge), **common(bridge),
+        password=password_of(bridge), will=None if bridge.notifications_local_only else maybe_will(bridge),
+        **common(bridge),
     )  # fmt: skip
     rules, sides = topic_rules_of(bridge), []
     filters = TopicMap(rules, IN).subscriptions()
@@ -163,6 +179,11 @@ def common(bridge: Bridge) -> dict[str, Any]:
         "session_expiry": bridge.session_expiry_seconds, "keep_alive": bridge.keep_alive_seconds,
         "topic_alias_maximum": 0, "properties": Properties(user_properties=[(BROKER_ID, "")]),
     }  # fmt: skip
+
+
+def maybe_will(bridge: Bridge) -> Will | None:
+    """What a broker says when the bridge is gone."""
+    return Will(bridge.notification_topic, GONE, 1, retain=True) if bridge.notification_topic else None
 
 
 def password_of(bridge: Bridge) -> Callable[[], str] | None:

@@ -126,6 +126,15 @@ class Bridge(Struct, frozen=True, kw_only=True):
     ] = ""
     tls_certificate: Annotated[str, maybe_text("PEM file of a certificate for this side; empty: none", LIVE)] = ""
     tls_key: Annotated[str, maybe_text("PEM file of its key; empty: in that of the certificate", LIVE)] = ""
+    notification_topic: Annotated[
+        str, maybe_text(
+            "topic of a retained 1 while the bridge is connected and 0 otherwise, here and there; empty: none, "
+            "$SYS/broker/connection/NAME/state says so here", LIVE
+        )
+    ] = ""
+    notifications_local_only: Annotated[
+        bool, choice("the other broker gets no message on notification_topic", LIVE)
+    ] = False
     inflight_max: Annotated[
         int, number("messages each way without an answer; the other broker may take fewer", LIVE, "messages", 1, 65_535)
     ] = 1000

@@ -158,28 +158,40 @@ def test_another_address_is_used_while_the_first_one_is_away() -> None:
 
 def test_its_state_is_retained_under_sys() -> None:
     """As who watches mosquitto's bridges expects it."""
-    heard: list[bytes] = []
-
-    async def until(url: str, payload: bytes) -> None:
-        async with connect(url) as client:
-            await client.subscribe("$SYS/broker/connection/centre/state")
-            async for message in client.messages():
-                heard.append(message.payload)
-                if message.payload == payload:
-                    return
-
-    def hear(url: str, payload: bytes) -> None:
-        async def main() -> None:
-            with trio.fail_after(SECONDS_MAX):
-                await until(url, payload)
-
-        trio.run(main)
-
+    topic = "$SYS/broker/connection/centre/state"
     with rumq.broker() as centre, rumq.broker(bridge=[bridge(centre.url, "a/#")], sys={"interval_seconds": 1}) as edge:
-        hear(edge.url, b"1")
+        hear(edge.url, topic, b"1")
         centre.kill()
-        hear(edge.url, b"0")
-        assert set(heard) <= {b"0", b"1"}
+        hear(edge.url, topic, b"0")
+
+
+def test_both_brokers_say_on_a_topic_whether_the_bridge_is_there() -> None:
+    """By a will, so also when its process is killed."""
+    with rumq.broker() as centre:
+        own = bridge(centre.url, "a/#", notification_topic="bridges/edge")
+        with rumq.broker(bridge=[own]) as edge:
+            for each in (centre, edge):
+                hear(each.url, "bridges/edge", b"1")
+            waited(lambda: bridge_process(edge)).kill()
+            for broker in (edge, centre):
+                waited(lambda broker=broker: ("bridges/edge", "0") in stored(broker, "bridges/edge"))
+            for each in (centre, edge):
+                hear(each.url, "bridges/edge", b"1")
+        hear(centre.url, "bridges/edge", b"0")
+
+
+def hear(url: str, topic: str, payload: bytes) -> None:
+    """Return once it is there, retained or not."""
+
+    async def main() -> None:
+        with trio.fail_after(SECONDS_MAX):
+            async with connect(url) as client:
+                await client.subscribe(topic)
+                async for message in client.messages():
+                    if message.payload == payload:
+                        return
+
+    trio.run(main)
 
 
 def test_no_message_goes_round() -> None:

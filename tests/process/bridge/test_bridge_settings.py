@@ -100,3 +100,20 @@ def test_a_reload_puts_bridges_into_force_where_there_is_a_process_for_them() ->
     assert need_restart(one, other, ["bridge"]) == [] and in_force(one, other).bridge == other.bridge
     assert need_restart(none, one, ["bridge"]) == ["bridge"] and in_force(none, one).bridge == ()
     assert in_force(one, none).bridge == ()
+
+
+def test_a_topic_for_notifications_is_a_will_at_both_sides_or_here() -> None:
+    both, here = settings_of(
+        bridge(notification_topic="b/x"), bridge("other", notification_topic="b/x", notifications_local_only=True)
+    ).bridge
+    (there,) = remote_sides(both, "0123")
+    assert there.options.will is not None
+    assert (there.options.will.topic, there.options.will.payload, there.options.will.retain) == ("b/x", b"0", True)
+    (there,) = remote_sides(here, "0123")
+    assert there.options.will is None and local_side(settings_of(), here).options.will is not None
+
+
+@pytest.mark.parametrize("topic", ["a/#", "$SYS/broker/connection/x/state"])
+def test_a_topic_for_notifications_is_one_that_clients_publish_to(topic: str) -> None:
+    (fault,) = faults_of(settings_of(bridge(notification_topic=topic)))
+    assert fault.key == "bridge.centre.notification_topic"
