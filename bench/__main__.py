@@ -15,6 +15,7 @@ import msgspec
 
 import rumq
 from bench import doors, limit
+from bench.bridge import command as bridge
 from bench.cluster import command as cluster
 from bench.compare import command as report_command
 from bench.connections import Address, BenchFault, allow_files
@@ -60,6 +61,7 @@ examples:
   python -m bench gateway                                 the page, REST, scrapes and abuse beside a load. --help
   python -m bench grpc                                    publish and subscribe by gRPC, and beside MQTT. --help
   python -m bench kafka                                   what Kafka's consumers get, and how soon. --help
+  python -m bench bridge                                  messages a second between two brokers. --help
   python -m bench wear                                    bytes to the disk for each lone message. --help
 
 exit status: 0 measured; 1 a run failed; 2 arguments refused; 4 a target was missed (with --judge)
@@ -75,6 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return doors.main(arguments[1:])
     if arguments[:1] == ["compare"]:
         return report_command.main(arguments[1:])
+    if arguments[:1] == ["bridge"]:
+        return bridge.main(arguments[1:])
     if arguments[:1] == ["cost"]:
         return cost.main(arguments[1:])
     if arguments[:1] == ["profile"]:

@@ -231,6 +231,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"argparse"},  # a command parses, and calls
     ),
+    "rumq/bridge/kernels": ({"cython", "rumq.mqtt"}, WORLD | {"os"}),
     "rumq/bridge": (
         {"trio", "rumq.client", "rumq.errors", "rumq.mqtt"},
         {"asyncio", "multiprocessing", "random", "socket", "ssl", "subprocess", "threading", "time"},
@@ -270,6 +271,7 @@ WINGS = {
     "commitlog": ("testing", "log replica", "read write", "index", "format", "disk kernels", ". names"),
     "router": (".", "matching", "kernels readers"),
     "rumq/auth": ("credentials", "."),
+    "rumq/bridge": (".", "kernels"),
     "rumq/cli": ("analytics", "data", "admin client gateway settings", ". top", "ask cluster"),
     "rumq/cluster": (
         "node", "admin agent", "edge orders", "connections replication/standby", "replication", "control links",

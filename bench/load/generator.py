@@ -73,10 +73,14 @@ class Worker:
 
 
 class Generator:
-    """The workers of one load, connected to one broker. Use as a context manager."""
+    """The workers of one load, connected to one broker. Use as a context manager.
 
-    def __init__(self, load: Load, address: Address, workers: tuple[int, int] = (1, 1)) -> None:
-        self.load, self.address = load, address
+    heard_at: where the subscribers are; None: at the same one"""
+
+    def __init__(
+        self, load: Load, address: Address, workers: tuple[int, int] = (1, 1), heard_at: Address | None = None
+    ) -> None:
+        self.load, self.addresses = load, {"publish": address, "subscribe": heard_at or address}
         # A shared subscription is heard by one process, which alone can say that nothing came twice.
         subscribing = 1 if load.spread == "shared" else workers[1]
         self.counts = (min(workers[0], load.publishers), min(subscribing, load.subscribers))
@@ -113,7 +117,7 @@ class Generator:
         for slot, share in enumerate(shares(connections, count)):
             task = Task(
                 role="publish" if role == "publish" else "subscribe",
-                address=self.address, load=self.load, first=share.start, count=len(share), slot=slot,
+                address=self.addresses[role], load=self.load, first=share.start, count=len(share), slot=slot,
                 workers=self.counts, progress=str(self.path), name=f"bench-{os.getpid()}",
             )  # fmt: skip
             started.append(Worker(task))

@@ -4,39 +4,37 @@ Either both sides are connected or none is read from: so what one broker sends a
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import trio
 
 from rumq.bridge.counts import IN, OUT, BridgeCounts
+from rumq.bridge.link import Link
 from rumq.bridge.pairing import Pairing
-from rumq.bridge.relay import Moves, PacketRelay
+from rumq.bridge.relay import PacketRelay
+from rumq.bridge.remote_addresses import RemoteAddresses
 from rumq.bridge.side import (
     LOCAL,
+    OTHER,
     REMOTE,
     SIDES,
     Side,
     SideConnection,
     leave,
     open_side,
-    received,
     release_ids,
     subscribe,
 )
 from rumq.bridge.topic_rules import TopicMap, TopicRule
 from rumq.client.session.back_off import BackOff, Reconnect
 from rumq.errors import ClientError, ConnectionLost
-from rumq.mqtt.packets import Packet, Pingreq, Puback, Pubcomp, Publish, Pubrec, Pubrel
+from rumq.mqtt.packets import Publish
 from rumq.mqtt.reasons import Reason
 
 RELEASE_SECONDS_MAX = 120.0  # for all packet ids of a session
-AGAIN_SECONDS = 1.0  # pause before what was refused for now is sent again
-WAITING_BYTES_MAX = 4 * 2**20  # of what waits for a target: above it its source is not read from
-QOS_0_BYTES_MAX = 2**20  # likewise: above it QoS 0 is dropped, so that the rest does not wait for it
-OTHER = {LOCAL: REMOTE, REMOTE: LOCAL}
+GONE, THERE = b"0", b"1"  # payloads of notifications; the first one is the will
+SHOWN_VERSIONS = {5: "5.0", 4: "3.1.1"}
 DIRECTION = {LOCAL: OUT, REMOTE: IN}  # of what comes from a side
 
 Tell = Callable[..., None]
@@ -56,10 +54,14 @@ class BridgeRules:
 class RunningBridge:
     """Runs until it is cancelled, however often it is refused."""
 
-    def __init__(self, rules: BridgeRules, local: Side, remote: Side, pairing: Pairing, tell: Tell) -> None:
+    def __init__(
+        self, rules: BridgeRules, local: Side, remotes: RemoteAddresses, pairing: Pairing, tell: Tell
+    ) -> None:  # fmt: skip
         self.rules, self.counts = rules, BridgeCounts()
-        self._sides, self._pairing, self._tell = {LOCAL: local, REMOTE: remote}, pairing, tell
-        self._assured: set[str] = set()  # sides whose session has the filters, since this process began
+        self._local, self._remotes, self._pairing, self._tell = local, remotes, pairing, tell
+        remotes.note_paired_before(pairing.remote)
+        # Sides, and their addresses, whose session has the filters, since this process began.
+        self._assured: set[tuple[str, str]] = set()
         self._windows = dict.fromkeys(SIDES, rules.inflight_max)  # side -> messages that it takes without an answer
         self._lost: set[str] = set()  # sides whose session was lost, and that the other side's messages may have
         self._topics = {side: TopicMap(rules.topics, DIRECTION[side]) for side in SIDES}
@@ -75,7 +77,10 @@ class RunningBridge:
                 why = str(fault)
             was_up, self.counts.is_up = self.counts.is_up, False
             if was_up:
+                self._remotes.note_lost()
                 back_off.connected_for(trio.current_time() - begun)
+            elif self._remotes.take_untried():
+                continue
             pause = back_off.maybe_pause() or 0.0
             if was_up or why != said:  # of days without the other side, one event
                 self._tell("bridge.lost", name=self.rules.name, why=why, retry_seconds=round(pause, 1))
@@ -86,7 +91,7 @@ class RunningBridge:
         """raises: ClientError, OSError; it ends in no other way"""
         # The local one first: it collects while the remote side is away.
         for side in SIDES:
-            if side not in self._assured:
+            if (side, self._side(side).address) not in self._assured:
                 await self._assure(side)
         connections: dict[str, SideConnection] = {}
         try:
@@ -104,7 +109,7 @@ class RunningBridge:
     async def _open(self, side: str) -> SideConnection:
         """The source is told no more than its target takes at once, MQTT 5.0, 4.9; the remote side is opened first."""
         told = min(self.rules.inflight_max, self._windows[LOCAL])  # the remote side, as the source
-        connection = await open_side(self._sides[side], min(self.rules.inflight_max, self._windows[OTHER[side]]))
+        connection = await self._opened(side, min(self.rules.inflight_max, self._windows[OTHER[side]]))
         self._note_opened(side, connection)
         if side == LOCAL and connection.receive_maximum < told:
             await connection.stream.close()
@@ -113,7 +118,7 @@ class RunningBridge:
 
     async def _assure(self, side: str) -> None:
         """Let there be a session with the filters. raises: ClientError, OSError"""
-        connection = await open_side(self._sides[side], self.rules.inflight_max)
+        connection = await self._opened(side, self.rules.inflight_max)
         try:
             self._note_opened(side, connection)
             if not connection.connack.session_present:
@@ -123,7 +128,22 @@ class RunningBridge:
         finally:
             with trio.CancelScope(shield=True):
                 await connection.stream.close()
-        self._assured.add(side)
+        self._assured.add((side, self._side(side).address))
+
+    def _side(self, side: str) -> Side:
+        return self._local if side == LOCAL else self._remotes.side
+
+    async def _opened(self, side: str, receive_maximum: int) -> SideConnection:
+        """raises: ConnectionLost, Refused; then the next address is tried"""
+        try:
+            connection = await open_side(self._side(side), receive_maximum)
+        except (ClientError, OSError):
+            if side == REMOTE:
+                self._remotes.note_failed()
+            raise
+        if side == REMOTE:
+            self._remotes.note_opened(connection.version)
+        return connection
 
     def _note_opened(self, side: str, connection: SideConnection) -> None:
         self._windows[side] = connection.receive_maximum
@@ -131,10 +151,10 @@ class RunningBridge:
             self._tell("bridge.gap", name=self.rules.name, side=side, lost=lost)
 
     async def _subscribe(self, side: str, connection: SideConnection) -> None:
-        filters = sorted(self._sides[side].filters)
+        filters = sorted(self._side(side).filters)
         before = self._pairing.filters.get(side, [])
-        with trio.move_on_after(self._sides[side].options.connect_seconds_max):
-            await subscribe(connection, self._sides[side], before)
+        with trio.move_on_after(self._side(side).options.connect_seconds_max):
+            await subscribe(connection, self._side(side), before)
             self._pairing.note_filters(side, filters)
             return
         raise ConnectionLost("no answer to SUBSCRIBE")
@@ -144,33 +164,51 @@ class RunningBridge:
         gone = [side for side, each in connections.items() if not each.connack.session_present]
         for side in gone:
             self._pairing.note_new(side)
-            self._assured.discard(side)
+            self._assured.discard((side, self._side(side).address))
         if gone:
             raise ConnectionLost(f"the session at the {gone[0]} broker is gone")
 
     async def _pair(self, connections: dict[str, SideConnection]) -> None:
         """Before the first message behind a session that is new. raises: ClientError, OSError"""
+        remote = connections[REMOTE].broker_id or self._remotes.side.address
         self._lost = {side for side in self._pairing.new if OTHER[side] not in self._pairing.new}
-        for side in self._lost:
+        if self._pairing.remote not in ("", remote):
+            # Another broker, with ids of another time, and which does not have the ids of the last one.
+            self._lost = set(SIDES)
+        for side in sorted(self._lost):
             self._tell("bridge.doubtful", name=self.rules.name, side=side)
             with trio.move_on_after(RELEASE_SECONDS_MAX) as scope:
                 await release_ids(connections[OTHER[side]])
             if scope.cancelled_caught:
                 raise ConnectionLost(f"the {OTHER[side]} broker does not answer PUBREL")
-        self._pairing.note_paired()
+        self._pairing.note_paired(remote)
 
     # --- connected
 
     async def _relay(self, connections: dict[str, SideConnection]) -> None:
         """raises: ClientError, once one of the connections has ended"""
-        link = Link(self, connections)
+        relays = {side: self._relay_from(side, connections) for side in SIDES}
+        keep_alives = {side: self._keep_alive_seconds(side, each) for side, each in connections.items()}
+        link = Link(
+            connections, relays, keep_alives, self.rules.bytes_per_second_max, preferred=self._remotes.maybe_preferred
+        )
         self.counts.is_up = True
         self.counts.connections += 1
         remote = connections[REMOTE].broker_id
-        self._tell("bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker")
+        self._tell(
+            "bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker",
+            address=self._remotes.side.address, mqtt=SHOWN_VERSIONS[connections[REMOTE].version],
+        )  # fmt: skip
+        self._notify(connections)
         await link.run()
 
-    def relay_from(self, side: str, connections: dict[str, SideConnection]) -> PacketRelay:
+    def _notify(self, connections: dict[str, SideConnection]) -> None:
+        """Say that the bridge is there, where a will is to say that it is not. QoS 0: packet ids are the sources'."""
+        for side, connection in connections.items():
+            if (will := self._side(side).options.will) is not None:
+                connection.stream.send(Publish(will.topic, THERE, retain=True))
+
+    def _relay_from(self, side: str, connections: dict[str, SideConnection]) -> PacketRelay:
         direction, target = DIRECTION[side], OTHER[side]
         told: set[Reason] = set()
 
@@ -184,105 +222,5 @@ class RunningBridge:
             connections[target].as_target(was_lost=target in self._lost), self.counts.relayed[direction], refused,
         )  # fmt: skip
 
-    def keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
-        return connection.connack.properties.get("server_keep_alive", self._sides[side].options.keep_alive)
-
-
-class Link:
-    """Both connections of a bridge, as long as both last."""
-
-    def __init__(self, bridge: RunningBridge, connections: dict[str, SideConnection]) -> None:
-        self._bridge, self._connections = bridge, connections
-        self._relays = {side: bridge.relay_from(side, connections) for side in SIDES}  # by the source
-        self._paced: dict[str, deque[Publish]] = {side: deque() for side in SIDES}  # by the source
-        self._paced_bytes = dict.fromkeys(SIDES, 0)
-        self._paused: set[str] = set()  # sources that are not read from
-        self._changed = trio.lowlevel.ParkingLot()
-
-    async def run(self) -> None:
-        """raises: ClientError"""
-        lost: list[ClientError] = []
-
-        async def until_lost(part: Callable[[], Awaitable[None]]) -> None:
-            try:
-                await part()
-            except ClientError as fault:
-                lost.append(fault)
-                nursery.cancel_scope.cancel()
-
-        async with trio.open_nursery() as nursery:
-            for side, connection in self._connections.items():
-                for part in (self._read, self._keep_alive, self._send_again, self._pace):
-                    nursery.start_soon(until_lost, partial(part, side))
-                nursery.start_soon(until_lost, connection.stream.write)
-        raise lost[0]
-
-    async def _read(self, side: str) -> None:
-        counts, stream = self._bridge.counts.relayed[DIRECTION[side]], self._connections[side].stream
-        while True:
-            for packet in await received(stream):
-                if not isinstance(packet, Publish):
-                    self._take(side, packet)
-                elif packet.qos == 0 and self._waiting_bytes(side) > QOS_0_BYTES_MAX:
-                    counts.dropped += 1
-                elif self._bridge.rules.bytes_per_second_max:
-                    self._paced[side].append(packet)
-                    self._paced_bytes[side] += len(packet.payload)
-                    self._changed.unpark_all()
-                else:
-                    self._move(side, self._relays[side].publish(packet))
-            await self._wait_for_room(side)
-
-    def _waiting_bytes(self, source: str) -> int:
-        return self._paced_bytes[source] + self._connections[OTHER[source]].stream.unsent_bytes
-
-    async def _wait_for_room(self, source: str) -> None:
-        """TCP's flow control slows a source whose messages are large: the receive maximum counts only messages."""
-        self._paused.add(source)
-        while self._paced_bytes[source] > WAITING_BYTES_MAX:
-            await self._changed.park()
-        await self._connections[OTHER[source]].stream.wait_unsent(WAITING_BYTES_MAX)
-        self._paused.discard(source)
-        self._connections[source].stream.received_at = trio.current_time()
-
-    def _take(self, side: str, packet: Packet) -> None:
-        if isinstance(packet, Pubrel):
-            self._move(side, self._relays[side].pubrel(packet))
-        elif isinstance(packet, Puback | Pubrec | Pubcomp):
-            self._move(OTHER[side], self._relays[OTHER[side]].answer(packet))
-
-    def _move(self, source: str, moves: Moves) -> None:
-        for packet in moves.to_target:
-            self._connections[OTHER[source]].stream.send(packet)
-        for packet in moves.to_source:
-            self._connections[source].stream.send(packet)
-
-    async def _pace(self, side: str) -> None:
-        """Messages from this side, no faster than the bandwidth; answers do not wait for them."""
-        rate, waiting = self._bridge.rules.bytes_per_second_max, self._paced[side]
-        while True:
-            while not waiting:
-                await self._changed.park()
-            packet = waiting.popleft()
-            self._paced_bytes[side] -= len(packet.payload)
-            self._changed.unpark_all()
-            self._move(side, self._relays[side].publish(packet))
-            await trio.sleep(len(packet.payload) / rate)
-
-    async def _send_again(self, source: str) -> None:
-        while True:
-            await trio.sleep(AGAIN_SECONDS)
-            self._move(source, Moves([], self._relays[source].take_again()))
-
-    async def _keep_alive(self, side: str) -> None:
-        """PINGREQ twice per interval; 1.5 intervals of silence end the link. MQTT 5.0, 3.1.2.10."""
-        connection = self._connections[side]
-        seconds = self._bridge.keep_alive_seconds(side, connection)
-        if not seconds:
-            await trio.sleep_forever()
-        while True:
-            await trio.sleep(seconds / 2)
-            silence = trio.current_time() - connection.stream.received_at
-            if silence >= 1.5 * seconds and side not in self._paused:
-                raise ConnectionLost(f"the {side} broker sent nothing for {silence:.0f} s")
-            connection.stream.send(Pingreq())
+    def _keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
+        return connection.connack.properties.get("server_keep_alive", self._side(side).options.keep_alive)

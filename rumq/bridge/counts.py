@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER, FILE = "_bridges", "figures.json"  # in the data directory
+STALE_SECONDS = 10.0  # figures are written every second while their process lives
 OUT, IN = "out", "in"  # to the remote broker, from it
 
 
@@ -60,4 +61,12 @@ def read_figures(folder: Path) -> dict[str, dict[str, Any]]:
     with contextlib.suppress(OSError, ValueError):
         found: dict[str, dict[str, Any]] = json.loads((folder / FILE).read_text())
         return found
+    return {}
+
+
+def read_states(folder: Path, now: float) -> dict[str, bool]:
+    """Name of the bridge -> whether both sides are connected. now: seconds since 1970"""
+    with contextlib.suppress(OSError):
+        is_fresh = now - (folder / FILE).stat().st_mtime <= STALE_SECONDS
+        return {name: is_fresh and bool(each.get("up")) for name, each in read_figures(folder).items()}
     return {}

@@ -26,7 +26,9 @@ def paired_names(folder: Path) -> list[str]:
 
 
 class Pairing:
-    """new: sides whose session began since both were connected; filters: by side, as they were subscribed"""
+    """new: sides whose session began since both were connected; filters: by side, as they were subscribed
+
+    remote: the broker that packet ids were paired with, by its id or address; "": none yet"""
 
     def __init__(self, path: Path) -> None:
         """A file that cannot be read counts as none: then no session is new. raises: OSError"""
@@ -38,6 +40,7 @@ class Pairing:
             found = {}
         self.new: set[str] = set(found.get("new", ()))
         self.filters: dict[str, list[str]] = {side: list(each) for side, each in found.get("filters", {}).items()}
+        self.remote: str = found.get("remote", "")
 
     def note_new(self, side: str) -> None:
         """raises: OSError"""
@@ -52,14 +55,15 @@ class Pairing:
             self.filters[side] = filters
             self._write()
 
-    def note_paired(self) -> None:
+    def note_paired(self, remote: str) -> None:
         """Both sides have been connected, and packet ids are free. raises: OSError"""
-        if self.new:
+        if self.new or self.remote != remote:
             self.new.clear()
+            self.remote = remote
             self._write()
 
     def _write(self) -> None:
-        text = json.dumps({"new": sorted(self.new), "filters": self.filters})
+        text = json.dumps({"new": sorted(self.new), "filters": self.filters, "remote": self.remote})
         temporary = self._path.with_suffix(".tmp")
         with open(temporary, "w", encoding="utf-8") as file:
             file.write(text)

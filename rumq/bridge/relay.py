@@ -2,8 +2,8 @@
 
 MQTT 5.0, 4.3.3. A packet id in flight is unique in the source's session, so it is in the target's. Both sessions
 outlive their connections: whatever ends, the source sends a packet again with the same id, and the target takes it
-once. So nothing is kept here beyond a connection. docs/decisions/0071-a-bridge-relays-two-sessions.md. No I/O, no
-clock."""
+once. So nothing is kept here beyond a connection. docs/decisions/0071-a-bridge-relays-two-sessions.md. Runs of ordinary
+packets are relayed by a kernel, which does the same. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from rumq.bridge.counts import RelayCounts
+from rumq.bridge.kernels.relay_run import InFlight, InFlightMessages, RelayRun
 from rumq.bridge.topic_rules import TopicMap
+from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.frames import frame_at
 from rumq.mqtt.packets import Packet, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
@@ -23,6 +26,7 @@ from rumq.mqtt.topics import check_topic_name
 VIA = "rumq-via"  # user property, one for each broker that a message has passed
 DOUBTFUL = "rumq-doubtful"  # user property of a message that the target may have already
 PACKET_BYTES_MAX = 2**28 + 4  # of MQTT
+TOPICS_MAX = 100_000  # names of topics that are mapped already, in each direction; above it they begin anew
 
 # A message that is refused so may be taken later; any other refusal stays one.
 TEMPORARY_REFUSALS = frozenset({Reason.QUOTA_EXCEEDED, Reason.UNSPECIFIED_ERROR, Reason.SERVER_BUSY})
@@ -34,7 +38,7 @@ Refused = Callable[[str, Reason, str], None]  # topic, reason, text
 class TargetLimits:
     """What CONNACK of the target says.
 
-    broker_id: of a rumq broker; "": not known
+    broker_id: of a rumq broker; "": not known; version: of MQTT, 4 is 3.1.1
     was_lost: its session is a new one: messages that come again may be there already"""
 
     broker_id: str = ""
@@ -42,6 +46,7 @@ class TargetLimits:
     qos_max: int = 2
     takes_retained: bool = True
     was_lost: bool = False
+    version: int = 5
 
 
 class Moves(NamedTuple):
@@ -49,15 +54,6 @@ class Moves(NamedTuple):
 
     to_source: list[Packet]
     to_target: list[Packet]
-
-
-@dataclass(slots=True)
-class InFlight:
-    """A message of the source without an answer. message: as it went on, None: it did not; qos: the source's"""
-
-    qos: int
-    message: Publish | None
-    is_answered: bool = False
 
 
 class PacketRelay:
@@ -70,8 +66,34 @@ class PacketRelay:
         """source_id: the source's broker id, "" if it is not known; refused: told of each message given up"""
         self._topics, self._source_id, self._target = topics, source_id, target
         self._counts, self._refused = counts, refused
-        self._in_flight: dict[int, InFlight] = {}  # by packet id, in the order of arrival
+        self._in_flight = InFlightMessages()
         self._again: dict[int, Publish] = {}  # by packet id: refused for now
+        self._names: dict[bytes, bytes] = {}  # topic at the source -> at the target, for runs
+
+    def run(self, back: PacketRelay) -> RelayRun:
+        """What relays ordinary packets of the source by itself. back: the other direction"""
+        return RelayRun(
+            self._in_flight, back._in_flight, self._names, self._map_topic, self._source_id.encode(), self._target,
+            back.target_version == 5, self.target_version == 5,
+        )  # fmt: skip
+
+    @property
+    def target_version(self) -> int:
+        return self._target.version
+
+    def ids_in_flight(self) -> list[int]:
+        """Packet ids of messages without an answer, in the order of arrival."""
+        return list(self._in_flight.ids())
+
+    def maybe_held(self, packet_id: int) -> InFlight | None:
+        """The message with this id, while it is in flight."""
+        return self._in_flight.maybe_at(packet_id)
+
+    def count_taken(self) -> None:
+        """Add to the counts what runs relayed since the last time."""
+        self._counts.messages += self._in_flight.taken
+        self._counts.bytes += self._in_flight.taken_bytes
+        self._in_flight.taken = self._in_flight.taken_bytes = 0
 
     # --- from the source
 
@@ -79,12 +101,12 @@ class PacketRelay:
         message = self._maybe_message(packet)
         if packet.packet_id is None:
             if message is not None:
-                self._note_relayed(message)
+                self._note_relayed(len(packet.payload))
             return Moves([], [message] if message is not None else [])
-        self._in_flight[packet.packet_id] = InFlight(packet.qos, message)
+        self._in_flight.add(packet.packet_id, packet.qos, len(packet.payload), message)
         if message is None or message.qos == 0:
             if message is not None:
-                self._note_relayed(message)
+                self._note_relayed(len(packet.payload))
             return Moves(self._answered(packet.packet_id), [message] if message is not None else [])
         return Moves([], [message])
 
@@ -99,18 +121,26 @@ class PacketRelay:
     def answer(self, packet: Puback | Pubrec | Pubcomp) -> Moves:
         if isinstance(packet, Pubcomp):
             return Moves([Pubcomp(packet.packet_id)], [])  # "not found" is as good: it was released before
-        held = self._in_flight.get(packet.packet_id)
-        if held is None or held.is_answered or held.message is None:
+        held = self._in_flight.maybe_at(packet.packet_id)
+        if held is None or held.is_answered or held.packet is None:
             return Moves([], [])
         reason = packet.reason
         if reason.is_error and reason != Reason.PACKET_IDENTIFIER_IN_USE:  # in use: the target has it
             if reason in TEMPORARY_REFUSALS:
-                self._again[packet.packet_id] = held.message
+                self._again[packet.packet_id] = message_of(held, self._target.version)
                 return Moves([], [])
-            self._refuse(held.message.topic, reason, packet.properties.get("reason_string", reason.text))
+            self._refuse(
+                message_of(held, self._target.version).topic,
+                reason,
+                packet.properties.get("reason_string", reason.text),
+            )
         else:
-            self._note_relayed(held.message)
+            self._note_relayed(held.payload_bytes)
         return Moves(self._answered(packet.packet_id), [])
+
+    def note_dropped(self) -> None:
+        """A message of QoS 0 for which there was no room."""
+        self._counts.dropped += 1
 
     def take_again(self) -> list[Packet]:
         """What was refused for now, to be sent after a pause."""
@@ -119,14 +149,10 @@ class PacketRelay:
 
     def _answered(self, packet_id: int) -> list[Packet]:
         """Answers leave in the order of the messages. MQTT 5.0, 4.6."""
-        self._in_flight[packet_id].is_answered = True
+        self._in_flight.note_answered(packet_id)
         answers: list[Packet] = []
-        while self._in_flight:
-            each, held = next(iter(self._in_flight.items()))
-            if not held.is_answered:
-                break
-            del self._in_flight[each]
-            answers.append(Puback(each) if held.qos == 1 else Pubrec(each))
+        while (held := self._in_flight.maybe_take()) is not None:
+            answers.append(Puback(held.packet_id) if held.qos == 1 else Pubrec(held.packet_id))
         return answers
 
     # --- messages
@@ -167,7 +193,7 @@ class PacketRelay:
     def _fits(self, message: Publish) -> bool:
         try:
             check_topic_name(message.topic)
-            size = len(encode(message, 5)) if self._target.packet_bytes_max < PACKET_BYTES_MAX else 0
+            size = len(encode(message, self._target.version)) if self._target.packet_bytes_max < PACKET_BYTES_MAX else 0
         except (MqttFault, ValueError) as fault:
             self._refuse(message.topic, Reason.TOPIC_NAME_INVALID, str(fault))
             return False
@@ -177,10 +203,36 @@ class PacketRelay:
             return False
         return True
 
-    def _note_relayed(self, message: Publish) -> None:
+    def _map_topic(self, name: bytes) -> bytes | None:
+        """For a run: the name at the target; None: `publish` decides."""
+        try:
+            topic = name.decode()
+            check_topic_name(topic)
+            target_topic = self._topics.maybe_target_topic(topic)
+            if target_topic is None:
+                return None
+            check_topic_name(target_topic)
+        except (MqttFault, ValueError):
+            return None
+        if len(self._names) >= TOPICS_MAX:
+            self._names.clear()
+        self._names[name] = mapped = target_topic.encode()
+        return mapped
+
+    def _note_relayed(self, payload_bytes: int) -> None:
         self._counts.messages += 1
-        self._counts.bytes += len(message.payload)
+        self._counts.bytes += payload_bytes
 
     def _refuse(self, topic: str, reason: Reason, text: str) -> None:
         self._counts.refused[reason.text] += 1
         self._refused(topic, reason, text)
+
+
+def message_of(held: InFlight, version: int) -> Publish:
+    """Decoded where a run relayed it: only what is refused is asked for."""
+    if isinstance(held.packet, Publish):
+        return held.packet
+    header_len, _ = frame_at(held.packet, 0, len(held.packet)) or (0, 0)
+    message = decode(held.packet[0], held.packet[header_len:], version)
+    assert isinstance(message, Publish)
+    return message

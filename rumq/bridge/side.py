@@ -1,6 +1,6 @@
 """One side of a bridge: a broker, and the session there. CONNECT, SUBSCRIBE, and the release of old packet ids.
 
-MQTT 5.0, 3.1, 3.8 and 4.3.3. Transport, TLS and the packets of logins are `rumq.client`'s."""
+MQTT 5.0, 3.1, 3.8 and 4.3.3; MQTT 3.1.1. Transport, TLS and the packets of logins are `rumq.client`'s."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rumq.bridge.relay import PACKET_BYTES_MAX, TargetLimits
 from rumq.client.session.options import ConnectOptions, connect_packet
 from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
 from rumq.errors import ConnectionLost, Refused
+from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packets import (
     Connack,
@@ -31,6 +32,7 @@ from rumq.mqtt.reasons import Reason
 
 LOCAL, REMOTE = "local", "remote"
 SIDES = (LOCAL, REMOTE)
+OTHER = {LOCAL: REMOTE, REMOTE: LOCAL}
 LOST = "rumq-lost"  # user property of CONNACK: what a rumq session lost to retention while we were away
 BROKER_ID = "rumq-broker"  # user property of CONNECT, which asks, and of CONNACK, which answers
 REQUEST_ID = 65_535  # of SUBSCRIBE and UNSUBSCRIBE: brokers begin with 1
@@ -42,20 +44,42 @@ FILTERS_MAX = 500  # of one SUBSCRIBE
 Answer = TypeVar("Answer", Suback, Unsuback)
 
 
+AUTO = 0  # of `Side.version`: MQTT 5, or 3.1.1 where that is not taken
+RECEIVE_MAXIMUM_311 = 20  # MQTT 3.1.1 does not say it, and mosquitto hangs up at more (`max_inflight_messages`)
+BRIDGE_BIT = 0x80  # of CONNECT's protocol level: mosquitto does not send a bridge what came from it
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
-    """filters: subscribed here -> QoS; open_stream, options: how to connect, with a session that stays"""
+    """filters: subscribed here -> QoS; open_stream, options: how to connect, with a session that stays
+
+    address: for people, and to tell brokers apart that say no id; version: 5, 4 (MQTT 3.1.1) or AUTO
+    echoes: it would send back, without MQTT 5's no local, what the bridge published
+    takes_5: it did before, so that a line which is cut before CONNACK says nothing of the version"""
 
     name: str
     open_stream: OpenStream
     options: ConnectOptions
     filters: dict[str, int]
+    address: str = ""
+    version: int = 5
+    echoes: bool = False
+    takes_5: bool = False
+
+
+class VersionRefused(ConnectionLost):
+    """A broker did not take the version of MQTT."""
+
+
+class HungUp(VersionRefused):
+    """It ended the connection before it answered: some do so that do not know the version."""
 
 
 @dataclass(slots=True)
 class SideConnection:
     stream: PacketStream
     connack: Connack
+    version: int = 5
 
     @property
     def broker_id(self) -> str:
@@ -71,13 +95,15 @@ class SideConnection:
 
     @property
     def receive_maximum(self) -> int:
+        if self.version < 5:
+            return RECEIVE_MAXIMUM_311
         return self.connack.properties.get("receive_maximum", 65_535)
 
     def as_target(self, *, was_lost: bool) -> TargetLimits:
         said = self.connack.properties
         return TargetLimits(
             self.broker_id, said.get("maximum_packet_size", PACKET_BYTES_MAX), said.get("maximum_qos", 2),
-            bool(said.get("retain_available", True)), was_lost,
+            bool(said.get("retain_available", True)), was_lost, self.version,
         )  # fmt: skip
 
 
@@ -96,31 +122,60 @@ async def forget_session(side: Side) -> None:
 
 
 async def open_with(side: Side, options: ConnectOptions, *, clean_start: bool) -> SideConnection:
+    """raises: ConnectionLost, Refused"""
+    if side.version != AUTO:
+        return await open_in(side, options, side.version, clean_start=clean_start)
+    try:
+        return await open_in(side, options, 5, clean_start=clean_start)
+    except VersionRefused as fault:
+        if isinstance(fault, HungUp) and side.takes_5:
+            raise
+        try:
+            return await open_in(side, options, 4, clean_start=clean_start)
+        except VersionRefused:
+            raise fault from None  # it was not the version
+
+
+async def open_in(side: Side, options: ConnectOptions, version: int, *, clean_start: bool) -> SideConnection:
+    """Connect in a version of MQTT. raises: ConnectionLost, VersionRefused, Refused"""
     seconds = side.options.connect_seconds_max
     with trio.move_on_after(seconds):
         try:
             transport = await side.open_stream()
         except OSError as fault:
             raise ConnectionLost(failure_text(fault)) from fault
-        stream = PacketStream(transport, 5)
+        stream = PacketStream(transport, version)
         try:
-            stream.send(connect_packet(options, options.client_id, clean_start=clean_start))
+            told = replace(options, version=version, clean_start=clean_start)
+            packet = encode(connect_packet(told, options.client_id, clean_start=clean_start), version)
+            stream.send_encoded(as_of_a_bridge(packet) if version == 4 and side.echoes else packet, "CONNECT")
             await stream.flush()
-            return SideConnection(stream, await taken_connack(stream))
+            return SideConnection(stream, await taken_connack(stream), version)
         except BaseException:
             await stream.close()
             raise
     raise ConnectionLost(f"no answer within {seconds:g} s")
 
 
+def as_of_a_bridge(connect: bytes) -> bytes:
+    """CONNECT of MQTT 3.1.1 as bridges of mosquitto send it (`try_private`)."""
+    name = b"\x00\x04MQTT"
+    at = connect.index(name) + len(name)
+    return connect[:at] + bytes((connect[at] | BRIDGE_BIT,)) + connect[at + 1 :]
+
+
 async def taken_connack(stream: PacketStream) -> Connack:
-    """raises: ConnectionLost, Refused"""
+    """raises: ConnectionLost, VersionRefused, Refused"""
     try:
         first, *rest = await stream.receive()
     except MqttFault as fault:
-        raise ConnectionLost(f"the answer is no MQTT 5: {fault}") from fault
+        raise VersionRefused(f"the answer is no MQTT of this version: {fault}") from fault
+    except ConnectionLost as fault:
+        raise HungUp(fault.why) from fault
     if not isinstance(first, Connack):
         raise ConnectionLost(f"the broker began with {type(first).__name__.upper()}")
+    if first.reason == Reason.UNSUPPORTED_PROTOCOL_VERSION:
+        raise VersionRefused("the broker does not take this version of MQTT")
     if first.reason.is_error:
         raise Refused("the connection", first.reason, first.properties.get("reason_string") or first.reason.text)
     stream.packet_bytes_max = first.properties.get("maximum_packet_size", stream.packet_bytes_max)
@@ -190,9 +245,14 @@ async def received(stream: PacketStream) -> list[Packet]:
     except MqttFault as fault:
         raise ConnectionLost(f"the broker broke the protocol: {fault}") from fault
     for packet in packets:
-        if isinstance(packet, Disconnect):
-            raise Refused("to go on", packet.reason, packet.properties.get("reason_string") or packet.reason.text)
+        check_goes_on(packet)
     return packets
+
+
+def check_goes_on(packet: Packet) -> None:
+    """raises: Refused for DISCONNECT"""
+    if isinstance(packet, Disconnect):
+        raise Refused("to go on", packet.reason, packet.properties.get("reason_string") or packet.reason.text)
 
 
 async def leave(connection: SideConnection) -> None:

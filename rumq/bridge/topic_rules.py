@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rumq.bridge.counts import IN, OUT
 from rumq.mqtt.errors import MqttFault
-from rumq.mqtt.topics import check_topic_filter, check_topic_name, matches
+from rumq.mqtt.topics import check_topic_filter, check_topic_name, filters_overlap, matches
 
 BOTH = "both"
 EXPECTED = 'expected "PATTERN [out|in|both] [0|1|2] [LOCAL_PREFIX] [REMOTE_PREFIX]", such as "plant/# both 2"'
@@ -104,3 +104,10 @@ def relayed(rules: Sequence[TopicRule], direction: str) -> Iterator[RelayedTopic
         if direction == IN:
             here, there = there, here
         yield RelayedTopic(here + rule.pattern, rule.qos, here, there)
+
+
+def is_both_ways(rules: Sequence[TopicRule]) -> bool:
+    """Whether what goes out may match, at the other broker, what is subscribed to there."""
+    ins = [each.topic_filter for each in relayed(rules, IN)]
+    outs = [each.target_prefix + each.topic_filter[len(each.source_prefix) :] for each in relayed(rules, OUT)]
+    return any(filters_overlap(one, other) for one in ins for other in outs)

@@ -350,7 +350,7 @@ class Client:
     def acknowledge_some(self, messages: Iterable[Message]) -> None:
         acknowledgements = b"".join(map(short_form, self._connection.inbound.acknowledge(messages)))
         if acknowledgements and self._connection.stream is not None:
-            self._connection.stream.send_acknowledgements(acknowledgements)
+            self._connection.stream.send_packets(acknowledgements)
 
     @contextmanager
     def awaiting(self) -> Iterator[None]:

@@ -13,10 +13,16 @@ from rumq.mosquitto.conf import OptionLine
 
 PORT = 1883  # also with TLS, as there
 PASSWORD = "a password is not copied: write it into a file of its own, password_file of [[bridge]] in config.toml"
+PSK = (
+    "rumq has no TLS with a shared key (Python's has none before 3.13): have the other broker listen with a "
+    "certificate, and log in with remote_username and password_file or bridge_certfile"
+)
+STATE = "$SYS/broker/connection/NAME/state says so here, NAME being the bridge's"
+HERE_ALONE = f"{STATE}, and nothing at the other broker: name a topic that is not under $SYS, notification_topic"
 # Without these a bridge of rumq's would be less safe, or would not be let in.
 BREAKING = {
-    "bridge_psk": "rumq has no TLS with a shared key",
-    "bridge_identity": "rumq has no TLS with a shared key",
+    "bridge_psk": PSK,
+    "bridge_identity": PSK,
     "bridge_require_ocsp": "rumq does not ask whether the certificate was revoked",
     "bridge_capath": "name one file: tls_authority of [[bridge]]",
     "bridge_alpn": "rumq has no ALPN for bridges",
@@ -34,9 +40,6 @@ MISSING = {
     "bridge_tls_version": "TLS 1.2 at least",
     "idle_timeout": "a bridge stays connected",
     "local_clientid": "the client id here is rumq-bridge/ and the name",
-    "notification_topic": "no messages say so: rumq_bridge_up in /metrics, bridge.connected and bridge.lost in events",
-    "notifications": "no messages say so: rumq_bridge_up in /metrics, bridge.connected and bridge.lost in events",
-    "round_robin": "a bridge has one address",
     "start_type": "a bridge is always connected, or tries to be",
     "threshold": "a bridge is always connected, or tries to be",
 }
@@ -46,7 +49,6 @@ IDLE = {
     "cleansession": "sessions stay, and messages with them, while the line is down",
     "local_cleansession": "sessions stay, and messages with them, while the line is down",
     "local_password": "a bridge of the broker's own needs none",
-    "notifications_local_only": "no messages say so",
     "try_private": "neither side gets back what the bridge published",
 }
 KEYS = {
@@ -54,7 +56,9 @@ KEYS = {
     "clientid": "client_id", "remote_clientid": "client_id", "local_username": "local_user",
     "remote_username": "user", "username": "user",
 }  # fmt: skip
-VERSION = "the other broker has to speak MQTT 5"
+VERSIONS = {"mqttv50": "5", "mqttv311": "3.1.1"}
+VERSION = "the other broker has to speak MQTT 5 or 3.1.1"
+NOTIFYING = ("notifications", "notifications_local_only", "notification_topic")
 
 Said = list[tuple[OptionLine, str]]
 
@@ -120,14 +124,18 @@ def maybe_incomplete(options: list[OptionLine]) -> str:
 def take(connection: OptionLine, options: list[OptionLine], out: ConvertedBridges) -> None:
     made: dict[str, Any] = {"name": name_of(connection, {each["name"] for each in out.sections}), "topics": []}
     out.carried.append(connection)
-    address = ""
+    addresses: list[str] = []
+    notifying: list[OptionLine] = []
     is_tls = any(line.key == "bridge_cafile" for line in options)
     for line in options:
         if line.key in ("address", "addresses"):
-            address, *others = line.value.split() or [""]
+            addresses = line.value.split()
             out.carried.append(line)
-            if others:
-                out.left_out.append((line, "a bridge has one address: the first of these"))
+        elif line.key == "round_robin":
+            made["round_robin"] = line.flag
+            out.carried.append(line)
+        elif line.key in NOTIFYING:
+            notifying.append(line)
         elif line.key == "topic":
             made["topics"].append(line.value)
             out.carried.append(line)
@@ -140,14 +148,37 @@ def take(connection: OptionLine, options: list[OptionLine], out: ConvertedBridge
         elif line.key == "restart_timeout":
             made["retry_seconds_max"] = retry_seconds(line)
             out.carried.append(line)
-        elif line.key == "bridge_protocol_version" and line.value == "mqttv50":
+        elif line.key == "bridge_protocol_version" and line.value in VERSIONS:
+            made["mqtt_version"] = VERSIONS[line.value]
             out.carried.append(line)
         elif line.key in IDLE:
             out.idle.append((line, IDLE[line.key]))
         else:
             out.left_out.append((line, VERSION if line.key == "bridge_protocol_version" else missing(line)))
-    made["url"] = url_of(address, is_tls=is_tls)
+    made["url"], *more = [url_of(each, is_tls=is_tls) for each in addresses or [""]]
+    if more:
+        made["more_urls"] = more
+    take_notifying(notifying, made, out)
     out.sections.append(made)
+
+
+def take_notifying(lines: list[OptionLine], made: dict[str, Any], out: ConvertedBridges) -> None:
+    """raises: MosquittoFileError"""
+    given = {line.key: line for line in lines}
+    topic, local = given.get("notification_topic"), given.get("notifications_local_only")
+    if "notifications" in given and not given["notifications"].flag:
+        out.idle += [(line, f"nothing else is said, but {STATE}") for line in lines]
+        return
+    is_local = local is not None and local.flag
+    if topic is not None:
+        made["notification_topic"] = topic.value
+        if is_local:
+            made["notifications_local_only"] = True
+    for line in lines:
+        if topic is not None or is_local:
+            out.carried.append(line)
+        else:
+            out.left_out.append((line, HERE_ALONE))
 
 
 def retry_seconds(line: OptionLine) -> int:

@@ -12,8 +12,8 @@ from rumq.mosquitto.bridges import converted_bridges
 from rumq.mosquitto.conf import Conf, ListenerPart, OptionLine
 from rumq.mosquitto.errors import MosquittoFileError
 from rumq.mosquitto.file_plugins import files_of
-from rumq.mosquitto.option_table import ADDS_UP, IDLE, MISSING, PARTLY, unknown
-from rumq.mosquitto.unsafe_options import PLUGINS, UNSAFE, unsafe
+from rumq.mosquitto.option_table import ADDS_UP, IDLE, IDLE_IF_FALSE, MISSING, PARTLY, unknown
+from rumq.mosquitto.unsafe_options import NO_PSK, PLUGINS, UNSAFE, unsafe
 
 Tree = dict[str, Any]
 PACKET_MAX = 268_435_460
@@ -131,6 +131,8 @@ def general(conf: Conf, out: Converted) -> None:
                 out.carried.append(line)
         elif name in IDLE:
             out.idle += [(each, IDLE[name]) for each in conf.general.every(name)]
+        elif name in IDLE_IF_FALSE:
+            out.attempt(partial(idle_if_false, line, out))
         elif not name.startswith(OF_PLUGINS) and name not in PLUGINS:
             out.left_out.append((line, MISSING.get(name) or unknown(name)))
     out.user = conf.general.options.get("user")
@@ -167,6 +169,8 @@ def listener(part: ListenerPart, general: ListenerPart, out: Converted, *, is_lo
             out.carried.append(line)
         elif name in IDLE:
             out.idle += [(each, IDLE[name]) for each in lines]
+        elif name in IDLE_IF_FALSE:
+            out.attempt(partial(idle_if_false, line, out))
         elif name not in UNSAFE and not name.startswith(OF_PLUGINS) and name != "psk_file":
             out.left_out.append((line, MISSING.get(name) or unknown(name)))
     if made.get("protocol") == "websocket":
@@ -181,6 +185,14 @@ def listener(part: ListenerPart, general: ListenerPart, out: Converted, *, is_lo
     if "tls_authority" in made and "tls_certificate" not in made:
         del made["tls_authority"]
     return made
+
+
+def idle_if_false(line: OptionLine, out: Converted) -> None:
+    """raises: MosquittoFileError"""
+    if line.flag:
+        out.left_out.append((line, MISSING[line.key]))
+    else:
+        out.idle.append((line, IDLE_IF_FALSE[line.key]))
 
 
 def in_order(faults: Iterable[MosquittoFileError]) -> list[MosquittoFileError]:
@@ -208,7 +220,7 @@ def closed_by(part: ListenerPart, general: ListenerPart, out: Converted) -> list
         options = {*general.options.values(), *part.options.values()} - {each.file for each in files}
         out.left_out += [(line, "of a plugin") for line in in_file(options) if line.key.startswith(OF_PLUGINS)]
     if "psk_file" in part.options and "certfile" not in part.options:
-        found.append((part.options["psk_file"], "rumq has no TLS with a shared key"))
+        found.append((part.options["psk_file"], NO_PSK))
     return found
 
 

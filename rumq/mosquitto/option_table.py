@@ -28,22 +28,31 @@ IDLE = {
 QUEUE = "nothing is queued, a session reads on from the log: mqtt.backlog_records_max bounds how far behind it may be"
 # Options that have no setting, and what is missing without them.
 MISSING = {
-    "check_retain_source": "a retained message stays when its publisher may not publish there any more",
+    "check_retain_source": "a retained message stays when its publisher may not publish there any more: clear it with"
+    " `rumqd ask clear`",
+    "upgrade_outgoing_qos": "a message has the lower QoS of its publisher's and the subscription's (MQTT 5.0, 3.8.4):"
+    " publish with the higher one",
+    "disable_client_cert_date_checks": "a client whose certificate has expired is refused: give it a new one",
     "max_queued_bytes": QUEUE, "max_queued_messages": QUEUE,
     "memory_limit": "log.hot_bytes_max, log.pending_bytes_max and limits of clients bound memory: config.toml",
     **dict.fromkeys(
         (
             "enable_control_api", "http_dir", "max_topic_alias_broker",
-            "packet_buffer_size", "retain_expiry_interval", "tls_engine_kpass_sha1", "upgrade_outgoing_qos",
-            "disable_client_cert_date_checks",
+            "packet_buffer_size", "retain_expiry_interval", "tls_engine_kpass_sha1",
         ),
         "rumq has nothing like it",
     ),
 }  # fmt: skip
+# Options that rumq is without, so that `false` says what it does.
+IDLE_IF_FALSE = {
+    "check_retain_source": "who published a retained message is not asked when it is delivered",
+    "upgrade_outgoing_qos": "a message has the lower QoS of its publisher's and the subscription's",
+    "disable_client_cert_date_checks": "dates of certificates are checked",
+}
 # Options of which a part has a setting, and what is missing.
 PARTLY = {
-    "message_size_limit": "a payload above it is taken; a packet that is 64 KiB above it ends the connection, as"
-    " mqtt.packet_bytes_max says",
+    "message_size_limit": "a payload above it is taken, as no limit is of payloads alone; a packet that is 64 KiB above"
+    " it ends the connection, as mqtt.packet_bytes_max says: set that to what the largest packet may be as a whole",
     "global_max_clients": "it bounds the sessions that outlive their connection, of each shard (mqtt.sessions_max)",
     "global_max_connections": "each listener takes so many connections, not all listeners together",
 }

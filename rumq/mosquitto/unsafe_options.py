@@ -40,6 +40,10 @@ def if_true(why: str) -> Callable[[OptionLine], str]:
     return lambda line: why if line.flag else ""
 
 
+NO_PSK = (
+    "rumq has no TLS with a shared key (Python's has none before 3.13): give the listener certfile and keyfile, and "
+    "clients users and passwords"
+)
 ENGINE = "keys are PEM files, and no engine of OpenSSL is loaded"
 UNSAFE: dict[str, Callable[[OptionLine], str]] = {
     **dict.fromkeys(PLUGINS, plugin),
@@ -47,7 +51,7 @@ UNSAFE: dict[str, Callable[[OptionLine], str]] = {
     "ciphers_tls1.3": suites,
     "enable_proxy_protocol": always("set listener.proxies in a config.toml, which says whose headers are believed"),
     "proxy_protocol_v2_require_tls": if_true("whether a proxy's client spoke TLS is not asked"),
-    "psk_hint": always("rumq has no TLS with a shared key"),
+    "psk_hint": always(NO_PSK),
     "tls_engine": always(ENGINE),
     "tls_keyform": lambda line: "" if line.value == "pem" else ENGINE,
 }

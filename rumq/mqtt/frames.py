@@ -61,6 +61,12 @@ class FrameReader:
         """The size of the unfinished frame."""
         return len(self._buffer)
 
+    def take_buffered(self) -> bytes:
+        """The bytes of the unfinished frame, which somebody else goes on with."""
+        taken = bytes(self._buffer)
+        self._buffer.clear()
+        return taken
+
     def receive(self, chunk: bytes | bytearray | memoryview) -> None:
         self._buffer += chunk
 

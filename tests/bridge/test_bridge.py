@@ -9,6 +9,7 @@ from rumq.bridge.bridge import BridgeRules, RunningBridge
 from rumq.bridge.counts import IN, OUT
 from rumq.bridge.pairing import Pairing, pairing_file
 from rumq.bridge.relay import DOUBTFUL, VIA
+from rumq.bridge.remote_addresses import RemoteAddresses
 from rumq.bridge.side import BROKER_ID, IDS_MAX, LOCAL, REMOTE, REQUEST_ID, Side
 from rumq.bridge.topic_rules import TopicMap, parse_rule
 from rumq.client.session.options import ConnectOptions
@@ -66,7 +67,9 @@ class Site:
             for name, broker in ((LOCAL, self.local), (REMOTE, self.remote))
         }
         pairing = Pairing(pairing_file(self.folder, "b"))
-        return RunningBridge(BridgeRules("b", rules, **self.more), sides[LOCAL], sides[REMOTE], pairing, self._tell)
+        return RunningBridge(
+            BridgeRules("b", rules, **self.more), sides[LOCAL], RemoteAddresses([sides[REMOTE]]), pairing, self._tell
+        )
 
     def _tell(self, event: str, **fields: Any) -> None:
         self.said.append((event, fields))
@@ -129,7 +132,9 @@ async def test_it_subscribes_at_each_side_and_relays_between_two_connections(tmp
         assert await here.receive() == publish(b"b", 9, topic="down/1", qos=1)
         await here.send(Puback(9))
         assert await there.receive() == Puback(9)
-        assert site.named("bridge.connected") == [{"name": "b", "remote": "not a rumq broker"}]
+        assert site.named("bridge.connected") == [
+            {"name": "b", "remote": "not a rumq broker", "address": "", "mqtt": "5.0"}
+        ]
         assert not site.named("bridge.doubtful"), "sessions that begin together lose nothing"
         nursery.cancel_scope.cancel()
 

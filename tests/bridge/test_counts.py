@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rumq.bridge.counts import IN, OUT, BridgeCounts, read_figures, write_figures
+from rumq.bridge.counts import FILE, IN, OUT, STALE_SECONDS, BridgeCounts, read_figures, read_states, write_figures
 
 
 def test_figures_go_through_a_file(tmp_path: Path) -> None:
@@ -14,3 +14,11 @@ def test_figures_go_through_a_file(tmp_path: Path) -> None:
     found = read_figures(tmp_path)["centre"]
     assert (found["up"], found["connections"]) == (1, 3)
     assert (found[OUT]["messages"], found[OUT]["refused"], found[IN]["messages"]) == (7, 3, 0)
+
+
+def test_a_bridge_whose_process_is_gone_is_not_connected(tmp_path: Path) -> None:
+    assert read_states(tmp_path, 0.0) == {}
+    write_figures(tmp_path, {"centre": BridgeCounts(is_up=True), "other": BridgeCounts()})
+    written = (tmp_path / FILE).stat().st_mtime
+    assert read_states(tmp_path, written + 1) == {"centre": True, "other": False}
+    assert read_states(tmp_path, written + STALE_SECONDS + 1) == {"centre": False, "other": False}

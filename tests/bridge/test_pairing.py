@@ -11,8 +11,9 @@ def test_it_is_there_again(tmp_path: Path) -> None:
     again = Pairing(path)
     assert again.new == {"local"} and again.filters == {}
     again.note_filters("local", ["x/#"])
-    again.note_paired()
+    again.note_paired("centre")
     assert (Pairing(path).new, Pairing(path).filters) == (set(), {"local": ["x/#"]})
+    assert Pairing(path).remote == "centre"
     again.note_new("local")
     assert (Pairing(path).new, Pairing(path).filters) == ({"local"}, {})
     assert paired_names(tmp_path) == ["a"]

@@ -29,7 +29,7 @@ def test_a_bridge_is_one_here(tmp_path: Path) -> None:
         {
             "name": "centre-1", "url": "mqtts://10.0.0.1:1884", "topics": ["plant/# out 2", 'cmd/# in 1 "" edge/'],
             "user": "edge", "client_id": "me", "keep_alive_seconds": 30, "retry_seconds_max": 30, "local_user": "robot",
-            "tls_authority": "/ca.pem", "tls_certificate": "/c.pem", "tls_key": "/k.pem",
+            "mqtt_version": "5", "tls_authority": "/ca.pem", "tls_certificate": "/c.pem", "tls_key": "/k.pem",
         }
     ]  # fmt: skip
     assert not found.left_out
@@ -64,8 +64,9 @@ def test_one_that_would_be_less_safe_or_not_let_in_is_left_out_as_a_whole(
 @pytest.mark.parametrize(
     "line",
     [
-        "bridge_protocol_version mqttv311",
+        "bridge_protocol_version mqttv31",
         "notifications true",
+        "notifications_local_only false",
         "start_type lazy",
         "bridge_insecure true",
         "bridge_outgoing_retain false",
@@ -84,10 +85,27 @@ def test_nothing_is_missing_without_these(tmp_path: Path) -> None:
     assert not found.left_out and len(found.tree["bridge"]) == 1
 
 
-def test_of_several_addresses_the_first_is_taken(tmp_path: Path) -> None:
-    found = convert(tmp_path, "connection b\naddresses one.example two.example:1884\ntopic #\n")
-    assert found.tree["bridge"][0]["url"] == "mqtt://one.example:1883"
-    assert "one address" in found.left_out[0][1]
+def test_several_addresses_are_tried_as_there(tmp_path: Path) -> None:
+    found = convert(tmp_path, "connection b\naddresses one.example two.example:1884\ntopic #\nround_robin true\n")
+    (own,) = found.tree["bridge"]
+    assert (own["url"], own["more_urls"]) == ("mqtt://one.example:1883", ["mqtt://two.example:1884"])
+    assert own["round_robin"] is True and not found.left_out
+
+
+def test_a_version_of_mqtt_is_the_one_that_is_spoken(tmp_path: Path) -> None:
+    found = convert(tmp_path, f"{BRIDGE}bridge_protocol_version mqttv311\n")
+    assert found.tree["bridge"][0]["mqtt_version"] == "3.1.1" and not found.left_out
+
+
+def test_state_is_said_where_it_is_there(tmp_path: Path) -> None:
+    here = convert(tmp_path, f"{BRIDGE}notifications true\nnotifications_local_only true\n")
+    assert not here.left_out and "notification_topic" not in here.tree["bridge"][0]
+    none = convert(tmp_path, f"{BRIDGE}notifications false\nnotification_topic a/b\n")
+    assert not none.left_out and len(none.idle) == 2 and "notification_topic" not in none.tree["bridge"][0]
+    both = convert(tmp_path, f"{BRIDGE}notification_topic a/b\n")
+    assert both.tree["bridge"][0]["notification_topic"] == "a/b" and not both.left_out
+    local = convert(tmp_path, f"{BRIDGE}notification_topic a/b\nnotifications_local_only true\n")
+    assert local.tree["bridge"][0]["notifications_local_only"] is True
 
 
 @pytest.mark.parametrize(

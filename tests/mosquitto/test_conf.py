@@ -108,6 +108,7 @@ def test_nothing_is_kept_without_persistence(tmp_path: Path) -> None:
         "max_queued_messages 10",
         "memory_limit 1000",
         "check_retain_source true",
+        "disable_client_cert_date_checks true",
         "message_size_limit 1000",
         "global_max_clients 7",
     ],
@@ -115,6 +116,12 @@ def test_nothing_is_kept_without_persistence(tmp_path: Path) -> None:
 def test_what_cannot_be_carried_over_is_named(tmp_path: Path, line: str) -> None:
     found = convert(tmp_path, f"listener 1\n{line}\n")
     assert [(each.key, each.number) for each, _ in found.left_out] == [(line.split()[0], 2)]
+
+
+@pytest.mark.parametrize("key", ["check_retain_source", "upgrade_outgoing_qos", "disable_client_cert_date_checks"])
+def test_without_what_rumq_does_not_have_nothing_is_missing(tmp_path: Path, key: str) -> None:
+    found = convert(tmp_path, f"listener 1\n{key} false\n")
+    assert not found.left_out and [line.key for line, _ in found.idle] == [key]
 
 
 def test_an_option_with_a_typing_error_is_named_with_what_was_meant(tmp_path: Path) -> None:

@@ -46,8 +46,8 @@ class PacketStream:
         self.send_encoded(encode(packet, self._version), type(packet).__name__.upper())
         self._disconnecting = isinstance(packet, Disconnect)
 
-    def send_acknowledgements(self, encoded: bytes) -> None:
-        """Queue many of them, in their short forms."""
+    def send_packets(self, encoded: bytes) -> None:
+        """Queue the bytes of many, each no larger than the broker takes."""
         if not self._disconnecting:
             self._output += encoded
             self._changed.unpark_all()
@@ -67,13 +67,7 @@ class PacketStream:
         while not self._decoded:
             if self._fault is not None:
                 raise self._fault
-            try:
-                chunk = await self._stream.receive_some(RECEIVE_BYTES_MAX)
-            except (trio.BrokenResourceError, trio.ClosedResourceError) as fault:
-                raise ConnectionLost(failure_text(fault)) from fault
-            if not chunk:
-                raise ConnectionLost("the broker closed it")
-            self.received_at = trio.current_time()
+            chunk = await self.receive_bytes()
             self._frames.receive(chunk)
             try:
                 for first_byte, body in self._frames.frames():
@@ -82,6 +76,24 @@ class PacketStream:
                 self._fault = fault
         packets, self._decoded = self._decoded, []
         return packets
+
+    async def receive_bytes(self) -> bytes:
+        """Bytes as they come, for who splits them; raises ConnectionLost."""
+        try:
+            chunk = await self._stream.receive_some(RECEIVE_BYTES_MAX)
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as fault:
+            raise ConnectionLost(failure_text(fault)) from fault
+        if not chunk:
+            raise ConnectionLost("the broker closed it")
+        self.received_at = trio.current_time()
+        return bytes(chunk)
+
+    def take_received(self) -> tuple[list[Packet], bytes]:
+        """Packets, and the beginning of one, that `receive` would begin with; raises MqttFault."""
+        if self._fault is not None:
+            raise self._fault
+        packets, self._decoded = self._decoded, []
+        return packets, self._frames.take_buffered()
 
     def unread(self, packets: list[Packet]) -> None:
         """Let the next `receive` return these first."""

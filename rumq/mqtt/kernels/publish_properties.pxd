@@ -3,6 +3,9 @@ cdef class Found:
     cdef unsigned int alias
     cdef Py_ssize_t alias_at
     cdef bint expiry
+    cdef Py_ssize_t users_at
+    cdef Py_ssize_t users_end
+    cdef bint users_apart
     cdef object text
 
 

@@ -74,7 +74,9 @@ def string_end(
 
 @cython.cclass
 class Found:
-    """What a PUBLISH has: a topic alias and where, an expiry; text: the fault. Its fields are typed in the .pxd."""
+    """What a PUBLISH has: a topic alias and where, an expiry; text: the fault. Its fields are typed in the .pxd.
+
+    users_at, users_end: of the user properties, -1: there is none; users_apart: others stand between them"""
 
 
 @cython.cfunc
@@ -93,17 +95,25 @@ def walk_properties(
     found.alias = 0
     found.alias_at = -1
     found.expiry = False
+    found.users_at = -1
+    found.users_end = -1
+    found.users_apart = False
     while at < end:
         kind = data[at]
         at += 1
         bit = 0
         if kind == 0x26:  # user property, may repeat
+            if found.users_at < 0:
+                found.users_at = at - 1
+            elif found.users_end != at - 1:
+                found.users_apart = True
             at = string_end(data, at, end)
             if at >= 0:
                 at = string_end(data, at, end)
             if at < 0:
                 found.text = "a user property of a PUBLISH is malformed"
                 return 0x81
+            found.users_end = at
             continue
         if kind == 0x01:
             bit = 1

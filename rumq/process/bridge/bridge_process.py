@@ -21,7 +21,7 @@ from rumq.errors import ClientError, ConfigError, DataDirectoryError, RumqError
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
 from rumq.events.output import RING, setup_events
-from rumq.process.bridge.bridge_settings import check_bridges, local_side, remote_side, rules_of
+from rumq.process.bridge.bridge_settings import check_bridges, local_side, remote_addresses, remote_sides, rules_of
 from rumq.process.listeners.broker_secret import broker_id
 from rumq.settings.table import Bridge, Settings
 from rumq.supervision.broker_parent import end_with_broker, is_orphan
@@ -126,12 +126,12 @@ class RunningBridges:
             gone = ended.get(name)
             sides = [local_side(settings, gone or Bridge(name=name))]
             if gone is not None:
-                sides.append(remote_side(gone, self._own_id))
+                sides += remote_sides(gone, self._own_id)
             self._nursery.start_soon(self._forget, name, sides)
 
     def _start(self, settings: Settings, bridge: Bridge) -> None:
         running = RunningBridge(
-            rules_of(bridge), local_side(settings, bridge), remote_side(bridge, self._own_id),
+            rules_of(bridge), local_side(settings, bridge), remote_addresses(bridge, self._own_id),
             Pairing(pairing_file(self._folder, bridge.name)), tell,
         )  # fmt: skip
         scope = trio.CancelScope()

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
@@ -16,6 +17,7 @@ import trio
 from commitlog import RealFiles, Store
 from rumq.admin.socket.admin_client import socket_name
 from rumq.admin.socket.admin_socket import serve
+from rumq.bridge.counts import FOLDER, read_states
 from rumq.events.event_log import tell
 from rumq.loop.loop import Loop
 from rumq.net.lingering_close import LingeringClose
@@ -121,10 +123,19 @@ def context_of(settings: Settings, place: ShardEnvironment, policies: Mapping[in
         exports=ExportPositions(
             RealFiles(), [s.name for s in settings.stream if s.export_to], log.retain_for_export_bytes_max
         ),
-        status=SysStatus(interval_seconds, f"rumq version {VERSION}", place.started) if interval_seconds else None,
+        status=status_of(settings, place) if interval_seconds else None,
         trace_sample_every=settings.trace.sample_every,
         traces_per_second_max=settings.trace.traces_per_second_max,
     )  # fmt: skip
+
+
+def status_of(settings: Settings, place: ShardEnvironment) -> SysStatus:
+    folder = Path(place.data, FOLDER)
+
+    def bridges() -> dict[str, bool]:
+        return read_states(folder, time.time()) if settings.bridge else {}
+
+    return SysStatus(settings.sys.interval_seconds, f"rumq version {VERSION}", place.started, bridges)
 
 
 def platform_of(settings: Settings, place: ShardEnvironment) -> Platform:

@@ -69,7 +69,7 @@ class Function(Struct, frozen=True, kw_only=True):
 
 
 class Bridge(Struct, frozen=True, kw_only=True):
-    """A bridge: messages to and from another MQTT 5 broker, also when it is away for days: docs/guides/bridges.md. A
+    """A bridge: messages to and from another MQTT broker, also when it is away for days: docs/guides/bridges.md. A
     reload starts, changes and ends bridges; the first one needs a restart.
     """
 
@@ -84,6 +84,22 @@ class Bridge(Struct, frozen=True, kw_only=True):
     url: Annotated[
         str, text("the other broker: mqtt://HOST:PORT, mqtts://, ws://, wss:// or unix:///PATH", LIVE, 4096)
     ] = "mqtt://localhost:1884"
+    more_urls: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="further addresses of the other broker, tried in turn when one fails; the first one, url, is "
+            "gone back to once it can be reached",
+            extra=extra('a list of text such as ["mqtt://second.example"], or []', LIVE),
+        ),
+    ] = ()
+    round_robin: Annotated[
+        bool, choice("all addresses are equal: the next one is used when a connection ends", LIVE)
+    ] = False
+    mqtt_version: Annotated[
+        Literal["auto", "5", "3.1.1"], choice(
+            'version of MQTT at the other broker; "auto": 5, or 3.1.1 where that is refused', LIVE
+        )
+    ] = "auto"
     topics: Annotated[
         tuple[str, ...],
         Meta(
@@ -110,6 +126,15 @@ class Bridge(Struct, frozen=True, kw_only=True):
     ] = ""
     tls_certificate: Annotated[str, maybe_text("PEM file of a certificate for this side; empty: none", LIVE)] = ""
     tls_key: Annotated[str, maybe_text("PEM file of its key; empty: in that of the certificate", LIVE)] = ""
+    notification_topic: Annotated[
+        str, maybe_text(
+            "topic of a retained 1 while the bridge is connected and 0 otherwise, here and there; empty: none, "
+            "$SYS/broker/connection/NAME/state says so here", LIVE
+        )
+    ] = ""
+    notifications_local_only: Annotated[
+        bool, choice("the other broker gets no message on notification_topic", LIVE)
+    ] = False
     inflight_max: Annotated[
         int, number("messages each way without an answer; the other broker may take fewer", LIVE, "messages", 1, 65_535)
     ] = 1000

@@ -5,7 +5,7 @@ They are in a partition without files (docs/decisions/0011-status-is-not-logged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from router import commands as c
 from rumq.loop.ports import Clock, CommandQueue, Timers
 from rumq.shards.bus import messages as m
 from rumq.shards.retention.disk_space import DiskStatistics
-from rumq.shards.stats.broker_stats import OWN, BrokerStats
+from rumq.shards.stats.broker_stats import BROKER, OWN, BrokerStats
 from rumq.shards.stats.counters import Counters
 
 
@@ -35,11 +35,14 @@ class OtherShards(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SysStatus:
-    """What shard 0 publishes under $SYS, and how often. started: when the broker was, monotonic seconds"""
+    """What shard 0 publishes under $SYS, and how often. started: when the broker was, monotonic seconds
+
+    bridges: name -> whether it is connected"""
 
     interval_seconds: float
     version: str
     started: float
+    bridges: Callable[[], Mapping[str, bool]] = dict
 
 
 class SysPublisher:
@@ -53,6 +56,7 @@ class SysPublisher:
         self._disk, self._status = disk, status
         self._stats = BrokerStats(status.version)
         self._published: dict[str, str] = {}
+        self._bridges: dict[str, bool] = {}  # also those that have left the settings
 
     def begin(self) -> None:
         """Publish now, and every interval."""
@@ -73,10 +77,15 @@ class SysPublisher:
                 self._stats.lost(index)
         topics = self._stats.topics(self._clock.monotonic - self._status.started)
         topics |= {f"{OWN}/disk/{name}": str(number) for name, number in self._disk_topics().items()}
+        topics |= {f"{BROKER}/connection/{name}/state": str(int(is_up)) for name, is_up in self._bridge_states()}
         changed = {name: text for name, text in topics.items() if self._published.get(name) != text}
         self._published = topics
         if changed:
             self._publish(changed)
+
+    def _bridge_states(self) -> Iterable[tuple[str, bool]]:
+        self._bridges = {**dict.fromkeys(self._bridges, False), **self._status.bridges()}
+        return self._bridges.items()
 
     def _disk_topics(self) -> dict[str, int]:
         """seconds_to_full: -1 when nothing fills it."""

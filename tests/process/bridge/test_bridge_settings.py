@@ -7,7 +7,7 @@ import pytest
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD, OWN_PASSWORD
 from rumq.errors import ConfigError
-from rumq.process.bridge.bridge_settings import check_bridges, faults_of, local_side, remote_side, rules_of
+from rumq.process.bridge.bridge_settings import check_bridges, faults_of, local_side, remote_sides, rules_of
 from rumq.process.listeners.gateway_listener import is_wanted
 from rumq.process.listeners.setting_changes import differences, in_force, need_restart
 from rumq.process.wiring.sidecars import check_sidecars, sidecars
@@ -81,14 +81,14 @@ def test_sides_have_sessions_and_logins_by_the_settings(tmp_path: Path) -> None:
     own = bridge(user="edge", password_file=str(tmp_path / "password"), topics=["a/# in 1", "b/# out"])
     settings = settings_of(own, bridge("other", local_user="robot", client_id="me", session_expiry_seconds=3600))
     first, second = settings.bridge
-    here, there = local_side(settings, first), remote_side(first, "0123")
+    here, there = local_side(settings, first), *remote_sides(first, "0123")
     assert (here.options.client_id, here.options.username, here.options.password) == (
         "rumq-bridge/centre", None, BROKERS_PASSWORD,
     )  # fmt: skip
     assert (there.options.client_id, there.options.username) == ("rumq-bridge/centre/0123", "edge")
     assert callable(there.options.password) and there.options.password() == "secret"
     assert (here.filters, there.filters) == ({"b/#": 0}, {"a/#": 1})
-    here, there = local_side(settings, second), remote_side(second, "0123")
+    here, there = local_side(settings, second), *remote_sides(second, "0123")
     assert (here.options.username, here.options.password) == ("robot", OWN_PASSWORD)
     assert (there.options.client_id, there.options.session_expiry) == ("me", 3600)
     assert rules_of(first).inflight_max == 1000
@@ -100,3 +100,20 @@ def test_a_reload_puts_bridges_into_force_where_there_is_a_process_for_them() ->
     assert need_restart(one, other, ["bridge"]) == [] and in_force(one, other).bridge == other.bridge
     assert need_restart(none, one, ["bridge"]) == ["bridge"] and in_force(none, one).bridge == ()
     assert in_force(one, none).bridge == ()
+
+
+def test_a_topic_for_notifications_is_a_will_at_both_sides_or_here() -> None:
+    both, here = settings_of(
+        bridge(notification_topic="b/x"), bridge("other", notification_topic="b/x", notifications_local_only=True)
+    ).bridge
+    (there,) = remote_sides(both, "0123")
+    assert there.options.will is not None
+    assert (there.options.will.topic, there.options.will.payload, there.options.will.retain) == ("b/x", b"0", True)
+    (there,) = remote_sides(here, "0123")
+    assert there.options.will is None and local_side(settings_of(), here).options.will is not None
+
+
+@pytest.mark.parametrize("topic", ["a/#", "$SYS/broker/connection/x/state"])
+def test_a_topic_for_notifications_is_one_that_clients_publish_to(topic: str) -> None:
+    (fault,) = faults_of(settings_of(bridge(notification_topic=topic)))
+    assert fault.key == "bridge.centre.notification_topic"

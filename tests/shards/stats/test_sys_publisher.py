@@ -21,13 +21,14 @@ class World:
         self.connected = 3
         self.sent: list[Any] = []
         self.is_linked = True
+        self.bridges: dict[str, bool] = {}
         other: Any = SimpleNamespace(say=lambda message: not self.sent.append(message))
         peers: Any = SimpleNamespace(others={1 - index: other}, is_linked=lambda shard: self.is_linked)
         counters: Any = SimpleNamespace(count=self._count, shard=SimpleNamespace(index=index))
         partition = VolatilePartition(StreamSpec("_sys", (), 1, "memory"), 0, now_us=0)
         self.publisher = SysPublisher(
             counters, partition, peers, self.hand, self.hand, self.hand, lambda: DISK,
-            SysStatus(10.0, "rumq version 1", self.hand.monotonic),
+            SysStatus(10.0, "rumq version 1", self.hand.monotonic, lambda: self.bridges),
         )  # fmt: skip
 
     def _count(self, done: Callable[[m.Tally], None]) -> None:
@@ -68,3 +69,13 @@ def test_a_shard_that_is_not_the_first_publishes_nothing() -> None:
     world.publisher.begin()
     assert not world.hand.items and isinstance(world.sent[0], m.Tally)
     assert world.hand.waiting[0][0] == 10.0
+
+
+def test_a_bridge_is_1_while_it_is_connected_and_0_else_also_once_it_is_gone() -> None:
+    """As mosquitto says it to who watches it there."""
+    world = World(0)
+    topic = "$SYS/broker/connection/centre/state"
+    for bridges, text in (({"centre": False}, "0"), ({"centre": True}, "1"), ({}, "0")):
+        world.bridges = bridges
+        world.publisher.begin()
+        assert world.publisher._published[topic] == text

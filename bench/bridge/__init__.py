@@ -1,0 +1,1 @@
+"""What a bridge relays between two brokers."""

@@ -1,0 +1,119 @@
+"""Both directions of a link: bytes of either side in, bytes for both sides out. No I/O, no clock.
+
+Runs of ordinary packets are relayed by the kernel; each other one is decoded, and decided on by its `PacketRelay`."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+from rumq.bridge.kernels.relay_run import RelayRun
+from rumq.bridge.relay import Moves, PacketRelay
+from rumq.bridge.side import OTHER, SIDES, check_goes_on
+from rumq.errors import ConnectionLost
+from rumq.mqtt.decode import decode
+from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.frames import frame_at
+from rumq.mqtt.packets import Packet, Puback, Pubcomp, Publish, Pubrec, Pubrel
+
+QOS_0_BYTES_MAX = 2**20  # waiting for a target: above it QoS 0 is dropped, so that the rest does not wait for it
+
+
+class SideOutput(Protocol):
+    """A side's connection, as far as sending goes: a `PacketStream`."""
+
+    @property
+    def unsent_bytes(self) -> int: ...
+
+    def send(self, packet: Packet) -> None: ...
+
+    def send_packets(self, encoded: bytes) -> None: ...
+
+
+class TwoWayRelay:
+    """relays: by their source; is_paced: messages wait in `paced` until somebody moves them.
+
+    by_runs: False: each packet is decoded, which is the oracle of runs"""
+
+    def __init__(
+        self, relays: dict[str, PacketRelay], outputs: dict[str, SideOutput], *, is_paced: bool = False,
+        by_runs: bool = True,
+    ) -> None:  # fmt: skip
+        self._relays, self._outputs, self._is_paced = relays, outputs, is_paced
+        self._runs: dict[str, RelayRun] = {}
+        if by_runs and not is_paced:
+            self._runs = {side: relays[side].run(relays[OTHER[side]]) for side in SIDES}
+        self._versions = {side: relays[OTHER[side]].target_version for side in SIDES}
+        self._unfinished = {side: bytearray() for side in SIDES}  # the beginning of a packet
+        self.paced: dict[str, deque[Publish]] = {side: deque() for side in SIDES}  # by the source
+        self.paced_bytes = dict.fromkeys(SIDES, 0)
+
+    def receive(self, side: str, chunk: bytes) -> None:
+        """raises: ConnectionLost, Refused for DISCONNECT; behind the packets before it"""
+        buffer, version = self._unfinished[side], self._versions[side]
+        buffer += chunk
+        at = 0
+        try:
+            while True:
+                at = self._relay_run(side, buffer, at)
+                if (lengths := frame_at(buffer, at, len(buffer), version=version)) is None:
+                    break
+                header_len, body_len = lengths
+                body_at = at + header_len
+                if body_at + body_len > len(buffer):
+                    break
+                packet = decode(buffer[at], bytes(buffer[body_at : body_at + body_len]), version)
+                at = body_at + body_len
+                check_goes_on(packet)
+                self.take(side, packet)
+        except MqttFault as fault:
+            raise ConnectionLost(f"the broker broke the protocol: {fault}") from fault
+        finally:
+            del buffer[:at]
+            for relay in self._relays.values():
+                relay.count_taken()
+
+    def _relay_run(self, side: str, buffer: bytearray, at: int) -> int:
+        if (run := self._runs.get(side)) is None:
+            return at
+        output = self._outputs[OTHER[side]]
+        at, made = run.relay(buffer, at, len(buffer), QOS_0_BYTES_MAX - output.unsent_bytes)
+        if made:
+            output.send_packets(made)
+        return at
+
+    def take(self, side: str, packet: Packet) -> None:
+        """One packet of a side."""
+        if isinstance(packet, Publish):
+            if packet.qos == 0 and self.waiting_bytes(side) > QOS_0_BYTES_MAX:
+                self._relays[side].note_dropped()
+            elif self._is_paced:
+                self.paced[side].append(packet)
+                self.paced_bytes[side] += len(packet.payload)
+            else:
+                self._move(side, self._relays[side].publish(packet))
+        elif isinstance(packet, Pubrel):
+            self._move(side, self._relays[side].pubrel(packet))
+        elif isinstance(packet, Puback | Pubrec | Pubcomp):
+            self._move(OTHER[side], self._relays[OTHER[side]].answer(packet))
+
+    def waiting_bytes(self, source: str) -> int:
+        return self.paced_bytes[source] + self._outputs[OTHER[source]].unsent_bytes
+
+    def move_paced(self, source: str) -> int:
+        """Relay the first message that waits; returns the bytes of its payload."""
+        packet = self.paced[source].popleft()
+        self.paced_bytes[source] -= len(packet.payload)
+        self._move(source, self._relays[source].publish(packet))
+        self._relays[source].count_taken()
+        return len(packet.payload)
+
+    def send_again(self, source: str) -> None:
+        """What the target refused for now."""
+        self._move(source, Moves([], self._relays[source].take_again()))
+
+    def _move(self, source: str, moves: Moves) -> None:
+        for packet in moves.to_target:
+            self._outputs[OTHER[source]].send(packet)
+        for packet in moves.to_source:
+            self._outputs[source].send(packet)
