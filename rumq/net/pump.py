@@ -304,17 +304,17 @@ class Pump(ConnectionOwner):
                 elif connection.write_failed:
                     self.lost(connection, connection.write_failed)
                 return
-            if n > BULK_BYTES:
-                connection.is_bulk = True
-            elif connection.is_bulk:
-                connection.is_bulk = False
-            else:
-                self._shared_until = self._began + SHARED_SECONDS
         else:
             room = len(self._buffer) - at
             n = self._read_layers(connection, at)
             if n < 0:
                 return
+        if n > BULK_BYTES:
+            connection.is_bulk = True
+        elif connection.is_bulk:
+            connection.is_bulk = False
+        else:
+            self._shared_until = self._began + SHARED_SECONDS
         if n == 0:
             self.lost(connection, "closed without DISCONNECT")
             return
