@@ -313,7 +313,7 @@ class Pump(ConnectionOwner):
             connection.is_bulk = True
         elif connection.is_bulk:
             connection.is_bulk = False
-        else:
+        elif not connection.link.is_bus:  # other shards send a little all the time
             self._shared_until = self._began + SHARED_SECONDS
         if n == 0:
             self.lost(connection, "closed without DISCONNECT")

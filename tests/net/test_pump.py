@@ -198,6 +198,22 @@ def test_one_that_floods_has_small_pieces_while_others_are_served(turns: Turns, 
     pump.close()
 
 
+def test_other_shards_are_no_others(turns: Turns) -> None:
+    """They send a little all the time."""
+    pump = Pump(turns, read_bytes=2 * PIECE)
+    far, link = connected(pump)
+    shard, beside = connected(pump)
+    beside.is_bus = True
+    for _ in range(3):
+        flood(far)
+        shard.send(b"x")
+        pump.turn(0.0)
+    assert link.pieces == [2 * PIECE] * 3
+    far.close()
+    shard.close()
+    pump.close()
+
+
 def test_one_that_sent_less_once_is_no_other(turns: Turns) -> None:
     pump = Pump(turns, read_bytes=2 * PIECE)
     far, link = connected(pump)
