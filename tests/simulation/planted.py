@@ -291,8 +291,8 @@ PLANTED = [
     ),
     Planted(
         "what was assigned just before a link was made anew goes over it twice", "router/shared_group_rules.py",
-        "                member.reader.sink = None\n                share.returned",
-        "                share.returned",
+        "                share.add(shard, Reader(0, member.reader.group, self._no_cursors, share.key))\n",
+        "                member.reader.sink, member.outstanding = sink, NO_RANGES\n",
         FEED,
     ),
     Planted(

@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+import pytest
+
 from commitlog import Chunk, NotInMemory
 from router import commands as c
 from router.effects import Deliver
@@ -134,7 +136,8 @@ def test_a_share_waits_for_records_below_those_that_members_elsewhere_have_had()
     assert given(router, c.RemoteChunk(0, chunk(8, 1))) == [(8, 9)], "it is at the end"
 
 
-def test_what_is_assigned_in_the_turn_in_which_a_link_is_made_anew_goes_over_one_of_them() -> None:
+@pytest.mark.parametrize("between", [(), (c.ShareAway,)])
+def test_what_is_assigned_in_the_turn_in_which_a_link_is_made_anew_goes_over_one_of_them(between: Any) -> None:
     """The home has heard two of a shard's links: what went nowhere over the first is assigned again."""
     key, shard = "$share/g/#", Subscriber("shard 1 shares", None, is_shard=True)
     router = ShardRouter([Mirrored()])
@@ -148,7 +151,7 @@ def test_what_is_assigned_in_the_turn_in_which_a_link_is_made_anew_goes_over_one
     effects = router.step(
         [
             c.ShareMembers(shard, SINK, members, {}, True),
-            c.ShareAway(shard),
+            *(make(shard) for make in between),
             c.ShareMembers(shard, again, members, {}, True),
         ]
     )
