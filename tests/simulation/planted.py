@@ -115,6 +115,13 @@ PLANTED = [
         "tests/shards/peers/test_shared_groups.py",
     ),
     Planted(
+        "what a home assigned just before it was lost is delivered, and assigned again",
+        "rumq/shards/peers/shared_groups.py",
+        "        self._commands.put(c.HomeAway(lambda key: self._placement.home(key) == home))\n",
+        "        self._router.sharing.home_lost(lambda key: self._placement.home(key) == home)\n",
+        "tests/shards/peers/test_shared_groups.py",
+    ),
+    Planted(
         "what is to be assigned of records that the home of a group does not know yet is dropped", "router/backlog.py",
         "    if share.is_here and share.is_behind(feed.index, lsn)",
         "    if not share.is_here and share.is_behind(feed.index, lsn)",

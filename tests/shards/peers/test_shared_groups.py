@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
+from commitlog import StreamSpec
 from router import commands as c
 from router import effects as e
 from router.readers.reader import Group, GroupKey, Reader
 from router.readers.shared_group import SharedGroup
 from router.readers.subscriber import Subscriber
+from router.readers.subscription import Subscription
 from router.shard import ShardRouter
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
+from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.peers.shared_groups import (
     JournalBarrier,
     RemoteMembers,
@@ -118,6 +121,24 @@ def test_what_comes_back_while_the_home_is_away_was_not_delivered(world: World) 
     world.hand.away.add(1)
     world.groups.carry_out(e.ReturnShare(KEY, [(0, 5, 6), (0, 4, 5)]))
     assert world.groups.handed(1)[KEY] == [(0, 3, 4), (0, 6, 9), (1, 7, 8)]
+
+
+def test_what_a_home_assigned_just_before_it_was_lost_is_its_own_to_assign_again(world: World) -> None:
+    """Both are heard in one turn. What is read for a member meanwhile would reach it twice."""
+    elsewhere = RemotePartition(StreamSpec("main", ("#",), 2), 0, 0, 1, owner=2)
+    router = ShardRouter([elsewhere], is_home=lambda key: False)
+    groups = SharedGroups(world.hand, world.hand, world.barrier, router, world.hand, {})
+    member = Subscriber("c", None)
+    member.sink = object()  # type: ignore[assignment]
+    router.step([c.JoinShare(member, KEY, Subscription("t1", qos=2))])
+    groups.parts(m.ShareParts(KEY, RANGES), NONE)
+    router.step(world.hand.items)
+    assert list(router.sharing.shares[KEY].returned) == RANGES, "it is read first"
+    groups.home_lost(1)
+    groups.parts(m.ShareParts(KEY, [(0, 9, 10)]), NONE)
+    groups.home_lost(1)
+    router.step(world.hand.items)
+    assert list(router.sharing.shares[KEY].returned) == []
 
 
 def test_what_was_dropped_of_an_owner_that_began_anew_goes_back_as_far_as_it_is_ours(world: World) -> None:
