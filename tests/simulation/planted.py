@@ -297,6 +297,14 @@ PLANTED = [
         "tests/shards/peers/test_peer.py",
     ),
     Planted(
+        "a group ends that a client is about to join", "rumq/shards/peers/peer.py",
+        "            self.begin()\n        # Behind `Begin`, which has no member of a group that a client here is still to join."
+        "\n        for question in self._questions.unanswered():\n            link.say(question)\n",
+        "            questions = self._questions.unanswered()\n            list(map(link.say, questions))\n"
+        "            self.begin()\n",
+        "tests/shards/peers/test_peer.py",
+    ),
+    Planted(
         "what was assigned just before a link was made anew goes over it twice", "router/shared_group_rules.py",
         "                share.add(shard, Reader(0, member.reader.group, self._no_cursors, share.key))\n",
         "                member.reader.sink, member.outstanding = sink, NO_RANGES\n",

@@ -245,10 +245,11 @@ class Peer:
         self.parts.owner.joined(link, message)
         self.is_known = self.is_met = True
         self._ask_publishers(link)  # before anything that they have published comes
-        for question in self._questions.unanswered():
-            link.say(question)
         if self._interest.has_begun:
             self.begin()
+        # Behind `Begin`, which has no member of a group that a client here is still to join.
+        for question in self._questions.unanswered():
+            link.say(question)
         self._links.joined(self.index)
 
     def begin(self) -> None:

@@ -182,6 +182,26 @@ def test_a_join_is_answered_once_the_group_is_in_the_home_s_journal(world: World
     assert decoded(transport.written)[0] == m.Wanted(4)
 
 
+def test_a_group_that_a_client_is_about_to_join_is_there_until_it_has(world: World) -> None:
+    """What is acknowledged after its SUBACK is the group's. The link to the home broke before that had answered: the
+    question goes behind `Begin`, which names no member."""
+    home, members, _ = home_of(world, begun=True)
+    home.interest = SimpleNamespace(has_begun=True, confirm=lambda filters, then: True)
+    bus, _ = link()
+    key = "$share/g/t0"
+    said = {"begin": m.Begin([], {}, {}, {}), "join": m.ShareJoin(4, key, "t0")}
+
+    def group_after(order: str) -> bool:
+        for each in order.split():
+            getattr(members, each)(bus, said[each])
+        home.router.step(world.hand.items)
+        world.hand.items = []
+        return key in home.router.sharing.shares
+
+    assert group_after("begin join")
+    assert not group_after("join begin")
+
+
 def test_what_is_said_before_groups_are_restored_waits_until_they_are(world: World) -> None:
     home, members, interest = home_of(world, begun=False)
     bus, _ = link()
