@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -112,6 +113,13 @@ class SharePart:
 
     key: str
     ranges: list[tuple[int, int, int]]
+
+
+@dataclass(slots=True, eq=False)
+class HomeAway:
+    """The home of some shared groups is lost: it assigns anew what was not delivered. is_there: by key"""
+
+    is_there: Callable[[str], bool]
 
 
 @dataclass(slots=True, eq=False)
@@ -235,7 +243,7 @@ class GoOn:
 Command = (
     Appended | Committed | AddSubscription | Replay | JoinShare | RemoveSubscription | ChangePermits | Attach | Detach
     | End | Blocked | Ready | ColdChunks | StartFound | RemoteChunk | RemoteWatermark | SubscribeShard | NoInterest
-    | RetainedFound | ShareMembers | ShareAway | ShareNews | SharePart | GoOn
+    | RetainedFound | ShareMembers | ShareAway | ShareNews | SharePart | HomeAway | GoOn
 )  # fmt: skip
 
 

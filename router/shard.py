@@ -54,6 +54,7 @@ class ShardRouter:
             c.ShareAway: lambda m: self.sharing.shard_lost(m.shard),
             c.ShareNews: self._share_news,
             c.SharePart: lambda m: self.sharing.assign(m.key, m.ranges),
+            c.HomeAway: lambda m: self.sharing.home_lost(m.is_there),
             c.RemoveSubscription: lambda m: self.subscribing.unsubscribe(m.subscriber, m.asked),
             c.ChangePermits: lambda m: self.subscribing.permit(m.subscriber, m.permits),
             c.Attach: lambda m: self.subscribing.attach(m.subscriber, m.sink),

@@ -197,9 +197,10 @@ class SharedGroupRules:
             member = share.members.get(shard)
             if member is not None:
                 self._delivery.groups.mark(share)
-                member.reader.sink, member.parked = sink, False
+                # What this step has assigned to it before is assigned again: it must not go over the new link as well.
+                member.reader.sink = None
                 share.returned.extend(member.outstanding)
-                member.outstanding = NO_RANGES
+                share.add(shard, Reader(0, member.reader.group, self._no_cursors, share.key))
                 if share.key not in weights:
                     self._remove(share, shard)
         for key, (topic_filter, weight) in weights.items():

@@ -65,9 +65,10 @@ class PartitionReader(Protocol):
     index: int
     number: int
     generation: int
-    stream: str
     topic_names: list[bytes]
 
+    @property
+    def stream(self) -> str: ...
     @property
     def publisher_names(self) -> NamesOfPublishers: ...
     @property

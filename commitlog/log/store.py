@@ -8,6 +8,7 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from commitlog.chunk import Chunk, Gap
 from commitlog.disk.files import Files, make_durable_directory, replace_file, whole_file
@@ -46,6 +47,7 @@ class Store:
         self.recovered: list[Recovered] = []
         self.internal: Partition | None = None
         self.internal_recovered: Recovered | None = None
+        self._places: list[PartitionReader | FoundPartition] = []  # of `partitions`, before they are open
         self._first_of: list[int] = []
 
     @property
@@ -53,22 +55,42 @@ class Store:
         return self._files
 
     def add_stream(self, spec: StreamSpec, layout: StoreLayout, options: OpenOptions) -> None:
-        """Open the partitions of the next stream that this process owns; others have stand-ins.
+        """Recover the partitions of the next stream that this process owns; others have stand-ins.
 
         raises: OSError, StoreError"""
         if len(spec.name.encode()) > STREAM_BYTES_MAX:
             raise StoreError(self.root, f"the name of stream {spec.name} is longer than {STREAM_BYTES_MAX} bytes")
-        self._first_of.append(len(self.partitions))
+        self._first_of.append(len(self._places))
         for number in range(spec.partitions):
-            index = len(self.partitions)
+            index = len(self._places)
             away = layout.elsewhere(spec, index, number) if layout.elsewhere is not None else None
-            if away is not None:
-                self.partitions.append(away)
-                continue
-            partition, found = open_partition(self._files, self.root, PartitionId(spec, index, number), options)
-            self.partitions.append(partition)
-            self.own.append(partition)
-            self.recovered.append(found)
+            identity = PartitionId(spec, index, number)
+            self._places.append(away or recover_partition(self._files, self.root, identity, options))
+
+    def open(self, layout: StoreLayout, options: OpenOptions) -> None:
+        """Open what was recovered, under one epoch: that of a run that wrote nothing of a partition is another one's
+        there otherwise, though it may have shown records that it did not live to write. raises: OSError, StoreError"""
+        found = [place for place in self._places if isinstance(place, FoundPartition)]
+        internal = None
+        if layout.internal is not None:
+            index = len(self._places) + (layout.volatile is not None)
+            identity = PartitionId(layout.internal, index, layout.internal_number, layout.internal_generation)
+            internal = recover_partition(self._files, self.root, identity, options)
+            found.append(internal)
+        options = replace(options, epoch=max([options.epoch] + [each.recovered.epoch for each in found]))
+        for place in self._places:
+            if isinstance(place, FoundPartition):
+                partition = begin_partition(self._files, place, options)
+                self.own.append(partition)
+                self.recovered.append(place.recovered)
+                self.partitions.append(partition)
+            else:
+                self.partitions.append(place)
+        if layout.volatile is not None:
+            self.partitions.append(layout.volatile(len(self.partitions)))
+        if internal is not None:
+            self.internal = begin_partition(self._files, internal, replace(options, hot_bytes_max=0))
+            self.internal_recovered = internal.recovered
 
     def place(self, topic: str) -> int:
         """Index of the partition of a topic."""
@@ -152,14 +174,7 @@ def open_store(
         store = Store(files, root, lock, list(layout.streams), layout.matches)
         for spec in layout.streams:
             store.add_stream(spec, layout, options)
-        if layout.volatile is not None:
-            store.partitions.append(layout.volatile(len(store.partitions)))
-        if layout.internal is not None:
-            identity = PartitionId(
-                layout.internal, len(store.partitions), layout.internal_number, layout.internal_generation
-            )
-            found = open_partition(files, root, identity, replace(options, hot_bytes_max=0))
-            store.internal, store.internal_recovered = found
+        store.open(layout, options)
     except (OSError, StoreError) as fault:
         if taken is not None:
             files.close(taken)
@@ -189,8 +204,23 @@ def check_format(files: Files, root: str) -> None:
         raise FormatTooNew(root, f"its format is {said!r}, this version reads {FORMAT!r}: use the rumq that wrote it")
 
 
+class FoundPartition(NamedTuple):
+    """One that was recovered, and is not open yet."""
+
+    identity: PartitionId
+    directory: str
+    manifest: Manifest
+    recovered: Recovered
+
+
 def open_partition(files: Files, root: str, identity: PartitionId, options: OpenOptions) -> tuple[Partition, Recovered]:
     """One partition, recovered. raises: OSError, StoreError"""
+    found = recover_partition(files, root, identity, options)
+    return begin_partition(files, found, options), found.recovered
+
+
+def recover_partition(files: Files, root: str, identity: PartitionId, options: OpenOptions) -> FoundPartition:
+    """raises: OSError, StoreError"""
     spec, number, generation = identity.spec, identity.number, identity.generation
     directory = f"{root}/{spec.name}/g{generation}/p{number}"
     make_durable_directory(files, directory, known=root)
@@ -205,6 +235,13 @@ def open_partition(files: Files, root: str, identity: PartitionId, options: Open
             release(files, path, stop, size)
     except OSError:
         pass  # they are superseded, and zeros count for nothing; the next start retries
+    return FoundPartition(identity, directory, manifest, found)
+
+
+def begin_partition(files: Files, place: FoundPartition, options: OpenOptions) -> Partition:
+    """Open a partition that was recovered. raises: OSError, StoreError"""
+    identity, directory, manifest, found = place
+    spec, number, generation = identity.spec, identity.number, identity.generation
     # After the recovery everything in the segments is on disk.
     dictionary = Dictionary(
         files, directory, found.topic_names, found.publishers, found.next_offsets, found.next_lsn, found.snapshot_lsn
@@ -219,4 +256,4 @@ def open_partition(files: Files, root: str, identity: PartitionId, options: Open
     )  # fmt: skip
     names = NumberedNames(found.topic_names, found.publishers)
     writer = SegmentWriter(files, directory, segment_options, names=names, manifest=manifest, random=options.random)
-    return Partition(files, directory, identity, writer, segments, found, options.hot_bytes_max), found
+    return Partition(files, directory, identity, writer, segments, found, options.hot_bytes_max)

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from commitlog import OpenOptions, RealFiles, StoreLayout, StreamSpec, open_store
+from rumq.mqtt.topics import matches
+from rumq.process.broker.resharding import Resharding
+from rumq.session.journal.replayed_session import ReplayedSession
+from rumq.session.journal.replayed_state import ReplayedState
+from rumq.shards.recovery.fit_to_log import fit_to_log
 from tests.broker_process import Rumqd
+from tests.commitlog.records import DEAD, NOW, append, some_records, write
 from tests.conformance.peer import Ended, Peer
 from tests.conformance.wire import Prop, Will
 from tests.faults.kill.test_shards import shards_of
@@ -84,6 +91,29 @@ def test_shared_groups_move_with_the_number_of_shards(tmp_path: Path) -> None:
                 while peer.message().payload != b"before %d" % count:
                     pass  # of the time before, if its acknowledgement came with the end
     broker.end()
+
+
+def test_positions_beyond_what_another_shard_lived_to_write_do_not_move(tmp_path: Path) -> None:
+    """A run has shown records up to lsn 5 and written 2; the next one wrote 3 more, and the shard never met it."""
+    internal = StreamSpec("_state", (), 1, "disk", 1 << 16)
+    layout = StoreLayout([StreamSpec("main", ("#",))], matches)
+    for count in (2, 3, 0):
+        store = open_store(RealFiles(), str(tmp_path / "data"), layout, OpenOptions(NOW), holder=DEAD)
+        if count:
+            append(store.own[0], some_records(count))
+            write(store.own[0])
+            store.close()
+    replayed = ReplayedState()
+    replayed.layout = ("main/g1/p0",)
+    replayed.retained_from, replayed.tags_from, replayed.runs = [0], [0], [(77, 1)]
+    session = replayed.sessions[1] = ReplayedSession(1, "c", 5, 100)
+    session.cursors[0] = [5]
+    moving = Resharding(store, internal, NOW)
+    fit_to_log(replayed, replayed.layout, moving.same_below(replayed))
+    assert session.cursors[0] == [2]
+    replayed.runs = [(0, 0)]
+    assert moving.same_below(replayed) == [5], "the shard that has written it knows what is there"
+    store.close()
 
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["clean", "lasting"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 # Module: the test file that imports it, itself or by a package or a module of the tests.
 IMPORTED: dict[str, str] = {
     "rumq/loop/stage.py": "tests/shards/turn/test_turn.py",
+    "rumq/process/broker/resharding.py": "tests/cli/test_shards.py",
     "rumq/net/turn_handler.py": "tests/loop/test_loop.py",
     "rumq/kafka/answers/connected_client.py": "tests/kafka/served.py",
     "rumq/kafka/connection.py": "tests/kafka/test_hostile.py",
@@ -462,7 +463,6 @@ REACHED: dict[str, tuple[str, str]] = {
         "rumq.net.listening.transports",
     ),
     "rumq/net/tls/tls_client.py": ("tests/cluster/edge/test_node_tls.py", "rumq.cluster.connections.node_tls"),
-    "rumq/process/broker/resharding.py": ("tests/cli/test_shards.py", "shards.count"),
     "rumq/process/gateway/gateway_queues.py": ("tests/gateway/test_queues.py", "queues.enabled"),
     "rumq/process/gateway/gateway_server.py": ("tests/gateway/test_process.py", '"gateway"'),
     "rumq/process/listeners/client_connections.py": ("tests/process/node/test_edge.py", "rumq.process.node.edge"),

@@ -8,7 +8,9 @@ SCHEDULES = "tests/simulation/test_simulation.py::test_schedules_of_fixed_seeds_
 BUS = "tests/shards/bus/test_remote_partition.py"
 FEED = "tests/router/matching/test_remote_feed.py"
 FOUND = "tests/simulation/test_found.py"
+CHECKPOINT = "tests/shards/recovery/test_checkpoint.py"
 LATE = "tests/simulation/test_late_shards.py"
+RUNS = f"{LATE}::test_what_a_next_run_wrote_in_the_place_of_what_was_shown_and_lost_is_delivered"
 ENDS = "tests/scenarios/test_scenarios.py::test_the_router_says_what_the_transcript_says[share-elsewhere-ends]"
 
 PLANTED = [
@@ -34,10 +36,62 @@ PLANTED = [
     ),
     Planted(
         "lsns that a successor has given out again are taken for records that were shown here",
-        "rumq/shards/bus/remote_partition.py",
-        "        if incarnation == known or not known:\n",
-        "        if known >= 0:\n",
+        "rumq/shards/bus/owner_run.py",
+        "        if known not in (0, incarnation):\n",
+        "        if known < 0:\n",
         BUS,
+    ),
+    Planted(
+        "a shard that begins does not know of which run its positions are", "rumq/shards/recovery/startup.py",
+        "                partition.run.known = runs.get(name, (0, 0))\n",
+        "                partition.run.known = (0, 0)\n",
+        RUNS,
+    ),
+    Planted(
+        "the journal does not say of which runs its positions are", "rumq/shards/recovery/checkpoint.py",
+        "[p.run.known if isinstance(p, RemotePartition) else (0, 0) for p in self._partitions]",
+        "[]",
+        CHECKPOINT,
+    ),
+    Planted(
+        "positions of a run that lost its end are those of the log that has grown past them",
+        "rumq/shards/recovery/fit_to_log.py",
+        "        return min(partition.next_lsn, partition.run.same_below)\n",
+        "        return partition.next_lsn\n",
+        "tests/shards/recovery/test_fit_to_log.py",
+    ),
+    Planted(
+        "what the journal has of a client that is away stays beyond what its owner wrote",
+        "rumq/shards/bus/remote_partition.py",
+        "                self._journal.recorder.left(session)  # what",
+        "                pass  # what",
+        BUS,
+    ),
+    Planted(
+        "the journal is not told of the run of an owner that is met", "rumq/shards/bus/remote_partition.py",
+        "            self._timers.next_turn(self._journal.write_checkpoint)\n",
+        "            pass\n",
+        BUS,
+    ),
+    Planted(
+        "a checkpoint has the packet id of a message that is not in the log yet",
+        "rumq/shards/bus/remote_partition.py",
+        "            self._timers.next_turn(self._journal.write_checkpoint)\n",
+        "            self._journal.write_checkpoint()\n",
+        BUS,
+    ),
+    Planted(
+        "a snapshot has the packet id of a message that is not in the log yet",
+        "rumq/shards/recovery/late_shards.py",
+        "        self._timers.next_turn(partial(self._write_snapshot, restorer))\n",
+        "        self._write_snapshot(restorer)\n",
+        "tests/shards/recovery/test_late_shards.py",
+    ),
+    Planted(
+        "a run that has written nothing of a partition has the epoch of the next one", "commitlog/log/store.py",
+        "        options = replace(options, epoch=max([options.epoch] + [each.recovered.epoch for each in found]))\n",
+        "",
+        "tests/commitlog/log/test_store.py",
     ),
     Planted(
         "a late reader merges into the main one without what it was sent",
@@ -58,6 +112,13 @@ PLANTED = [
         "rumq/shards/peers/shared_groups.py",
         "            if not said and not effect.early:\n",
         "            if said and not effect.early:\n",
+        "tests/shards/peers/test_shared_groups.py",
+    ),
+    Planted(
+        "what a home assigned just before it was lost is delivered, and assigned again",
+        "rumq/shards/peers/shared_groups.py",
+        "        self._commands.put(c.HomeAway(lambda key: self._placement.home(key) == home))\n",
+        "        self._router.sharing.home_lost(lambda key: self._placement.home(key) == home)\n",
         "tests/shards/peers/test_shared_groups.py",
     ),
     Planted(
@@ -193,8 +254,8 @@ PLANTED = [
     # Shared subscriptions
     Planted(
         "what a shard was handed of a share dies with it", "router/shared_group_rules.py",
-        "                share.returned.extend(member.outstanding)\n                member.outstanding = NO_RANGES\n",
-        "                member.outstanding = NO_RANGES\n",
+        "                share.returned.extend(member.outstanding)\n                share.add(",
+        "                share.add(",
         f"{FOUND}::test_what_a_shard_was_handed_of_a_share_is_handed_out_again_when_it_has_died",
     ),
     Planted(
@@ -214,6 +275,41 @@ PLANTED = [
         "each.was_begun and not each.early for each",
         "each.was_begun for each",
         f"{FOUND}::test_a_share_survives_its_home_among_three_shards",
+    ),
+    Planted(
+        "a group that was restored ends before all have said what members they have",
+        "rumq/shards/recovery/restore.py",
+        "        if are_others:\n",
+        "        if not are_others:\n",
+        f"{FOUND}::test_a_share_whose_home_has_just_begun_does_not_end_with_the_members_that_it_has_heard_of",
+    ),
+    Planted(
+        "a group that was restored is not in a snapshot before its members are known",
+        "rumq/shards/recovery/checkpoint.py",
+        "        if not durable and not share.is_held:\n",
+        "        if not durable:\n",
+        CHECKPOINT,
+    ),
+    Planted(
+        "a shard begins over a link over which the other one has said nothing", "rumq/shards/peers/peer.py",
+        "        if self.link is not None and self.is_met:\n            groups",
+        "        if self.link is not None:\n            groups",
+        "tests/shards/peers/test_peer.py",
+    ),
+    Planted(
+        "a group ends that a client is about to join", "rumq/shards/peers/peer.py",
+        "            self.begin()\n"
+        "        # Behind `Begin`, which has no member of a group that a client here is about to join.\n"
+        "        for question in self._questions.unanswered():\n            link.say(question)\n",
+        "            questions = self._questions.unanswered()\n            list(map(link.say, questions))\n"
+        "            self.begin()\n",
+        "tests/shards/peers/test_peer.py",
+    ),
+    Planted(
+        "what was assigned just before a link was made anew goes over it twice", "router/shared_group_rules.py",
+        "                share.add(shard, Reader(0, member.reader.group, self._no_cursors, share.key))\n",
+        "                member.reader.sink, member.outstanding = sink, NO_RANGES\n",
+        FEED,
     ),
     Planted(
         "a shard that gave back what came too early gets nothing more", "router/shared_group_rules.py",
@@ -297,7 +393,7 @@ PLANTED = [
         f"{LATE}::test_schedules_in_which_shards_are_missing_keep_every_promise",
     ),
     Planted(
-        "a group hands out what a missing shard's members have", "rumq/shards/recovery/late_shards.py",
+        "a group hands out what a missing shard's members have", "rumq/shards/recovery/restore.py",
         "            self._router.sharing.hold()\n",
         "            pass\n",
         f"{LATE}::test_a_shared_subscription_is_handed_out_once_all_have_said_what_they_had",

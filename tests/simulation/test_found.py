@@ -90,6 +90,35 @@ def test_a_share_survives_its_home_among_three_shards() -> None:
     assert set(world.had(member)) == {0, 1, 2}
 
 
+def test_a_share_whose_home_has_just_begun_does_not_end_with_the_members_that_it_has_heard_of() -> None:
+    """The only member of one shard leaves before another shard has said that it has one as well."""
+    world = World(replace(CALM, shards=3, partitions=3))
+    machine, key = world.machine, share_at(world, 0)
+    leaving, staying, publisher = world.joined(1, clean=False), world.joined(2, clean=False), world.joined(1)
+    for member in (leaving, staying):
+        member.subscribe(key, 1)
+        machine.settle()
+    machine.kill(0)
+    machine.run(40)
+    topic = next(f"t{n}" for n in range(99) if partition_of(f"t{n}", 3) == 1)
+    publisher.publish(topic, 1, retain=False)
+    machine.run(100)
+    assert world.history.messages[0].acked is not None
+    machine.start(0)
+    home = machine.shards[0]
+    assert home is not None
+    while not home.parts.cluster.peers.others[2].is_known:
+        machine.run(1)
+    machine.freeze(machine.shards[2], 1000)
+    leaving.lazy = True  # so that what it is sent comes back
+    machine.run(300)
+    assert home.is_ready
+    leaving.unsubscribe(leaving.wishes()[0])
+    machine.run(300)
+    machine.settle()
+    assert world.had(staying) == [0]
+
+
 def test_what_one_client_does_not_want_any_more_another_is_still_granted(world: World) -> None:
     """The first is gone before its filter is known everywhere, when the second has asked for the same."""
     first, second, publisher = world.joined(0), world.joined(0), world.joined(1)

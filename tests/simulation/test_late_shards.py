@@ -213,6 +213,45 @@ def test_what_came_with_qos_0_does_not_come_again_however_often_the_shard_dies(w
     assert world.had(subscriber) == [0, 1]
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("has_met", [False, True])
+def test_what_a_next_run_wrote_in_the_place_of_what_was_shown_and_lost_is_delivered(
+    world: World, is_late: bool, has_met: bool
+) -> None:
+    """A client left behind a message of QoS 0 that its owner did not live to write. Another one has its lsn when this
+    shard begins; has_met: the run before has seen the owner begin anew."""
+    machine = world.machine
+    subscriber, publisher = world.joined(HERE, clean=False), world.joined(THIRD)
+    subscriber.subscribe(topic_of(MISSING), 1)
+    machine.settle()
+    publisher.publish(topic_of(MISSING), 1, retain=False)
+    machine.settle()
+    owner = machine.shards[MISSING]
+    assert owner is not None
+    machine.frozen[owner.workers[0]] = 1 << 30  # its writer
+    publisher.publish(topic_of(MISSING), 0, retain=False)
+    machine.run(200)
+    assert world.had(subscriber) == [0, 1]
+    subscriber.disconnect()
+    machine.run(200)
+    machine.kill(MISSING)
+    if not has_met:
+        machine.kill(HERE)
+    machine.start(MISSING)
+    machine.run(200)
+    publisher.publish(topic_of(MISSING), 1, retain=False)
+    machine.run(200)
+    assert world.history.messages[2].acked is not None
+    if is_late:
+        begin_without(world)
+    else:
+        machine.kill(HERE)
+    machine.settle()
+    world.connect(subscriber)
+    machine.settle()
+    assert world.had(subscriber) == [0, 1, 2]
+
+
 def test_what_is_published_once_the_missing_shard_is_there_counts_as_not_delivered(world: World) -> None:
     """As the next run finds it in the journal."""
     subscriber = world.joined(HERE, clean=False)

@@ -22,6 +22,7 @@ from rumq.session.journal.replayed_session import ReplayedSession
 from rumq.session.journal.replayed_state import ReplayedShare, ReplayedState
 from rumq.shards.assembly.context import Platform, ShardContext
 from rumq.shards.assembly.shard import build_shard
+from rumq.shards.bus.owner_run import OwnerRun
 from rumq.shards.peers.query_server import log_tags
 from rumq.shards.recovery.fit_to_log import fit_to_log
 from rumq.shards.recovery.journal_reader import add_tags, replay
@@ -106,7 +107,7 @@ class Resharding:
         partition = self._open(index, roster.generation)
         replayed = replay(self._store, partition, tell)
         partition.writer.close()
-        fit_to_log(replayed, self._layout, self._next_lsns)
+        fit_to_log(replayed, self._layout, self.same_below(replayed))
         if replayed.sessions:
             for each in self._own:
                 add_tags(replayed, log_tags(self._store, each, replayed.tags_from[each.index]))
@@ -123,6 +124,16 @@ class Resharding:
         for each in self._own:
             if each.index % roster.shards == index:
                 self._retained_from[each.index] = replayed.retained_from[each.index]
+
+    def same_below(self, replayed: ReplayedState) -> list[int]:
+        """Of each partition, up to where positions of a journal are those of the same records now."""
+        runs = dict(zip(replayed.layout, replayed.runs, strict=False))
+        below = []
+        for partition, name in zip(self._own, self._layout, strict=True):
+            run = OwnerRun()
+            run.known = runs.get(name, (0, 0))
+            below.append(run.met(0, partition.starts, partition.next_lsn))  # 0: the shard's run is over
+        return below
 
     def write(self, index: int, roster: ShardCount) -> None:
         """Write everything with this home shard to its new journal."""

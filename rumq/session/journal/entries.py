@@ -205,7 +205,9 @@ class Checkpoint(Entry, frozen=True, tag="tide"):
 
     next_lsns: inbound QoS 2 messages below are in `OpenPacketIds` and `Acknowledged`; retained: retained messages below
     are in the last snapshot; shares: those that have moved since the last checkpoint of this run, or have something to
-    assign again; in the first one of a snapshot all"""
+    assign again; in the first one of a snapshot all
+    runs: (incarnation, epoch) of the run of each partition's owner that all lsns here and in entries up to the next
+    checkpoint are of; (0, 0): of this shard's own, or of an owner that was not met; empty: not known"""
 
     at_us: int
     next_lsns: list[int]
@@ -214,6 +216,7 @@ class Checkpoint(Entry, frozen=True, tag="tide"):
     retained: list[int]
     behind: dict[int, dict[int, list[int]]]
     shares: dict[str, SharedCheckpoint]
+    runs: list[tuple[int, int]] = []
 
 
 class RetainedEntry(Entry, frozen=True, tag="retained"):

@@ -37,6 +37,7 @@ class ReplayedState:
     orders: in force when the journal ended, if their time was not over, by (what, kind, name)
     snapshot: (where the last whole snapshot begins, about what it takes of the disk), as the reader found it; 0: none
     seen: how far each partition was known here at the last checkpoint; empty: there was none
+    runs: as of `entries.Checkpoint`, of the last one
     changed: the state was adapted to another log than the journal refers to"""
 
     def __init__(self) -> None:
@@ -48,6 +49,7 @@ class ReplayedState:
         self.retained_from: list[int] = []
         self.tags_from: list[int] = []
         self.seen: list[int] = []
+        self.runs: list[tuple[int, int]] = []
         self.last_number = 0
         self.snapshot = (0, 0)
         self.changed = False
@@ -124,7 +126,7 @@ class ReplayedState:
 
     def _checkpoint(self, entry: e.Checkpoint) -> None:
         self.tags_from, self.retained_from = entry.next_lsns, entry.retained
-        self.seen = list(entry.live)
+        self.seen, self.runs = list(entry.live), list(entry.runs)
         for session in self.sessions.values():
             if not session.attached:
                 continue
@@ -194,6 +196,8 @@ class ReplayedState:
         """Refer to these partitions instead. fresh: the cursor in each that is new."""
         self.settle()
         old = {name: index for index, name in enumerate(self.layout)}
+        runs = dict(zip(self.layout, self.runs, strict=False))
+        self.runs = [runs.get(name, (0, 0)) for name in partitions]
         origin = [old.get(name) for name in partitions]
         new_index = {was: new for new, was in enumerate(origin) if was is not None}
         self.layout = partitions

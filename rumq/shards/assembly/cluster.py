@@ -64,7 +64,7 @@ def build_cluster(base: Base, sessions: SessionParts, driver: Driver, writing: W
     groups = SharedGroups(peers, base.placement, barrier, router, gathered.commands, live)
     interest = Interest(others, router, base.placement, base.timers, groups)
     home = SharedGroupHome(router, gathered.commands, base.timers, barrier, interest)
-    feeds = RemoteFeeds(router, live, groups.dropped)
+    feeds = RemoteFeeds(router, live, groups.dropped, sessions.journal, base.timers)
     others |= peers_of(base, sessions, driver, writing, SharedByPeers(reads, peers, groups, interest, home, feeds))
     queries = QueryClient(others, feeds, gathered.commands, interest)
     stage = PeerStage(peers, interest, groups, base.fd_passing) if base.fd_passing is not None else None

@@ -154,7 +154,7 @@ def startup_of(parts: BuiltParts, restorer: Restorer) -> Startup:
     base, cluster, replication = parts.base, parts.cluster, parts.writing.replication
     late = LateShards(
         base.context.missing_seconds, cluster.peers.others, base.router, parts.sessions.registry.sessions,
-        parts.clients.undecided, base.clock, base.events,
+        parts.clients.undecided, base.clock, base.timers, base.events,
     )  # fmt: skip
     return Startup(
         base.store, cluster.peers, cluster.interest, cluster.queries, restorer, late,

@@ -15,10 +15,12 @@ from router import commands as c
 from router.matching.remote_feed import RemoteFeed
 from router.readers.range_queue import Range
 from router.shard import ShardRouter
-from rumq.loop.ports import CommandQueue
+from rumq.loop.ports import CommandQueue, Timers
+from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
+from rumq.shards.bus.owner_run import OwnerRun
 from rumq.shards.bus.publish_sender import PublishSender
 from rumq.tracing.tracer import Tracer
 
@@ -29,25 +31,31 @@ class RemotePartition:
     """A `PartitionReader` of another shard's partition.
 
     is_met: its owner has said where it begins and ends, or this shard has begun without that
-    found: called once, with the next lsn, when the owner of a partition that was begun without it is there"""
+    run: the owner's that positions here are of
+    found: called once, with the next lsn and `OwnerRun.met`, when the owner of a partition that was begun without it is
+    there"""
 
     is_mirrored = True
     offline = None
 
     def __init__(self, spec: StreamSpec, index: int, number: int, generation: int, owner: int) -> None:
         self.spec, self.index, self.number, self.generation = spec, index, number, generation
-        self.stream = spec.name
         self.owner = owner
         self.is_volatile = spec.durability == "memory"
         self.first_lsn = 0
         self.next_lsn = 0  # when its owner joined; from then on the router's feed knows
         self.is_met = False
-        self.found: Callable[[int], None] | None = None
+        self.run = OwnerRun()
+        self.found: Callable[[int, int], None] | None = None
         self.topic_names: list[bytes] = []  # by the owner's ids; empty where not known
         self.topic_ids: dict[bytes, int] = {}
         # By the owner's numbers; only if a subscription here asks for publishers.
         self.publisher_names = PublisherNames({}, 1, 2 * KEPT_MAX)
         self.outgoing = PublishSender(index)
+
+    @property
+    def stream(self) -> str:
+        return self.spec.name
 
     @property
     def ack_source(self) -> PublishSender:
@@ -95,14 +103,27 @@ def own_partitions(store: Store) -> list[PartitionWriter]:
     return [p for p in store.partitions if isinstance(p, PartitionWriter)]
 
 
+class PositionJournal(Protocol):
+    """`rumq.shards.recovery.journal_writer`"""
+
+    @property
+    def recorder(self) -> JournalRecorder: ...
+    def write_checkpoint(self) -> None: ...
+
+
 class RemoteFeeds:
     """The router's side of partitions of other shards: what their owners' starts mean for readers here."""
 
-    def __init__(self, router: ShardRouter, sessions: Mapping[str, Session], dropped: Dropped | None = None) -> None:
+    def __init__(
+        self, router: ShardRouter, sessions: Mapping[str, Session], dropped: Dropped | None = None,
+        journal: PositionJournal | None = None, timers: Timers | None = None,
+    ) -> None:  # fmt: skip
         """dropped: told the key of a shared group and ranges that its home, another shard, has assigned to this one
+        journal: has the positions of readers here
 
         None: no owner is met by way of this one"""
-        self._router, self._sessions, self._dropped = router, sessions, dropped
+        self._router, self._sessions = router, sessions
+        self._dropped, self._journal, self._timers = dropped, journal, timers
 
     def feed(self, index: int) -> RemoteFeed:
         feed = self._router.feeds[index]
@@ -133,13 +154,24 @@ class RemoteFeeds:
             if self._dropped is not None:
                 self._dropped(key, ranges)
         for session in self._sessions.values():
-            for reader in session.subscriber.readers():
-                reader.cursors[partition.index] = min(reader.cursors[partition.index], same_below)
+            beyond = [r for r in session.subscriber.readers() if r.cursors[partition.index] > same_below]
+            for reader in beyond:
+                reader.cursors[partition.index] = same_below
+            if beyond and session.link is None and not session.is_moving and self._journal is not None:
+                self._journal.recorder.left(session)  # what the journal has of it is beyond as well
         if partition.found is not None:
             found, partition.found = partition.found, None
-            found(next_lsn)
+            found(next_lsn, same_below)
 
-    def begin_without(self, partition: RemotePartition, end_lsn: int, found: Callable[[int], None]) -> None:
+    def other_run(self) -> None:
+        """An owner was met in another run, and positions here are of that one now.
+
+        The journal says so before it has any that another run could not have had: none of its records comes before the
+        next turn. In this one messages of clients may be on their way to the log, with packet ids that are open."""
+        if self._journal is not None and self._timers is not None:
+            self._timers.next_turn(self._journal.write_checkpoint)
+
+    def begin_without(self, partition: RemotePartition, end_lsn: int, found: Callable[[int, int], None]) -> None:
         """The owner is away at the start of this shard, which goes on from where its last run knew the partition to
         end. found: as of `RemotePartition`"""
         partition.is_met, partition.next_lsn, partition.found = True, end_lsn, found
@@ -177,27 +209,6 @@ class Quota(Protocol):
     def elsewhere(self, index: int, full: bool) -> None: ...
 
 
-class OwnerRun:
-    """The run of a partition's owner that was met last."""
-
-    __slots__ = ("_epoch", "_incarnation")
-
-    def __init__(self) -> None:
-        self._incarnation = self._epoch = 0  # none was
-
-    def met(self, incarnation: int, starts: Sequence[tuple[int, int]], next_lsn: int) -> int:
-        """Meet one; returns up to where its records are those that earlier runs have shown here.
-
-        A run that died may have shown records of QoS 0 that it never wrote: the next ones give out their lsns again,
-        perhaps all of them before they are met. starts: of the owner's runs, (epoch, lsn)"""
-        known, epoch = self._incarnation, self._epoch
-        self._incarnation, self._epoch = incarnation, starts[-1][0] if starts else 0
-        if incarnation == known or not known:
-            return next_lsn
-        others = [lsn for number, lsn in starts[:-1] if number > epoch]
-        return min([next_lsn] + others + [lsn for _, lsn in starts[-1:]])
-
-
 class OwnerShard:
     """Another shard as the owner of its partitions: where they begin and end, their records and watermarks."""
 
@@ -208,7 +219,6 @@ class OwnerShard:
         """acknowledged: records that were published to a partition are committed there"""
         self.partitions = partitions
         self._by_index = {partition.index: partition for partition in partitions}
-        self._runs = {partition.index: OwnerRun() for partition in partitions}
         # True until the owner has said which QoS 2 messages of sessions here it has: nothing is handed over before.
         self._is_undecided = False
         self._feeds, self._commands = feeds, commands
@@ -221,12 +231,15 @@ class OwnerShard:
 
     def joined(self, link: BusLink, hello: m.Hello) -> None:
         """What was published and not acknowledged is published again."""
+        is_other = False
         for partition in self.partitions:
             # A successor, whose disk may be another one, says anew what it refuses.
             self._admission.elsewhere(partition.index, False, "")
             first_lsn, next_lsn = hello.partitions[partition.index]
             starts = hello.starts.get(partition.index, [])
-            same_below = self._runs[partition.index].met(hello.incarnation, starts, next_lsn)
+            before = partition.run.known
+            same_below = partition.run.met(hello.incarnation, starts, next_lsn)
+            is_other |= partition.run.known != before
             self._feeds.owner_joined(partition, first_lsn, next_lsn, same_below)
             outgoing = partition.outgoing
             if self._is_undecided:
@@ -235,6 +248,8 @@ class OwnerShard:
                 link.say(m.Resume(partition.index, outgoing.committed_there))
             else:
                 outgoing.attach(link.say, outgoing.committed_lsn)
+        if is_other:
+            self._feeds.other_run()
 
     def undecided(self, tags_from: Sequence[int]) -> None:
         """Hand nothing over before the owner has said which QoS 2 messages it has, from these lsns on."""

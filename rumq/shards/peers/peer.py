@@ -153,8 +153,8 @@ class PeerRetention:
 
 
 class Peer:
-    """link: None while the other shard is away; is_known: it has said how far its partitions go; has_begun: it was sent
-    `Begin` over this link"""
+    """link: None while the other shard is away; is_known: it has said how far its partitions go; is_met: it has over
+    this link; has_begun: it was sent `Begin` over this link"""
 
     def __init__(
         self, index: int, here: ThisShard, parts: Parts, interest: Interest, links: Links, clock: Clock
@@ -162,7 +162,7 @@ class Peer:
         self.index = index
         self._here, self.parts, self._interest, self._links = here, parts, interest, links
         self.link: BusLink | None = None
-        self.is_known = self.has_begun = self.is_drained = False
+        self.is_known = self.is_met = self.has_begun = self.is_drained = False
         self._questions = OpenQuestions()
         self._watermarks = WatermarkSender(here.feeds, parts.publisher, parts.subscriber, clock)
         self.retention = PeerRetention()
@@ -201,7 +201,7 @@ class Peer:
         if self.link is not None:
             self.link.end()
         self.link = link
-        self.is_drained = False
+        self.is_met = self.is_drained = False
         feeds, partitions = self._here.feeds, self._here.partitions
         own = {p.index: (p.first_lsn, feeds[p.index].visible_lsn) for p in partitions}
         starts = {p.index: p.starts for p in partitions}
@@ -243,18 +243,22 @@ class Peer:
     def _hello(self, link: BusLink, message: m.Hello) -> None:
         self.parts.publisher.joined(message.incarnation)
         self.parts.owner.joined(link, message)
-        self.is_known = True
+        self.is_known = self.is_met = True
         self._ask_publishers(link)  # before anything that they have published comes
-        for question in self._questions.unanswered():
-            link.say(question)
         if self._interest.has_begun:
             self.begin()
+        # Behind `Begin`, which has no member of a group that a client here is about to join.
+        for question in self._questions.unanswered():
+            link.say(question)
         self._links.joined(self.index)
 
     def begin(self) -> None:
-        """Sessions are restored here: have everything forwarded that they want, from where this shard stands."""
+        """Sessions are restored here: have everything forwarded that they want, from where this shard stands.
+
+        Once over each link, and not before `Hello` says where that is: what a `Begin` does not name, a home assigns
+        anew."""
         self.parts.members.restored()
-        if self.link is not None:
+        if self.link is not None and self.is_met:
             groups, feeds = self.parts.groups, self._here.feeds
             cursors = {p.index: feeds[p.index].visible_lsn for p in self.partitions}
             self._ask_publishers(self.link)
@@ -310,7 +314,7 @@ class Peer:
     def ask(self, question: Callable[[int], m.Question], answered: Answered) -> None:
         """Ask `question(request)`; `answered(answer, raw)` when it answers, be it after its next start."""
         asked = self._questions.add(question, answered)
-        if self.link is not None and self.is_known:
+        if self.link is not None and self.is_met:
             self.link.say(asked)
 
     # Retention and shutdown

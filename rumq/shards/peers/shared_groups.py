@@ -185,10 +185,11 @@ class SharedGroups:
                 self._say(key, m.ShareReady(key))
 
     def home_lost(self, home: int) -> None:
-        """It will not answer any more, and assigns anew what was not delivered."""
+        """It will not answer any more, and assigns anew what was not delivered: also what it assigned last, which is
+        still to be carried out."""
         for key in [key for key in self._leaving if self._placement.home(key) == home]:
             del self._leaving[key]
-        self._router.sharing.home_lost(lambda key: self._placement.home(key) == home)
+        self._commands.put(c.HomeAway(lambda key: self._placement.home(key) == home))
 
     def weights(self, home: int) -> dict[str, tuple[str, int]]:
         """Key -> (filter, members here) of a home's groups."""

@@ -15,6 +15,7 @@ from rumq.session.journal import entries as e
 from rumq.session.journal.reader_positions import Watermarks, cursors_of
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
+from rumq.shards.bus.remote_partition import RemotePartition
 
 UnsafeTags = dict[tuple[int, int], set[int]]  # (partition, publisher) -> packet ids
 
@@ -61,6 +62,7 @@ class CheckpointBuilder:
                 list(self.retained_from),
                 self._readers_behind(watermarks),
                 self._shared_groups(groups, watermarks),
+                [p.run.known if isinstance(p, RemotePartition) else (0, 0) for p in self._partitions],
             )
         )
         return entries
@@ -130,7 +132,8 @@ class CheckpointBuilder:
         return found
 
     def _shared_group(self, share: SharedGroup, watermarks: Watermarks) -> e.SharedCheckpoint | None:
-        """None: its home is another shard, or no durable member takes part."""
+        """None: its home is another shard, or no durable member takes part. Of one that is held no shard's members need
+        be known yet."""
         if not share.is_here:
             return None
         returned = list(share.returned)
@@ -150,7 +153,7 @@ class CheckpointBuilder:
                     for _, state, code, lsn in session.window.waiting()
                     if state == 1 and reader_of(code) == member.reader.number
                 ]
-        if not durable:
+        if not durable and not share.is_held:
             return None
         cursors = cursors_of(share.reader, watermarks)
         live = [index for index in range(len(cursors)) if share.reader.is_live(index)]

@@ -25,13 +25,20 @@ def fit_to_partitions(
     ends: partition -> next lsn at the start of this run, of those that may have grown since. Records appended in this
     run may reuse lsns at or above it; journal positions there are stale."""
     found = ends or {}
-    state.changed |= fit_to_log(state, layout, [found.get(p.index, p.next_lsn) for p in partitions])
+    state.changed |= fit_to_log(state, layout, [found.get(p.index, known_below(p)) for p in partitions])
     shown = shown_below(partitions, found)
     for session in state.sessions.values():
         state.changed |= lower(session.redelivered_below, shown)
     for partition in partitions:
         if partition.is_volatile:
             move_to_end(state, partition.index, partition.next_lsn)
+
+
+def known_below(partition: PartitionReader) -> int:
+    """Up to where a position in the journal is that of the same record now."""
+    if isinstance(partition, RemotePartition):
+        return min(partition.next_lsn, partition.run.same_below)
+    return partition.next_lsn
 
 
 def shown_below(partitions: Sequence[PartitionReader], ends: Mapping[int, int]) -> list[int]:

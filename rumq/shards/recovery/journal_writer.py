@@ -104,6 +104,15 @@ class JournalWriter(Stage):
         self._append(self._checkpoints.entries(now_us), now_us)
         self._last_checkpoint = (watermarks, self.partition.next_lsn)
 
+    def write_checkpoint(self) -> None:
+        """Write one behind what was recorded, before anything is that is of another run of a partition's owner. Between
+        turns: of an open packet id it must be known whether a crash could take its message back.
+
+        Not before the sessions of an earlier run are here: their positions are of the run that the journal names."""
+        if self._lifecycle.is_restored:
+            self.flush(self._clock.now_us)
+            self._append(self._checkpoints.entries(self._clock.now_us), self._clock.now_us)
+
     def _append(self, entries: list[e.JournalEntry], now_us: int) -> None:
         record = e.encode_entries(entries)
         frame = publish_frame(record)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from router.shard import ShardRouter
-from rumq.loop.ports import Clock, EventSink
+from rumq.loop.ports import Clock, EventSink, Timers
 from rumq.session.journal.entries import OPEN_END
 from rumq.session.journal.replayed_state import ReplayedState
 from rumq.session.state.session import Session
@@ -26,11 +26,11 @@ class LateShards:
 
     def __init__(
         self, patience_seconds: float | None, others: Mapping[int, Peer], router: ShardRouter,
-        sessions: Mapping[str, Session], undecided: Undecided, clock: Clock, events: EventSink,
+        sessions: Mapping[str, Session], undecided: Undecided, clock: Clock, timers: Timers, events: EventSink,
     ) -> None:  # fmt: skip
         self.patience_seconds = patience_seconds
         self._others, self._router, self._sessions = others, router, sessions
-        self._undecided, self._clock, self._events = undecided, clock, events
+        self._undecided, self._clock, self._timers, self._events = undecided, clock, timers, events
         self._feeds = RemoteFeeds(router, sessions)
         self._since: float | None = None
 
@@ -86,8 +86,6 @@ class LateShards:
             others[shard].parts.owner.undecided(state.tags_from)
         partitions = {shard: [p.index for p in others[shard].partitions] for shard in unanswered}
         self._undecided.begin(partitions, state.sessions)
-        if not all(peer.parts.members.was_begun for peer in others.values()):
-            self._router.sharing.hold()
         assert self._since is not None
         seconds = round(self._clock.monotonic - self._since, 3)
         self._events.tell("shard.missing", shards=missing, seconds=seconds)
@@ -99,25 +97,32 @@ class LateShards:
         peer.parts.owner.decided(peer.link)
         self._events.tell("shard.found", shard=shard)
 
-    def _found(self, restorer: Restorer, partition: RemotePartition, end_lsn: int, next_lsn: int) -> None:
-        """The owner of a partition is there at last. end_lsn: where it was taken to end; next_lsn: where it does
+    def _found(
+        self, restorer: Restorer, partition: RemotePartition, end_lsn: int, next_lsn: int, same_below: int
+    ) -> None:
+        """The owner of a partition is there at last. end_lsn: where it was taken to end; next_lsn: where it does;
+        same_below: as of `OwnerRun.met`
 
         Cursors beyond were lowered already."""
         index, outgoing = partition.index, partition.outgoing
-        outgoing.committed_there = min(outgoing.committed_there, next_lsn)
+        outgoing.committed_there = min(outgoing.committed_there, same_below)
         for session, below in restorer.open_ended:
             if below[index] == OPEN_END:
                 below[index] = next_lsn
                 if session.link is None and not session.is_moving:
                     restorer.journal.recorder.left(session)  # what is published from now on, it has not had
-        if next_lsn >= end_lsn:
+        if same_below >= end_lsn:
             return
         for session in self._sessions.values():
             if session.window is not None:
-                session.window.drop_from(index, next_lsn)
+                session.window.drop_from(index, same_below)
             for reader in session.subscriber.readers():
                 if reader.redelivered_below is not None:
                     reader.redelivered_below[index] = min(reader.redelivered_below[index], next_lsn)
-        # As at a start: positions beyond the end must not be found again once the log has grown past them.
+        # As at a start: positions beyond the end must not be found again once the log has grown past them. Not in this
+        # turn: messages of clients may be on their way to the log, with packet ids that are open.
+        self._timers.next_turn(partial(self._write_snapshot, restorer))
+
+    def _write_snapshot(self, restorer: Restorer) -> None:
         restorer.journal.flush(self._clock.now_us)
         restorer.journal.write_snapshot(self._clock.now_us)

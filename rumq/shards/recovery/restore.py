@@ -48,11 +48,15 @@ class Restorer:
         self.journal, self._clock, self._lifecycle, self._limits = journal, clock, lifecycle, limits
         self.open_ended: list[tuple[Session, list[int]]] = []
 
-    def restore(self, state: ReplayedState, carry_out: Callable[[Effect], None], *, is_for_later: bool = False) -> bool:
+    def restore(
+        self, state: ReplayedState, carry_out: Callable[[Effect], None], *, are_others: bool = False,
+        is_for_later: bool = False,
+    ) -> bool:  # fmt: skip
         """Restore everything that an earlier run left; returns whether a subscription asks for publishers' names.
 
         state: as `replay` gave it, fitted to the log, with what other shards' partitions add
         carry_out: of the router's effects: searches for the starts of replays. raises: OSError
+        are_others: other shards say which members they have of groups here
         is_for_later: it is only written down, for a shard that starts later and has turns: that one ends the sessions
         that do not outlive a connection, and publishes their wills"""
         changed = state.changed
@@ -68,6 +72,8 @@ class Restorer:
         filters = shared_filters(state)
         for key, share in state.shares.items():
             restore_share(recovery, filters, key, share)
+        if are_others:
+            self._router.sharing.hold()
         sessions = [self._restore_session(recovery, replayed) for replayed in state.sessions.values()]
         for effect in self._router.delivery.drain_effects():
             carry_out(effect)

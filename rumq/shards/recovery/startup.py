@@ -11,6 +11,7 @@ from commitlog import Store
 from router.effects import Effect
 from rumq.session.journal.replayed_state import ReplayedState
 from rumq.shards.bus.messages import Tags
+from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.peers.interest import Interest
 from rumq.shards.peers.peers import Peers
 from rumq.shards.peers.query_client import QueryClient
@@ -37,6 +38,10 @@ class Startup:
     def read_journal(self, tell: Callable[..., None]) -> None:
         """First of all, before other shards are linked. tell: reports gaps of the journal. raises: OSError"""
         self._state = replay(self._store, self._restorer.journal.partition, tell)
+        runs = dict(zip(self._state.layout, self._state.runs, strict=False))
+        for partition, name in zip(self._store.partitions, self._layout, strict=True):
+            if isinstance(partition, RemotePartition):
+                partition.run.known = runs.get(name, (0, 0))
 
     def advance(self) -> bool:
         """Go on as far as is possible now; True, and not to be called again, once clients may come. raises: OSError"""
@@ -58,7 +63,7 @@ class Startup:
             return False
         self._fit()  # an owner may have died since, and lost what it had not written
         late.searched(self._state)
-        wants_publishers = self._restorer.restore(self._state, self._carry_out)
+        wants_publishers = self._restorer.restore(self._state, self._carry_out, are_others=bool(peers.others))
         self._has_restored = True
         if peers.others:
             self._interest.begin(wants_publishers=wants_publishers)

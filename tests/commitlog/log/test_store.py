@@ -22,10 +22,14 @@ from commitlog.log.store_layout import OpenOptions, StoreLayout
 from commitlog.read.verify import verify
 from commitlog.streams import partition_of
 from commitlog.testing.simulated_files import SimulatedFiles
+from commitlog.write.volatile import VolatilePartition
 from tests.commitlog.records import (
+    DEAD,
     DIRECTORY,
+    NOW,
     append,
     everything,
+    numbers,
     opened,
     records_of,
     segments,
@@ -41,6 +45,25 @@ def test_a_directory_has_one_broker_and_says_who() -> None:
         opened(files.beside())
     store.close()
     opened(files.beside())
+
+
+def test_each_run_that_has_written_anything_has_an_epoch_of_its_own_everywhere() -> None:
+    """One that showed records and died before it wrote any is told from the next one, which writes others."""
+    files, epochs = SimulatedFiles(), list[list[int]]()
+    for run in range(4):
+        layout = StoreLayout(
+            [StreamSpec("main", ("#",), 2)], lambda f, t: True, internal=StreamSpec("_state", (), 1, "disk", 1 << 16),
+            volatile=lambda index: VolatilePartition(StreamSpec("stats", ()), index, now_us=NOW),
+        )  # fmt: skip
+        store = open_store(files, "data", layout, OpenOptions(NOW, random=numbers(run)), holder=DEAD)
+        assert store.internal is not None
+        assert [each.index for each in [*store.partitions, store.internal]] == [0, 1, 2, 3]
+        epochs.append([partition.starts[-1][0] for partition in store.own])
+        writes = store.internal if run % 2 else store.own[0]
+        append(writes, some_records(1))
+        write(writes)
+        files = files.after_kill()
+    assert epochs == [[1, 1], [2, 2], [3, 3], [4, 4]]
 
 
 def test_a_real_directory_is_let_go_when_its_process_dies(tmp_path) -> None:  # type: ignore[no-untyped-def]

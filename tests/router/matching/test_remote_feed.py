@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+import pytest
+
 from commitlog import Chunk, NotInMemory
 from router import commands as c
 from router.effects import Deliver
@@ -132,6 +134,30 @@ def test_a_share_waits_for_records_below_those_that_members_elsewhere_have_had()
     assert given(router, c.RemoteWatermark(0, 2, 2)) == []
     assert given(router, c.RemoteChunk(0, chunk(2, 6)), c.RemoteWatermark(0, 8, 8)) == [(2, 5), (6, 8)]
     assert given(router, c.RemoteChunk(0, chunk(8, 1))) == [(8, 9)], "it is at the end"
+
+
+@pytest.mark.parametrize("between", [(), (c.ShareAway,)])
+def test_what_is_assigned_in_the_turn_in_which_a_link_is_made_anew_goes_over_one_of_them(between: Any) -> None:
+    """The home has heard two of a shard's links: what went nowhere over the first is assigned again."""
+    key, shard = "$share/g/#", Subscriber("shard 1 shares", None, is_shard=True)
+    router = ShardRouter([Mirrored()])
+    mirror = router.feeds[0]
+    assert isinstance(mirror, RemoteFeed)
+    mirror.start_at(2)
+    Recovery(router.subscribing).share(key, "#", [0], [])
+    mirror.cache_cold([chunk(0, 2)])
+    again: Any = object()
+    members = {key: ("#", 1)}
+    effects = router.step(
+        [
+            c.ShareMembers(shard, SINK, members, {}, True),
+            *(make(shard) for make in between),
+            c.ShareMembers(shard, again, members, {}, True),
+        ]
+    )
+    sent = [e for e in effects if isinstance(e, Deliver) and any(reader.sink is not None for reader in e.readers)]
+    assert [(e.chunk.base_lsn + e.first, e.chunk.base_lsn + e.stop) for e in sent] == [(0, 2)]
+    assert [reader.sink for reader in sent[0].readers] == [again]
 
 
 def given(router: ShardRouter, *commands: c.Command) -> list[tuple[int, int]]:

@@ -30,7 +30,7 @@ def test_an_entry_is_an_array_that_begins_with_its_tag() -> None:
     ]
     assert msgspec.msgpack.decode(e.encode_entries(entries)) == [
         ["left", 7, 5, 60, {1: [8]}, [], 0],
-        ["tide", 5, [1], [2], [3], [4], {7: {1: [0]}}, {"$share/g/a": [[1], [[0, 1, 2]], []]}],
+        ["tide", 5, [1], [2], [3], [4], {7: {1: [0]}}, {"$share/g/a": [[1], [[0, 1, 2]], []]}, []],
         ["placed", 7, 2, [9]],
     ]
     assert e.decode_entries(e.encode_entries(entries)) == entries

@@ -19,9 +19,10 @@ def subscribed(number: int, kind: str = "main", reader: int = 1, asked: str = "a
 
 
 def checkpoint(
-    behind: dict[int, dict[int, list[int]]] | None = None, shares: dict[str, e.SharedCheckpoint] | None = None
-) -> e.Checkpoint:
-    return e.Checkpoint(1, [20, 20], [10, 11], [8, 9], [5, 5], behind or {}, shares or {})
+    behind: dict[int, dict[int, list[int]]] | None = None, shares: dict[str, e.SharedCheckpoint] | None = None,
+    runs: tuple[tuple[int, int], ...] = (),
+) -> e.Checkpoint:  # fmt: skip
+    return e.Checkpoint(1, [20, 20], [10, 11], [8, 9], [5, 5], behind or {}, shares or {}, list(runs))
 
 
 def state_of(*entries: e.JournalEntry) -> ReplayedState:
@@ -127,6 +128,15 @@ def test_other_partitions_keep_their_positions_by_name() -> None:
     assert state.shares[SHARE] == ReplayedShare([2, 60], [(0, 3, 4)])
     assert list(state.retained) == ["b"] and state.retained["b"].partition == 0
     assert state.retained_from == [7, 60]
+
+
+def test_the_runs_of_owners_are_those_of_the_last_checkpoint_by_name() -> None:
+    state = state_of(checkpoint({}, runs=((77, 1), (88, 2))))
+    assert state.runs == [(77, 1), (88, 2)]
+    state.remap(("main/g1/p1", "new/g1/p0"), [50, 60])
+    assert state.runs == [(88, 2), (0, 0)]
+    state.apply([checkpoint({})])
+    assert state.runs == [], "written by a version that does not know them"
 
 
 def test_messages_in_flight_of_a_partition_that_is_gone_are_ended() -> None:

@@ -1,6 +1,6 @@
 """A partition of another shard: names, watermarks, and what its owner's start means here."""
 
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ SPEC = StreamSpec("main", ("#",))
 
 
 class World:
-    def __init__(self) -> None:
+    def __init__(self, sessions: Any = MappingProxyType({}), journal: Any = None) -> None:
         self.hand = Hand()
         self.partition = RemotePartition(SPEC, 0, 0, 1, owner=1)
         self.router = ShardRouter([self.partition])
@@ -31,7 +31,7 @@ class World:
         )
         self.owner = OwnerShard(
             [self.partition],
-            RemoteFeeds(self.router, {}),
+            RemoteFeeds(self.router, sessions, None, journal, self.hand),
             self.hand,
             limits,
             limits,
@@ -148,21 +148,81 @@ def test_a_successor_is_not_held_to_the_refusals_of_a_disk_that_was_full(world: 
 
 def test_readers_that_began_without_the_owner_go_on_where_the_last_run_stood(world: World) -> None:
     """Not where the owner stands: what it took before it was met is to come."""
-    found: list[int] = []
+    found: list[tuple[int, int]] = []
     feeds = RemoteFeeds(world.router, {})
-    feeds.begin_without(world.partition, 30, found.append)
+    feeds.begin_without(world.partition, 30, lambda *ends: found.append(ends))
     assert world.partition.is_met, "a SUBACK does not wait for it for ever"
     world.owner.joined(world.link, m.Hello(1, 77, {0: (3, 40)}))
-    assert world.router.feeds[0].visible_lsn == 30 and found == [40]
+    assert world.router.feeds[0].visible_lsn == 30 and found == [(40, 40)]
     world.owner.joined(world.link, m.Hello(1, 77, {0: (3, 50)}))
-    assert found == [40], "it is late once"
+    assert found == [(40, 40)], "it is late once"
 
 
 def test_an_owner_with_less_than_the_last_run_knew_counts(world: World) -> None:
-    found: list[int] = []
-    RemoteFeeds(world.router, {}).begin_without(world.partition, 30, found.append)
+    found: list[tuple[int, int]] = []
+    RemoteFeeds(world.router, {}).begin_without(world.partition, 30, lambda *ends: found.append(ends))
     world.owner.joined(world.link, m.Hello(1, 77, {0: (3, 20)}))
-    assert world.router.feeds[0].visible_lsn == 20 and found == [20]
+    assert world.router.feeds[0].visible_lsn == 20 and found == [(20, 20)]
+
+
+def test_a_shard_that_begins_knows_of_which_run_its_positions_are(world: World) -> None:
+    """Of one that showed records up to 40 and wrote 30 of them; the next one is met when it has written up to 42."""
+    world.partition.run.known = (77, 1)
+    world.owner.joined(world.link, m.Hello(1, 88, {0: (0, 42)}, {0: [(1, 0), (2, 30)]}))
+    assert (world.partition.next_lsn, world.partition.run.same_below) == (42, 30)
+    assert world.router.feeds[0].visible_lsn == 42, "what comes from there on is to come"
+    world.owner.joined(world.link, m.Hello(1, 99, {0: (0, 50)}, {0: [(1, 0), (2, 30), (3, 25)]}))
+    assert (world.partition.next_lsn, world.partition.run.same_below) == (25, 25)
+
+
+def test_so_does_one_that_begins_without_the_owner(world: World) -> None:
+    found: list[tuple[int, int]] = []
+    world.partition.run.known = (77, 1)
+    RemoteFeeds(world.router, {}).begin_without(world.partition, 40, lambda *ends: found.append(ends))
+    world.owner.joined(world.link, m.Hello(1, 88, {0: (0, 42)}, {0: [(1, 0), (2, 30)]}))
+    assert world.router.feeds[0].visible_lsn == 30 and found == [(42, 30)]
+
+
+class Journal:
+    """In the place of `JournalWriter`. noted: client ids that were noted as away, and checkpoints"""
+
+    def __init__(self) -> None:
+        self.noted: list[str] = []
+        self.recorder: Any = SimpleNamespace(left=lambda session: self.noted.append(session.key))
+
+    def write_checkpoint(self) -> None:
+        self.noted.append("checkpoint")
+
+
+def begin_turn(world: World) -> None:
+    calls, world.hand.waiting = world.hand.waiting, []
+    for _, call in calls:
+        call()
+
+
+def session(key: str, cursor: int, *, is_here: bool = False) -> Any:
+    reader = SimpleNamespace(cursors=[cursor])
+    return SimpleNamespace(
+        key=key, link=SimpleNamespace(flow=SimpleNamespace(aliases=None)) if is_here else None, is_moving=False,
+        subscriber=SimpleNamespace(readers=lambda: [reader]),
+    )  # fmt: skip
+
+
+def test_the_journal_has_lower_positions_before_it_has_any_of_the_next_run() -> None:
+    """A crash of this shard finds them there: those of clients that are away are in no checkpoint."""
+    journal = Journal()
+    sessions = {name: session(name, at, is_here=name == "here") for name, at in (("a", 35), ("b", 30), ("here", 35))}
+    world = World(sessions, journal)
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 40)}, {0: [(1, 0)]}))
+    assert journal.noted == [], "what clients publish in this turn may have packet ids, and is not in the log"
+    begin_turn(world)
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 40)}, {0: [(1, 0)]}))
+    begin_turn(world)
+    assert journal.noted == ["checkpoint"], "once of each run"
+    world.owner.joined(world.link, m.Hello(1, 88, {0: (0, 42)}, {0: [(1, 0), (2, 30)]}))
+    begin_turn(world)
+    assert journal.noted == ["checkpoint", "a", "checkpoint"]
+    assert [each.subscriber.readers()[0].cursors for each in sessions.values()] == [[30]] * 3
 
 
 def test_nothing_is_handed_over_before_the_owner_has_said_what_it_has(world: World) -> None:

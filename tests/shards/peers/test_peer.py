@@ -105,13 +105,33 @@ def test_begin_waits_for_sessions_to_be_restored(world: World) -> None:
     assert "restored" in world.members.calls
 
 
+def test_begin_is_said_once_over_each_link_and_not_before_the_other_has_said_where_it_stands(world: World) -> None:
+    """A home assigns anew what a second one does not name, and the first had been assigned already."""
+
+    def begins() -> int:
+        return sum(isinstance(each, m.Begin) for each in world.link.said)
+
+    world.interest.has_begun = True
+    world.peer.begin()
+    assert not begins() and "restored" in world.members.calls
+    world.hello()
+    assert begins() == 1
+    world.peer.ask(lambda request: m.Want(request, ["a"]), lambda answer, _: None)
+    world.new_link()
+    world.peer.begin()
+    world.peer.ask(lambda request: m.Want(request, ["b"]), lambda answer, _: None)
+    assert [type(each) for each in world.link.said] == [m.Hello], "of an earlier link nothing is known here"
+    world.hello()
+    assert world.link.said[2:] == [m.Want(1, ["a"]), m.Want(2, ["b"])] and begins() == 1
+
+
 def test_publishers_are_asked_for_before_anything_that_they_have_published_comes(world: World) -> None:
     world.interest.wants_publishers = world.interest.has_begun = True
     world.peer.ask(lambda request: m.ReadFrom(request, 0, 5), lambda answer, _: None)
     assert not any(isinstance(each, m.ReadFrom) for each in world.link.said), "it is not known yet"
     world.hello()
     asked = [type(each) for each in world.link.said[1:]]
-    assert asked == [m.WantPublishers, m.ReadFrom, m.WantPublishers, m.Begin]
+    assert asked == [m.WantPublishers, m.WantPublishers, m.Begin, m.ReadFrom]
 
 
 def test_who_begins_hears_which_partitions_refuse_and_which_are_full(world: World) -> None:

@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
+from commitlog import StreamSpec
 from router import commands as c
 from router import effects as e
 from router.readers.reader import Group, GroupKey, Reader
 from router.readers.shared_group import SharedGroup
 from router.readers.subscriber import Subscriber
+from router.readers.subscription import Subscription
 from router.shard import ShardRouter
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
+from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.peers.shared_groups import (
     JournalBarrier,
     RemoteMembers,
@@ -120,6 +123,24 @@ def test_what_comes_back_while_the_home_is_away_was_not_delivered(world: World) 
     assert world.groups.handed(1)[KEY] == [(0, 3, 4), (0, 6, 9), (1, 7, 8)]
 
 
+def test_what_a_home_assigned_just_before_it_was_lost_is_its_own_to_assign_again(world: World) -> None:
+    """Both are heard in one turn. What is read for a member meanwhile would reach it twice."""
+    elsewhere = RemotePartition(StreamSpec("main", ("#",), 2), 0, 0, 1, owner=2)
+    router = ShardRouter([elsewhere], is_home=lambda key: False)
+    groups = SharedGroups(world.hand, world.hand, world.barrier, router, world.hand, {})
+    member = Subscriber("c", None)
+    member.sink = object()  # type: ignore[assignment]
+    router.step([c.JoinShare(member, KEY, Subscription("t1", qos=2))])
+    groups.parts(m.ShareParts(KEY, RANGES), NONE)
+    router.step(world.hand.items)
+    assert list(router.sharing.shares[KEY].returned) == RANGES, "it is read first"
+    groups.home_lost(1)
+    groups.parts(m.ShareParts(KEY, [(0, 9, 10)]), NONE)
+    groups.home_lost(1)
+    router.step(world.hand.items)
+    assert list(router.sharing.shares[KEY].returned) == []
+
+
 def test_what_was_dropped_of_an_owner_that_began_anew_goes_back_as_far_as_it_is_ours(world: World) -> None:
     world.groups.dropped(KEY, RANGES)
     assert world.said() == [(1, m.ShareBack(KEY, RANGES, True))], "no member is here any more"
@@ -159,6 +180,26 @@ def test_a_join_is_answered_once_the_group_is_in_the_home_s_journal(world: World
     world.journal.commit()
     world.groups.end_turn()
     assert decoded(transport.written)[0] == m.Wanted(4)
+
+
+def test_a_group_that_a_client_is_about_to_join_is_there_until_it_has(world: World) -> None:
+    """What is acknowledged after its SUBACK is the group's. The link to the home broke before that had answered: the
+    question goes behind `Begin`, which names no member."""
+    home, members, _ = home_of(world, begun=True)
+    home.interest = SimpleNamespace(has_begun=True, confirm=lambda filters, then: True)
+    bus, _ = link()
+    key = "$share/g/t0"
+    said = {"begin": m.Begin([], {}, {}, {}), "join": m.ShareJoin(4, key, "t0")}
+
+    def group_after(order: str) -> bool:
+        for each in order.split():
+            getattr(members, each)(bus, said[each])
+        home.router.step(world.hand.items)
+        world.hand.items = []
+        return key in home.router.sharing.shares
+
+    assert group_after("begin join")
+    assert not group_after("join begin")
 
 
 def test_what_is_said_before_groups_are_restored_waits_until_they_are(world: World) -> None:

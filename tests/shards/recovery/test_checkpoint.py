@@ -4,10 +4,14 @@ from random import Random
 
 import pytest
 
+from commitlog import StreamSpec
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
 from router.readers.subscription import Subscription
+from router.recovery import Recovery
+from router.shard import ShardRouter
 from rumq.session.journal import entries as e
+from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.recovery.checkpoint import CheckpointBuilder, open_packet_ids, unsafe_packet_ids
 from tests.commitlog.records import NOW, everything
 from tests.conformance import wire
@@ -51,6 +55,27 @@ def test_a_shared_subscription_is_in_it_while_a_persistent_session_takes_part() 
         run.router.step([c.JoinShare(session.subscriber, key, Subscription("t"))])
         group = built(run).shared_group(key)
         assert (group is not None) == bool(expiry_seconds)
+
+
+def test_a_group_that_was_restored_is_in_it_before_any_shard_has_said_that_it_has_members() -> None:
+    """A snapshot then is all that the next run finds: it must not be over because its home died twice."""
+    run = Run(SimulatedFiles())
+    Recovery(run.router.subscribing).share("$share/g/t", "t", [0], [(0, 0, 2)])
+    assert built(run).shared_group("$share/g/t") is None, "nobody lasting takes part"
+    run.router.sharing.hold()
+    (checkpoint,) = built(run).entries(NOW, whole=True)
+    assert isinstance(checkpoint, e.Checkpoint)
+    assert checkpoint.shares == {"$share/g/t": e.SharedCheckpoint([0], [(0, 0, 2)])}
+
+
+def test_it_names_the_run_of_each_owner_that_positions_are_of() -> None:
+    run = Run(SimulatedFiles())
+    elsewhere = RemotePartition(StreamSpec("main", ("#",), 2), 0, 0, 1, owner=1)
+    elsewhere.run.known = (77, 3)
+    partitions = [elsewhere, *run.store.partitions]
+    built = CheckpointBuilder(partitions, run.recorder, ShardRouter(partitions), run.registry.sessions.get)
+    (checkpoint,) = built.entries(NOW)
+    assert isinstance(checkpoint, e.Checkpoint) and checkpoint.runs == [(77, 3), (0, 0)]
 
 
 class Groups:

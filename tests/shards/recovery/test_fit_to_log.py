@@ -59,10 +59,24 @@ def test_what_a_missing_owner_s_records_a_client_had_is_open_until_it_is_there()
         fit_to_partitions(found, layout, [partition])
         return session.redelivered_below, found.changed
 
-    partition.is_met, partition.next_lsn, partition.found = True, 9, lambda next_lsn: None
+    partition.is_met, partition.next_lsn, partition.found = True, 9, lambda next_lsn, same_below: None
     assert fitted() == ([e.OPEN_END], False) and shown_below([partition], {}) == [e.OPEN_END]
     partition.next_lsn, partition.found = 12, None
     assert fitted() == ([12], True) and shown_below([partition], {}) == [12]
+
+
+def test_positions_of_a_run_that_lost_its_end_are_lowered_though_the_log_has_grown_past_them() -> None:
+    """The records there are others now. Up to the end a client may have been sent them: by a run that met the owner."""
+    partition = RemotePartition(StreamSpec("main", ("#",), 2), 0, 0, 1, owner=1)
+    partition.is_met, partition.next_lsn, partition.run.same_below = True, 42, 30
+    found = ReplayedState()
+    found.layout, found.retained_from, found.tags_from = LAYOUT[:1], [35], [35]
+    session = found.sessions[1] = ReplayedSession(1, "c", 5, 100)
+    session.cursors[0], session.redelivered_below = [35], [50]
+    found.shares["$share/g/#"] = ReplayedShare([36], [(0, 28, 34)], {(0, 29), (0, 31)})
+    fit_to_partitions(found, LAYOUT[:1], [partition])
+    assert (session.cursors[0], session.redelivered_below, found.tags_from) == ([30], [42], [30]) and found.changed
+    assert found.shares["$share/g/#"] == ReplayedShare([30], [(0, 28, 30)], {(0, 29)})
 
 
 def test_a_partition_whose_owner_is_missing_ends_behind_every_position() -> None:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from commitlog.write.write_group import WriteGroup
-from rumq.session.journal.entries import StandingOrder
+from rumq.session.journal.entries import Checkpoint, SessionOpened, StandingOrder, WillEntry, decode_entries
 from tests.commitlog.records import NOW, everything, write
 from tests.conformance import wire
 from tests.conformance.wire import Kind, Prop
@@ -52,6 +52,21 @@ def test_nothing_is_journalled_before_the_sessions_of_the_run_before_are_here() 
     run.lifecycle.is_restored = True
     run.journal.end_turn()
     assert run.journal.partition.next_lsn > begin and not run.recorder.has_entries()
+
+
+def test_a_checkpoint_that_is_written_at_once_has_what_was_noted_before_it() -> None:
+    """It names other runs of owners than the one before: what is behind it is of those."""
+    run = Run(SimulatedFiles())
+    run.session("c")
+    begin = run.journal.partition.next_lsn
+    run.lifecycle.is_restored = False
+    run.journal.write_checkpoint()
+    assert run.journal.partition.next_lsn == begin, "positions are still those of the journal"
+    run.lifecycle.is_restored = True
+    run.journal.write_checkpoint()
+    run.write()
+    entries = [type(each) for record in everything(run.journal.partition)[0] for each in decode_entries(record.payload)]
+    assert entries[-3:] == [SessionOpened, WillEntry, Checkpoint]
 
 
 def test_who_waits_for_the_journal_is_called_in_the_turn_after_it_is_committed() -> None:

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from commitlog import StreamSpec
 from rumq.session.journal.replayed_state import ReplayedState
+from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.recovery.late_shards import LateShards
+from tests.shards.bus.world import Hand
 
 LAYOUT = ("main/g1/p0", "main/g1/p1")
 
@@ -38,7 +41,7 @@ class Owner:
 
 
 def peer(*, is_known: bool, partitions: tuple[int, ...] = ()) -> Any:
-    parts = SimpleNamespace(owner=Owner(), members=SimpleNamespace(was_begun=is_known))
+    parts = SimpleNamespace(owner=Owner())
     found = [SimpleNamespace(index=index, is_met=is_known) for index in partitions]
     return SimpleNamespace(is_known=is_known, partitions=found, parts=parts, link="its link")
 
@@ -48,15 +51,12 @@ class World:
         self.clock: Any = SimpleNamespace(monotonic=100.0)
         self.undecided = Undecided()
         self.events: list[tuple[str, dict[str, Any]]] = []
-        self.held = 0
-        router: Any = SimpleNamespace(sharing=SimpleNamespace(hold=self._hold), feeds=[])
+        router: Any = SimpleNamespace(feeds=[])
         events: Any = SimpleNamespace(tell=lambda name, **fields: self.events.append((name, fields)))
         self.others = {int(name[1:]): each for name, each in peers.items()}
         undecided: Any = self.undecided
-        self.late = LateShards(patience, self.others, router, {}, undecided, self.clock, events)
-
-    def _hold(self) -> None:
-        self.held += 1
+        self.hand = Hand()
+        self.late = LateShards(patience, self.others, router, {}, undecided, self.clock, self.hand, events)
 
 
 def state(**fields: Any) -> ReplayedState:
@@ -102,7 +102,7 @@ def test_what_the_missing_shard_may_have_stored_is_undecided_until_it_answers() 
     world.clock.monotonic += 1.0
     world.late.begin(state(tags_from=[5, 6, 7]), [1])
     assert world.events == [("shard.missing", {"shards": [1], "seconds": 1.0})]
-    assert world.undecided.begun == [{1: [1]}] and world.held == 1
+    assert world.undecided.begun == [{1: [1]}]
     owner = world.others[1].parts.owner
     assert owner.calls == [("undecided", [5, 6, 7])] and not world.others[2].parts.owner.calls
     world.late.answered(1, [("tag", 3)])
@@ -113,7 +113,26 @@ def test_nothing_is_told_where_everybody_is_there() -> None:
     world = World(s1=peer(is_known=True))
     world.late.are_given_up()
     world.late.begin(state(), [])
-    assert not world.events and not world.held and not world.undecided.begun
+    assert not world.events and not world.undecided.begun
+
+
+def test_positions_beyond_the_end_of_a_found_log_are_written_over_but_not_in_the_turn_of_its_hello() -> None:
+    """What clients publish in this turn is not in the log yet: of an open packet id nobody knows whether it is safe."""
+    world = World()
+    written: list[str] = []
+    journal = SimpleNamespace(
+        flush=lambda now_us: written.append("flush"), write_snapshot=lambda now_us: written.append("snapshot")
+    )
+    restorer: Any = SimpleNamespace(open_ended=[], journal=journal)
+    world.clock.now_us = 5
+    partition = RemotePartition(StreamSpec("main", ("#",), 2), 0, 0, 1, owner=1)
+    world.late._found(restorer, partition, 40, next_lsn=42, same_below=40)
+    assert not world.hand.waiting, "nothing is beyond"
+    world.late._found(restorer, partition, 40, next_lsn=42, same_below=30)
+    assert not written
+    ((_, call),) = world.hand.waiting
+    call()
+    assert written == ["flush", "snapshot"]
 
 
 def test_the_next_run_searches_an_owner_s_log_from_where_this_search_ended() -> None:

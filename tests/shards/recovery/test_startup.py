@@ -64,7 +64,8 @@ class World:
     def _find_tags(self, from_lsns: list[int], done: Any) -> None:
         self.found = done
 
-    def _restore(self, state: ReplayedState, carry_out: Any) -> bool:
+    def _restore(self, state: ReplayedState, carry_out: Any, *, are_others: bool) -> bool:
+        assert are_others
         self.restored.append(state)
         return True
 
