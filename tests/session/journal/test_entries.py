@@ -77,6 +77,7 @@ def test_orders_are_an_array_in_a_layout() -> None:
             ["main/g1/p0"],
             [["ban", "user", "eve", 1_700_000_060_000_000, 60.0], ["drain", "", "", 0, 0.0]],
             0,
+            [],
         ]
     ]
     assert e.decode_entries(e.encode_entries([entry])) == [entry]

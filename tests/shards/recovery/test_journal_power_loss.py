@@ -59,7 +59,7 @@ class Life:
         order = e.StandingOrder("ban", "client", f"o{chance.randrange(3)}", run.hand.now_us + chance.randrange(99), 9e9)
         run.orders[order.what, order.kind, order.name] = order
         self.said.append(state_of(run))
-        run.journal.write_orders([order], run.hand.now_us)
+        run.journal.write_standing([order], run.hand.now_us)
         run.journal.end_turn()
         self.remove()
         if chance.randrange(3):  # else the disk is slow: parts of a snapshot wait for it together
