@@ -44,7 +44,9 @@ async def serve(
         os.chmod(path, 0o600)
         sock.listen(16)
         await trio.serve_listeners(
-            partial(serve_question, answer, failed, bytes_max=bytes_max), [trio.SocketListener(sock)], task_status=task_status
+            partial(serve_question, answer, failed, bytes_max=bytes_max),
+            [trio.SocketListener(sock)],
+            task_status=task_status,
         )
     finally:
         sock.close()

@@ -1,5 +1,5 @@
-"""Whether this node coordinates consumer groups: while it leads shard 0, it takes over what groups have committed there,
-and serves them until another node can have taken office.
+"""Whether this node coordinates consumer groups: while it leads shard 0, it takes over what groups have committed, and
+serves them until another node can have taken office.
 
 docs/decisions/0073-kafka-groups-follow-shard-0.md"""
 

@@ -114,7 +114,7 @@ def build_operation(parts: BuiltParts) -> OperationParts:
     return OperationParts(
         parts.retention.removal, disk, consumers, topic_rates, status, admin, restorer, startup_of(parts, restorer),
         kept,
-    )
+    )  # fmt: skip
 
 
 def counters_of(parts: BuiltParts, counted: CountedShard) -> Counters:
