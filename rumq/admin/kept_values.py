@@ -1,7 +1,8 @@
 """What the Kafka server of a node asks the leader of shard 0: to keep values by name in the shard's journal.
 
 A line of JSON there, a line back, at a socket of its own in the data directory. Whoever holds the values has a number;
-who takes them over gets a higher one, and what the one before says is refused from then on."""
+who takes them over gets a higher one than all before in the cluster, and what the one before says is refused from then
+on."""
 
 from __future__ import annotations
 
@@ -40,12 +41,9 @@ KeptQuestion = TakeOver | ReadPage | Write | Confirm
 
 
 class KeptReply(Struct, frozen=True):
-    """error: why it was not done, or is not known to be; epoch: of the leader, above that of all before it
-
-    left: how many values follow those of a page"""
+    """error: why it was not done, or is not known to be; left: how many values follow those of a page"""
 
     error: str = ""
     holder: int = 0
-    epoch: int = 0
     values: list[tuple[bytes, bytes]] = []
     left: int = 0

@@ -140,9 +140,14 @@ async def committed_in(client: KafkaClient, topic: KafkaTopic, number: int, comm
     if commit is None:
         return {"partition_index": number}
     partition = client.door.log.partitions.get(partition_name(topic.stream, number))
+    # In a cluster a majority has what was read, and the clocks of leaders differ: no time says that a log went back.
+    if client.door.seat is not None or partition is None:
+        offset = commit.offset
+    else:
+        offset = await still_read(client, partition, commit)
     return {
         "partition_index": number,
-        "committed_offset": commit.offset if partition is None else await still_read(client, partition, commit),
+        "committed_offset": offset,
         "committed_leader_epoch": commit.leader_epoch,
         "metadata": commit.metadata,
     }

@@ -42,7 +42,7 @@ class GroupBounds(NamedTuple):
 
 class GroupCoordinator:
     def __init__(self, bounds: GroupBounds, new_id: Callable[[str], str], generation: int = 0) -> None:
-        """new_id, generation: as of `ConsumerGroup`"""
+        """new_id, generation: as of `ConsumerGroup`; a group that was forgotten goes on behind its last one"""
         self._bounds, self._new_id, self._generation = bounds, new_id, generation
         self._groups: dict[KafkaGroupKey, ConsumerGroup] = {}
         self._sizes: dict[KafkaGroupKey, int] = {}
@@ -162,6 +162,7 @@ class GroupCoordinator:
             self._held[holder] += size - self._sizes[key]
         self._sizes[key] = size
         if group.is_gone:
+            self._generation = max(self._generation, group.generation)
             del self._groups[key], self._sizes[key], self._owners[key]
             for holder in holders:
                 self._held[f"groups of {holder}"] -= 1

@@ -5,7 +5,7 @@ docs/decisions/0073-kafka-groups-follow-shard-0.md"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import trio
 
@@ -17,6 +17,7 @@ from rumq.kafka.protocol.errors import ErrorCode
 
 AGAIN_SECONDS = 0.1  # after the shard's leader did not answer: it is taking office, or has left it
 CONFIRM_SECONDS = 0.5
+TURN_BITS, GENERATION_BITS = 14, 16  # of a generation: which coordinator it is of, and its number there
 Event = Callable[..., None]
 
 
@@ -26,9 +27,10 @@ class GroupSeat:
     refusal: why no node of these settings serves groups; empty: it does"""
 
     def __init__(
-        self, nodes: KafkaNodes, ask: Ask, make: Callable[[ShardCommits], GroupService], event: Event, refusal: str = ""
-    ) -> None:
-        """make: a service of what was taken over"""
+        self, nodes: KafkaNodes, ask: Ask, make: Callable[[ShardCommits], Awaitable[GroupService]], event: Event,
+        refusal: str = "",
+    ) -> None:  # fmt: skip
+        """make: a service of what was taken over; raises: CommitsLost"""
         self.nodes, self._ask, self._make, self._event = nodes, ask, make, event
         self.refusal = refusal
         self.groups: GroupService | None = None
@@ -73,10 +75,11 @@ class GroupSeat:
                 continue
             try:
                 commits = await take_over(self._ask)
+                groups = await self._make(commits)
             except CommitsLost:
                 await trio.sleep(AGAIN_SECONDS)
                 continue
-            await self._serve(commits)
+            await self._serve(commits, groups)
 
     def _is_able(self) -> bool:
         why = why_unable(self.nodes.unable) if self.nodes.unable else ""
@@ -85,9 +88,8 @@ class GroupSeat:
         self._told = why
         return not why
 
-    async def _serve(self, commits: ShardCommits) -> None:
-        groups = self._make(commits)
-        self._event("kafka.groups_led", epoch=commits.epoch, groups=len(groups.offsets.groups))
+    async def _serve(self, commits: ShardCommits, groups: GroupService) -> None:
+        self._event("kafka.groups_led", turn=commits.turn, groups=len(groups.offsets.groups))
         self.groups = groups
         try:
             async with trio.open_nursery() as nursery:
@@ -98,13 +100,18 @@ class GroupSeat:
         finally:
             self.groups = None
             groups.end()
-            self._event("kafka.groups_left", epoch=commits.epoch)
+            self._event("kafka.groups_left", turn=commits.turn)
 
     async def _confirm(self, commits: ShardCommits) -> None:
         """Members must not believe for long a coordinator that has been replaced."""
         while self._is_able() and await commits.is_current():
             await trio.sleep(CONFIRM_SECONDS)
         commits.close()
+
+
+def first_generation(turn: int) -> int:
+    """Behind which the generations of a coordinator begin: no other one has given those. 32 bits are all there are."""
+    return turn % (1 << TURN_BITS) << GENERATION_BITS
 
 
 def why_unable(names: list[str]) -> str:

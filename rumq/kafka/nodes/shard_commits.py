@@ -41,13 +41,15 @@ async def take_over(ask: Ask) -> ShardCommits:
 
 
 class ShardCommits:
-    """A `CommitStore`. epoch: of the leader; lost: set when another one goes on, or nobody knows"""
+    """A `CommitStore`. turn: which one in the cluster, counted from the first
+
+    lost: set when another one goes on, or nobody knows"""
 
     damage = ""
 
     def __init__(self, ask: Ask, taken: KeptReply, entries: Sequence[Entry]) -> None:
         """entries: that were there"""
-        self._ask, self._holder, self.epoch = ask, taken.holder, taken.epoch
+        self._ask, self.turn = ask, taken.holder
         self._entries = list(entries)
         self.lost = trio.Event()
 
@@ -58,12 +60,19 @@ class ShardCommits:
     async def keep(self, entries: Sequence[Entry], all_of: Callable[[], Iterable[Commit]]) -> None:
         """Returns once they are committed. raises: CommitsLost: perhaps some of them are, or will be"""
         for some in pieces([kept_of(each) for each in entries]):
-            await self._do(WriteValues(self._holder, some), SECONDS_MAX)
+            await self._do(WriteValues(self.turn, some), SECONDS_MAX)
+
+    async def keep_missing(self, commits: Sequence[Commit]) -> None:
+        """Add those of places of which nothing was there. Before `read`. raises: CommitsLost"""
+        known = {kept_of(each)[0] for each in self._entries}
+        missing = [each for each in commits if kept_of(each)[0] not in known]
+        await self.keep(missing, tuple)
+        self._entries += missing
 
     async def is_current(self) -> bool:
         """Whether no other node can have taken over when this was asked."""
         try:
-            await self._do(Confirm(self._holder), CONFIRM_SECONDS_MAX)
+            await self._do(Confirm(self.turn), CONFIRM_SECONDS_MAX)
         except CommitsLost:
             return False
         return True

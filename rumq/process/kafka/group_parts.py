@@ -8,14 +8,17 @@ from typing import NamedTuple
 import trio
 
 from commitlog import RealFiles
+from commitlog.disk.files import Files
+from rumq.errors import DataDirectoryError
 from rumq.events.event_log import tell
-from rumq.kafka.groups.commit_file import CommitFile
+from rumq.kafka.groups.commit_file import NAME, CommitFile
 from rumq.kafka.groups.commit_store import CommitStore
+from rumq.kafka.groups.committed_offsets import CommittedOffsets
 from rumq.kafka.groups.coordinator import GroupBounds
 from rumq.kafka.groups.group_service import GroupService
-from rumq.kafka.nodes.group_seat import GroupSeat
+from rumq.kafka.nodes.group_seat import GroupSeat, first_generation
 from rumq.kafka.nodes.kafka_nodes import KafkaNodes
-from rumq.kafka.nodes.shard_commits import ShardCommits, ask_at
+from rumq.kafka.nodes.shard_commits import CommitsLost, ShardCommits, ask_at
 from rumq.process.kafka.parts import now_us
 from rumq.process.node.addresses import EVERYWHERE, advertised
 from rumq.settings.table import Settings
@@ -23,7 +26,6 @@ from rumq.settings.table import Settings
 LOCK = "kafka-commits.lock"
 LOCK_SECONDS, LOCK_AGAIN_SECONDS = 2.0, 0.05  # a killed predecessor may still hold it
 GROUP_MEMBERS_MAX = 1_000  # of one group
-TERM_BITS, GENERATION_BITS = 14, 16  # of a generation: which leader it is of, and its number there
 NOT_REPLICATED = "no stream has durability quorum, so what is committed would be on one node: set log.durability"
 
 
@@ -63,12 +65,31 @@ async def groups_of(settings: Settings) -> KafkaGroups:
 
 
 def seat_of(settings: Settings, data: str) -> GroupSeat:
-    def make(commits: ShardCommits) -> GroupService:
-        return service_of(settings, commits, commits.epoch % (1 << TERM_BITS) << GENERATION_BITS)
+    async def make(commits: ShardCommits) -> GroupService:
+        await inherit(RealFiles(), data, commits)
+        return service_of(settings, commits, first_generation(commits.turn))
 
     is_replicated = settings.cluster.replicas == 1 or any(each.durability == "quorum" for each in settings.stream)
     nodes = KafkaNodes(settings.cluster.node, [each.name for each in settings.stream])
     return GroupSeat(nodes, ask_at(data), make, tell, "" if is_replicated else NOT_REPLICATED)
+
+
+async def inherit(files: Files, data: str, commits: ShardCommits) -> None:
+    """What groups had committed while this data directory was a broker's alone: it is the cluster's from now on, where
+    the cluster has nothing newer. raises: CommitsLost"""
+    path = f"{data}/{NAME}"
+    if not files.exists(path):
+        return
+    found = CommittedOffsets(0)
+    try:
+        found.take(CommitFile(files, data).read())
+        await commits.keep_missing(list(found.all()))
+        files.rename(path, f"{path}.inherited")
+        files.sync_directory(data)
+    except CommitsLost:
+        raise
+    except (OSError, DataDirectoryError) as fault:
+        tell("kafka.commits_failed", why=f"{path} is not taken over: {fault}")
 
 
 def service_of(settings: Settings, store: CommitStore, generation: int = 0) -> GroupService:

@@ -23,20 +23,18 @@ WRITTEN_SECONDS_MAX = 5.0  # less than whoever asks waits
 NOT_RECOVERED = "the shard has not recovered yet: ask again in a moment"
 NOT_WRITTEN = f"it is not committed after {WRITTEN_SECONDS_MAX:g} s, and may be yet"
 TAKEN_OVER = "another process has taken the values over"
+HOLDERS = b"holders"  # the name under which is kept how many there have been: those of Kafka begin otherwise
 Later = Callable[[Done], None]
 
 
 class KeptValues:
     """values: as they are written, perhaps not committed yet: a snapshot of the journal has no older ones"""
 
-    def __init__(
-        self, loop: AdminLoop, journal: JournalWriter, commit: GroupCommit, reads: ReadGate, epoch: Callable[[], int]
-    ) -> None:
-        """reads: is open while no other leader can have taken office; epoch: of this one"""
-        self._loop, self._journal, self._commit = loop, journal, commit
-        self._reads, self._epoch = reads, epoch
+    def __init__(self, loop: AdminLoop, journal: JournalWriter, commit: GroupCommit, reads: ReadGate) -> None:
+        """reads: is open while no other leader can have taken office"""
+        self._loop, self._journal, self._commit, self._reads = loop, journal, commit, reads
         self.values: dict[bytes, bytes] = {}
-        self._holder = 0
+        self._holder = 0  # who holds them in this run; 0: nobody
         self._unwritten: list[tuple[list[KeptValue], Callable[[str], None]]] = []
 
     def answer(self, question: Answer) -> Later:
@@ -48,10 +46,7 @@ class KeptValues:
         if not self._loop.lifecycle.is_restored:
             reply(done, KeptReply(NOT_RECOVERED))
         elif isinstance(asked, TakeOver):
-            self._holder += 1
-            holder, epoch = self._holder, self._epoch()
-            # What the one before has written is committed with it, or lost.
-            self._write([], lambda why: reply(done, KeptReply(why, holder, epoch)))
+            self._take_over(done)
         elif asked.holder != self._holder:
             reply(done, KeptReply(TAKEN_OVER))
         elif isinstance(asked, ReadPage):
@@ -63,15 +58,22 @@ class KeptValues:
             assert isinstance(asked, Confirm)
             self._reads.when_open(lambda: reply(done, KeptReply()))
 
+    def _take_over(self, done: Done) -> None:
+        holder = self._holder = 1 + max(self._holder, int.from_bytes(self.values.get(HOLDERS, b""), "big"))
+        # What was written before is committed with it.
+        noted = KeptValue(HOLDERS, holder.to_bytes(8, "big"))
+        self._write([noted], lambda why: reply(done, KeptReply(why, holder)))
+
     def _page(self, asked: ReadPage) -> KeptReply:
         found: list[tuple[bytes, bytes]] = []
         size = 0
-        for name in list(self.values)[asked.first :]:
+        names = [name for name in self.values if name != HOLDERS]
+        for name in names[asked.first :]:
             found.append((name, self.values[name]))
             size += len(name) + len(self.values[name])
             if size >= PAGE_BYTES_MAX:
                 break
-        return KeptReply(values=found, left=max(0, len(self.values) - asked.first - len(found)))
+        return KeptReply(values=found, left=max(0, len(names) - asked.first - len(found)))
 
     def _write(self, values: list[KeptValue], ended: Callable[[str], None]) -> None:
         self._unwritten.append((values, ended))

@@ -87,10 +87,7 @@ def build_operation(parts: BuiltParts) -> OperationParts:
         counted.index, known.loop, known.clients.gate, Tracing(counted, known.loop), sessions.journal, known.log.commit
     )
     replication = parts.writing.replication
-    kept = KeptValues(
-        known.loop, sessions.journal, known.log.commit, parts.cluster.reads,
-        lambda: 0 if replication is None else replication.core.epoch,
-    )  # fmt: skip
+    kept = KeptValues(known.loop, sessions.journal, known.log.commit, parts.cluster.reads)
     base.late.standing.bind(lambda: chain(orders.in_force(), kept.all()))
 
     def restore_standing(state: ReplayedState, is_for_later: bool) -> None:
