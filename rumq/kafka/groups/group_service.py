@@ -118,7 +118,7 @@ class GroupService:
 
     async def is_current(self) -> bool:
         """Whether `offsets` had everything that was committed when this was asked."""
-        return await self._file.is_current() and not self._has_ended
+        return await self._file.is_current()
 
     async def commit(self, key: KafkaGroupKey, commits: Sequence[Commit]) -> ErrorCode:
         """They are in the file when this returns NONE."""

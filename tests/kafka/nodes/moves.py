@@ -151,6 +151,7 @@ class World:
         self.nursery, self.clock = nursery, clock
         self.committed: list[Record] = []
         self.asked: list[Asking] = []
+        self.held: list[Asking] = []  # on their way for long
         self.timers: list[tuple[float, Callable[[], None]]] = []
         self.on_node: list[Term | None] = [None] * NODES
         self.terms: list[Term] = []
@@ -202,6 +203,15 @@ class World:
     def arrive(self, which: int) -> None:
         if self.asked:
             self.asked.pop(which % len(self.asked)).arrive()
+
+    def hold(self) -> None:
+        """What is on its way stays there, however much else arrives."""
+        self.held += self.asked
+        self.asked = []
+
+    def release(self) -> None:
+        self.asked += self.held
+        self.held = []
 
     def wait(self, seconds: float) -> None:
         self.clock.jump(seconds)
@@ -264,6 +274,25 @@ class World:
         elif known._groups is not groups.coordinator:
             known.loses_answers()
             known._groups = groups.coordinator
+
+    async def gather(self) -> None:
+        """All members find the leader's node, and are dealt partitions."""
+        await self.settle()
+        for client in range(len(self.clients)):
+            self.find(client, self.leader.node)
+        self.steps()
+
+    def steps(self) -> None:
+        for _ in range(9):
+            for client in range(len(self.clients)):
+                self.step(client)
+            self.wait(0.1)
+
+    def leave(self) -> None:
+        """All members, so that the group is forgotten."""
+        for each in self.clients:
+            if each is not None:
+                each.leave(trio.current_time())
 
     def step(self, client: int) -> None:
         known = self.clients[client]

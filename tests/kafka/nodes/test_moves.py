@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from rumq.kafka.protocol.errors import ErrorCode
 from tests.kafka.groups.group_clients import KEY as MEMBERS
-from tests.kafka.groups.group_clients import NETWORK, Box, request
+from tests.kafka.groups.group_clients import NETWORK, PARTITIONS, Box, request
 from tests.kafka.nodes.moves import KEY, NODES, World
 
 NODE = st.integers(0, NODES - 1)
@@ -32,8 +33,8 @@ HAPPENS = st.one_of(
     st.tuples(st.just("see"), NODE),
     st.tuples(st.just("wait"), st.sampled_from([0.1, 0.6, 2.1, 5.1])),
     st.tuples(st.just("find"), CLIENT, NODE),
-    st.tuples(st.just("steps")),
-    st.tuples(st.just("settle")),
+    st.tuples(st.sampled_from(["settle", "gather", "steps", "leave", "hold", "release"])),
+    st.tuples(st.sampled_from(["settle", "gather"])),
 )
 
 
@@ -45,13 +46,8 @@ async def happen(world: World, what: str, *of: Any) -> None:
             world.terms[-1 - of[0] % len(world.terms)].hear()
         case "see":
             world.seats[of[0]].see()
-        case "steps":
-            for _ in range(6):
-                for client in range(4):
-                    world.step(client)
-                world.wait(0.1)
-        case "settle":
-            await world.settle()
+        case "settle" | "gather":
+            await getattr(world, what)()
         case _:
             getattr(world, what)(*of)
     await wait_all_tasks_blocked()
@@ -75,6 +71,7 @@ def test_what_was_answered_never_goes_back_and_a_partition_has_one_owner_in_a_ge
         await world.settle()
         for what, *of in happens:
             await happen(world, what, *of)
+        world.release()
         await world.settle()
         serving = [each for each in world.seats if each.seat.groups is not None]
         assert [each.node for each in serving] == [world.leader.node], "in peace one node serves groups: the leader's"
@@ -117,6 +114,78 @@ def test_a_deposed_coordinator_answers_no_commit_after_its_successor_has_loaded(
         await wait_all_tasks_blocked()
         await world.settle()
         assert old.seat.groups is None and world.told == {0: 1}
+
+    in_world(scene)
+
+
+def test_what_a_killed_server_had_asked_is_refused_once_its_successor_has_taken_over() -> None:
+    """It comes late, and would be behind what the successor has written since."""
+
+    async def scene(world: World) -> None:
+        await world.settle()
+        world.commit(0, 0)
+        await wait_all_tasks_blocked()
+        world.hold()
+        world.restart(0)
+        await world.settle()
+        world.commit(0, 0)
+        await world.settle()
+        assert world.told == {0: 2}
+        world.release()
+        await world.settle()
+        world.elect(1, 0, dies=True)
+        await world.settle()
+        world.fetch(0, 1)
+        await world.settle()
+        assert world.told == {0: 2}
+
+    in_world(scene)
+
+
+def test_a_successor_tells_nothing_that_is_not_committed() -> None:
+    """The leader before wrote it, and no majority had it: the next leader but one may not have it."""
+
+    async def scene(world: World) -> None:
+        await world.settle()
+        world.commit(0, 0)
+        await wait_all_tasks_blocked()
+        while world.asked:
+            world.arrive(0)
+        world.elect(1, 1, dies=True)
+        assert len(world.leader.log) == len(world.committed) + 1
+        for _ in range(4):
+            await wait_all_tasks_blocked()
+            world.arrive(0)
+            world.fetch(0, 1)
+            world.wait(0.2)
+        assert world.seats[1].seat.groups is None and not world.told
+        world.elect(2, 0, dies=True)
+        await world.settle()
+        world.fetch(0, 2)
+        await world.settle()
+        assert world.told == {0: 0}
+
+    in_world(scene)
+
+
+@pytest.mark.parametrize("what", ["restart", "elect", "leave"])
+def test_no_generation_is_given_twice(what: str) -> None:
+    """By a server that starts again, by the next node, or by a group that was forgotten."""
+
+    async def scene(world: World) -> None:
+        await world.gather()
+        given = dict(world.given)
+        assert len(given) == PARTITIONS
+        match what:
+            case "restart":
+                world.restart(0)
+            case "elect":
+                world.elect(1, 0, dies=True)
+            case _:
+                world.leave()
+        await world.gather()
+        await world.gather()
+        assert len(world.given) >= 2 * PARTITIONS and given.items() <= world.given.items()
 
     in_world(scene)
 
