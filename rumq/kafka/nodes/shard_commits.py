@@ -10,9 +10,17 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import msgspec
 import trio
 
-from rumq.admin.kept_values import PAGE_BYTES_MAX, SOCKET_NAME, Confirm, KeptQuestion, KeptReply, ReadPage, TakeOver
-from rumq.admin.kept_values import Write as WriteValues
 from rumq.admin.socket.admin_client import ask_socket
+from rumq.admin.socket.kept_values import (
+    PAGE_BYTES_MAX,
+    SOCKET_NAME,
+    Confirm,
+    KeepValues,
+    KeptQuestion,
+    KeptReply,
+    ReadPage,
+    TakeOver,
+)
 from rumq.kafka.groups.commit_entries import Commit, Entry
 
 SECONDS_MAX = 8.0  # more than the shard takes to say that it could not
@@ -60,7 +68,7 @@ class ShardCommits:
     async def keep(self, entries: Sequence[Entry], all_of: Callable[[], Iterable[Commit]]) -> None:
         """Returns once they are committed. raises: CommitsLost: perhaps some of them are, or will be"""
         for some in pieces([kept_of(each) for each in entries]):
-            await self._do(WriteValues(self.turn, some), SECONDS_MAX)
+            await self._do(KeepValues(self.turn, some), SECONDS_MAX)
 
     async def keep_missing(self, commits: Sequence[Commit]) -> None:
         """Add those of places of which nothing was there. Before `read`. raises: CommitsLost"""

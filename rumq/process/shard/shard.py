@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from commitlog import RealFiles, Store
-from rumq.admin import kept_values
+from rumq.admin.socket import kept_values
 from rumq.admin.socket.admin_client import socket_name
 from rumq.admin.socket.admin_socket import serve
 from rumq.events.event_log import tell

@@ -11,7 +11,15 @@ from functools import partial
 
 import msgspec
 
-from rumq.admin.kept_values import PAGE_BYTES_MAX, Confirm, KeptQuestion, KeptReply, ReadPage, TakeOver, Write
+from rumq.admin.socket.kept_values import (
+    PAGE_BYTES_MAX,
+    Confirm,
+    KeepValues,
+    KeptQuestion,
+    KeptReply,
+    ReadPage,
+    TakeOver,
+)
 from rumq.loop.read_gate import ReadGate
 from rumq.session.journal.entries import KeptValue
 from rumq.shards.admin.listings.listings import Answer, Done
@@ -51,7 +59,7 @@ class KeptValues:
             reply(done, KeptReply(TAKEN_OVER))
         elif isinstance(asked, ReadPage):
             reply(done, self._page(asked))
-        elif isinstance(asked, Write):
+        elif isinstance(asked, KeepValues):
             values = [KeptValue(name, value) for name, value in asked.values]
             self._write(values, lambda why: reply(done, KeptReply(why)))
         else:

@@ -16,7 +16,7 @@ import msgspec
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from rumq.admin.kept_values import KeptQuestion, KeptReply
+from rumq.admin.socket.kept_values import KeptQuestion, KeptReply
 from rumq.kafka.groups.commit_entries import Commit
 from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.groups.messages import KafkaGroupKey

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from rumq.admin.kept_values import KeptQuestion, KeptReply
+from rumq.admin.socket.kept_values import KeptQuestion, KeptReply
 from rumq.cluster.control.records import View
 from rumq.kafka.nodes.group_seat import GENERATION_BITS, TURN_BITS, GroupSeat, first_generation
 from rumq.kafka.nodes.kafka_nodes import KafkaNodes

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import trio
 
-from rumq.admin import kept_values as kv
+from rumq.admin.socket import kept_values as kv
 from rumq.kafka.groups.commit_entries import Commit, Forget
 from rumq.kafka.nodes import shard_commits
 from rumq.kafka.nodes.shard_commits import CommitsLost, ShardCommits, kept_of, pieces, take_over
@@ -34,7 +34,7 @@ class Leader:
         if isinstance(asked, kv.ReadPage):
             found = list(self.values.items())[asked.first :]
             return kv.KeptReply(values=found[: self._page], left=max(0, len(found) - self._page))
-        if isinstance(asked, kv.Write):
+        if isinstance(asked, kv.KeepValues):
             self.values.update(asked.values)
         return kv.KeptReply()
 
@@ -76,7 +76,7 @@ def test_a_question_has_no_more_than_there_is_room_for(monkeypatch: pytest.Monke
     found = list(pieces(values))
     assert [len(each) for each in found] == [2, 1, 1, 1]
     assert [each for some in found for each in some] == values
-    line = msgspec.json.encode(kv.Write(1 << 62, [(b"n" * kv.PAGE_BYTES_MAX, b"v")]))
+    line = msgspec.json.encode(kv.KeepValues(1 << 62, [(b"n" * kv.PAGE_BYTES_MAX, b"v")]))
     assert len(line) < kv.LINE_BYTES_MAX, "as long as one may be in base64"
 
 

@@ -7,7 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from rumq.admin.kept_values import PAGE_BYTES_MAX, Confirm, KeptQuestion, KeptReply, ReadPage, TakeOver, Write
+from rumq.admin.socket.kept_values import (
+    PAGE_BYTES_MAX,
+    Confirm,
+    KeepValues,
+    KeptQuestion,
+    KeptReply,
+    ReadPage,
+    TakeOver,
+)
 from rumq.shards.admin.kept_values import NOT_RECOVERED, NOT_WRITTEN, TAKEN_OVER, WRITTEN_SECONDS_MAX
 from tests.faults.shard import Shard
 from tests.shards.admin.test_standing_orders import Runs
@@ -51,19 +59,19 @@ def values(shard: Shard) -> dict[bytes, bytes]:
 @pytest.fixture
 def full(runs: Runs) -> Runs:
     """a and b are kept."""
-    assert ask(runs.shard, Write(take_over(runs.shard), [(b"a", b"1"), (b"b", b"2")])) == KeptReply()
+    assert ask(runs.shard, KeepValues(take_over(runs.shard), [(b"a", b"1"), (b"b", b"2")])) == KeptReply()
     return runs
 
 
 def test_what_was_answered_is_there_after_a_kill_as_it_was_last(full: Runs) -> None:
     assert values(full.kill()) == {b"a": b"1", b"b": b"2"}
     holder = take_over(full.shard)
-    ask(full.shard, Write(holder, [(b"a", b""), (b"b", b"3")]))
+    ask(full.shard, KeepValues(holder, [(b"a", b""), (b"b", b"3")]))
     assert values(full.kill()) == {b"b": b"3"}
 
 
 def test_nothing_is_answered_before_it_is_committed(runs: Runs) -> None:
-    asked = begin(runs.shard, Write(take_over(runs.shard), [(b"a", b"1")]))
+    asked = begin(runs.shard, KeepValues(take_over(runs.shard), [(b"a", b"1")]))
     assert not asked
     runs.shard.parts.turn.begin_turn()  # it is written into the journal, and not synced
     assert not asked
@@ -77,7 +85,7 @@ def test_nothing_is_answered_before_it_is_committed(runs: Runs) -> None:
 def test_what_is_not_committed_in_time_is_not_known_to_be(runs: Runs) -> None:
     holder = take_over(runs.shard)
     runs.shard.parts.writing.commit.is_frozen = True  # as a leader that hears no majority
-    found = ask_later(runs.shard, Write(holder, [(b"a", b"1")]))
+    found = ask_later(runs.shard, KeepValues(holder, [(b"a", b"1")]))
     runs.shard.after(WRITTEN_SECONDS_MAX + 0.1)
     assert [each.error for each in found] == [NOT_WRITTEN]
     runs.shard.parts.writing.commit.is_frozen = False
@@ -97,7 +105,7 @@ def test_only_the_last_one_who_took_over_is_heard(full: Runs) -> None:
     old = take_over(full.shard)
     new = take_over(full.shard)
     assert new == old + 1
-    for asked in (Write(old, [(b"a", b"9")]), ReadPage(old, 0), Confirm(old), Confirm(0)):
+    for asked in (KeepValues(old, [(b"a", b"9")]), ReadPage(old, 0), Confirm(old), Confirm(0)):
         assert ask(full.shard, asked) == KeptReply(TAKEN_OVER)
     assert ask(full.shard, Confirm(new)) == KeptReply()
     after = full.kill()
@@ -127,7 +135,7 @@ def test_pages_have_a_bound(runs: Runs) -> None:
     holder = take_over(runs.shard)
     wanted = {b"%d" % number: bytes(PAGE_BYTES_MAX // 2) + b"x" for number in range(5)}
     for each in wanted.items():
-        ask(runs.shard, Write(holder, [each]))
+        ask(runs.shard, KeepValues(holder, [each]))
     page = ask(runs.shard, ReadPage(holder, 0))
     assert (len(page.values), page.left) == (2, 3)
     assert values(runs.shard) == wanted
@@ -150,7 +158,7 @@ def test_a_snapshot_has_what_was_written_and_not_what_was_committed_when_it_bega
     shard = full.shard
     holder = take_over(shard)
     journal = shard.parts.operation.restorer.journal
-    found = begin(shard, Write(holder, [(b"a", b"7")]))
+    found = begin(shard, KeepValues(holder, [(b"a", b"7")]))
     shard.parts.turn.begin_turn()
     journal.write_snapshot(shard.now_us)
     for _ in range(8):

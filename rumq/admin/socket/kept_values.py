@@ -24,7 +24,7 @@ class ReadPage(Struct, frozen=True, tag="read"):
     first: int
 
 
-class Write(Struct, frozen=True, tag="write"):
+class KeepValues(Struct, frozen=True, tag="write"):
     """Keep values: (name, value); an empty value: no longer. Answered once they are committed."""
 
     holder: int
@@ -37,7 +37,7 @@ class Confirm(Struct, frozen=True, tag="confirm"):
     holder: int
 
 
-KeptQuestion = TakeOver | ReadPage | Write | Confirm
+KeptQuestion = TakeOver | ReadPage | KeepValues | Confirm
 
 
 class KeptReply(Struct, frozen=True):
