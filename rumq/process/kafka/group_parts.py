@@ -20,7 +20,7 @@ from rumq.kafka.nodes.group_seat import GroupSeat, first_generation
 from rumq.kafka.nodes.kafka_nodes import KafkaNodes
 from rumq.kafka.nodes.shard_commits import CommitsLost, ShardCommits, ask_at
 from rumq.process.kafka.parts import now_us
-from rumq.process.wiring.cluster_address import EVERYWHERE, advertised
+from rumq.process.listeners.cluster_address import EVERYWHERE, advertised
 from rumq.settings.table import Settings
 
 LOCK = "kafka-commits.lock"

@@ -6,8 +6,8 @@ import socket
 from typing import NamedTuple
 
 from rumq.errors import RumqError
+from rumq.process.listeners.cluster_address import EVERYWHERE, advertised
 from rumq.process.listeners.listening_sockets import ListeningSocket
-from rumq.process.wiring.cluster_address import EVERYWHERE, advertised
 from rumq.settings.table import Settings
 
 BACKLOG = 1024

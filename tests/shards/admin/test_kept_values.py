@@ -16,7 +16,7 @@ from rumq.admin.socket.kept_values import (
     ReadPage,
     TakeOver,
 )
-from rumq.shards.admin.kept_values import NOT_RECOVERED, NOT_WRITTEN, TAKEN_OVER, WRITTEN_SECONDS_MAX
+from rumq.shards.admin.kept_values import HOLDERS, NOT_RECOVERED, NOT_WRITTEN, TAKEN_OVER, WRITTEN_SECONDS_MAX
 from tests.faults.shard import Shard
 from tests.shards.admin.test_standing_orders import Runs
 from tests.shards.admin.test_standing_orders import runs as runs
@@ -165,3 +165,11 @@ def test_a_snapshot_has_what_was_written_and_not_what_was_committed_when_it_bega
         shard.settle()
     assert found == [KeptReply()]
     assert values(full.kill()) == {b"a": b"7", b"b": b"2"}
+
+
+def test_a_snapshot_has_each_value_as_it_is_when_its_part_is_written(full: Runs) -> None:
+    shard = full.shard
+    holder, parts = take_over(shard), shard.parts.operation.kept.all()
+    ask(shard, KeepValues(holder, [(b"a", b"7"), (b"b", b""), (b"c", b"8")]))
+    found = {each.name: each.value for each in parts}
+    assert found.pop(HOLDERS) and found == {b"a": b"7"}, "b has gone, and c has an entry of its own"
