@@ -23,8 +23,8 @@ cdef class ChunkLayout:
     cdef public list _told_topics, _told_publishers
 
     @cython.locals(total=Py_ssize_t)
-    cpdef Py_ssize_t small(self, Chunk chunk, long long durable_lsn, Py_ssize_t align) except -1
+    cpdef Py_ssize_t small(self, Chunk chunk, long long durable_lsn, Py_ssize_t align, Py_ssize_t ahead=*) except -1
     @cython.locals(late=uint)
     cpdef unsigned int small_late(self) except? 1
     @cython.locals(first=Chunk)
-    cpdef LaidOut data(self, list chunks, long long durable_lsn, Py_ssize_t align)
+    cpdef LaidOut data(self, list chunks, long long durable_lsn, Py_ssize_t align, Py_ssize_t ahead=*)

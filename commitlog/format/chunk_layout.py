@@ -86,7 +86,7 @@ class ChunkLayout:
         )  # fmt: skip
         return raw + bytes(total - HEADER_BYTES)
 
-    def small(self, chunk: Chunk, durable_lsn: int, align: int) -> int:
+    def small(self, chunk: Chunk, durable_lsn: int, align: int, ahead: int = 0) -> int:
         """Lay out one chunk of few records that names nothing new, as `data` would, in `small_bytes`.
 
         returns: its length; 0: it is none such, and nothing has changed"""
@@ -95,6 +95,7 @@ class ChunkLayout:
         total: int = small_chunk.encode(
             self.small_bytes, chunk.rows, chunk.frames, self._seen_topics, self._seen_publishers, chunk.flags,
             self._salt, chunk.base_lsn, chunk.base_ts, durable_lsn, self._epoch, self._chain, self._generation, align,
+            ahead,
         )  # fmt: skip
         if total:
             self._chain = small_chunk.header_word(self.small_bytes, CRC_WORD)
@@ -105,8 +106,9 @@ class ChunkLayout:
         late: int = small_chunk.header_word(self.small_bytes, LATE_WORD)
         return late
 
-    def data(self, chunks: list[Chunk], durable_lsn: int, align: int) -> LaidOut:
-        """One chunk of the records of all these; its length is a multiple of `align`."""
+    def data(self, chunks: list[Chunk], durable_lsn: int, align: int, ahead: int = 0) -> LaidOut:
+        """One chunk of the records of all these. align, ahead: it ends at a multiple of `align` if it begins `ahead`
+        bytes behind one"""
         first = chunks[0]
         rows_len = sum([len(chunk.rows) for chunk in chunks])
         frames_len = sum([len(chunk.frames) for chunk in chunks])
@@ -125,7 +127,7 @@ class ChunkLayout:
             flags |= FLAG_TOPICS
         count = rows_len // ROW_BYTES
         size = rows_end + frames_len + len(aux)
-        total = padded(size, align)
+        total = padded(ahead + size, align) - ahead
         raw, self._chain = encode_header(
             DATA, flags, self._salt, first.base_lsn, count, rows, memoryview(buffer)[rows_end : rows_end + frames_len],
             aux, total, first.base_ts, durable_lsn, late, self._epoch, self._chain, low, high, self._generation,

@@ -75,10 +75,12 @@ def encode(
     out: object, rows: object, frames: object, topics: object, publishers: object, flags: cython.uint,
     salt: cython.ulonglong, base_lsn: cython.ulonglong, base_ts: cython.ulonglong, durable_lsn: cython.ulonglong,
     epoch: cython.uint, chain: cython.uint, generation: cython.uint, align: cython.Py_ssize_t,
+    ahead: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:  # fmt: skip
     """Lay out a chunk of data at the beginning of `out`; its length.
 
     topics, publishers: a byte for each number that the segment has named
+    align, ahead: it ends at a multiple of `align` if it begins `ahead` bytes behind one
     out: 12 KiB, as the last call has left it, zeros before the first one
     0: a number is new, or it is not small: nothing is changed then"""
     count: cython.Py_ssize_t
@@ -92,7 +94,7 @@ def encode(
     if not cython.compiled:
         return encode_python(
             out, rows, frames, topics, publishers, flags, salt, base_lsn, base_ts, durable_lsn, epoch, chain,
-            generation, align,
+            generation, align, ahead,
         )  # fmt: skip
     words: cython.pointer[cython.uint] = words_at(rows)
     named: cython.pointer[cython.uchar] = octets(topics)
@@ -105,7 +107,7 @@ def encode(
     frames_len: cython.Py_ssize_t = len(frames)
     count = rows_len // 32
     size = HEADER_BYTES + rows_len + frames_len
-    total = (size + align - 1) // align * align
+    total = (ahead + size + align - 1) // align * align - ahead
     if count == 0 or rows_len + frames_len > BYTES_MAX or total > len(out):
         return 0
     for i in range(count):
@@ -150,13 +152,13 @@ def header_word(out: object, number: cython.Py_ssize_t) -> cython.uint:
 
 def encode_python(
     out: object, rows: object, frames: object, topics: object, publishers: object, flags: int, salt: int, base_lsn: int,
-    base_ts: int, durable_lsn: int, epoch: int, chain: int, generation: int, align: int,
+    base_ts: int, durable_lsn: int, epoch: int, chain: int, generation: int, align: int, ahead: int,
 ) -> int:  # fmt: skip
     """As `encode`, uncompiled."""
     row_bytes, frame_bytes = bytes(rows), bytes(frames)  # type: ignore[call-overload]
     words = memoryview(row_bytes).cast("I")
     size = HEADER_BYTES + len(row_bytes) + len(frame_bytes)
-    total = (size + align - 1) // align * align
+    total = (ahead + size + align - 1) // align * align - ahead
     if size - HEADER_BYTES > BYTES_MAX or not row_bytes or total > len(out):  # type: ignore[arg-type]
         return 0
     for number, marks in [(w, topics) for w in words[::8]] + [(w, publishers) for w in words[6::8]]:

@@ -5,7 +5,7 @@ Knows no manifest. After an OSError nothing more may be written to it: what it h
 
 from __future__ import annotations
 
-from commitlog.chunk import SYNC_ALIGN, Buffer
+from commitlog.chunk import SYNC_ALIGN, Buffer, padded
 from commitlog.disk.files import Files, remove_if_possible
 from commitlog.disk.os_errors import FULL
 from commitlog.disk.preallocation import GROUP_BYTES_MAX, LOW_PART, ZEROS, data_end, piece_bytes
@@ -69,12 +69,12 @@ class TailSegment:
         """Whether zeros should be written ahead; what comes in large pieces gains nothing by them."""
         left = self._allocated - self.position
         is_due = left <= self._low and self._may_allocate and 0 < self._last_bytes <= GROUP_BYTES_MAX
-        return is_due and not (self.is_sealed or self.position % SYNC_ALIGN)
+        return is_due and not self.is_sealed
 
     def make_room(self, directory: str, segment_bytes_max: int) -> None:
         """Write zeros ahead of the position, synced, as far as there is room for them. raises: OSError"""
         self._may_allocate = False  # unless it succeeds
-        start = max(self.position, self._allocated)
+        start = padded(max(self.position, self._allocated), SYNC_ALIGN)  # behind a mark it is within a page
         try:
             free_bytes = self._files.space(directory).free_bytes
         except OSError:

@@ -35,7 +35,7 @@ cdef class SegmentWriter:
 
     cpdef bint must_roll(self, long long size, long long now_us)
     cpdef bint wants_room(self, long long group_bytes)
-    @cython.locals(first=Chunk, laid=LaidOut, flush=Flush, align=Py_ssize_t, size=Py_ssize_t)
+    @cython.locals(first=Chunk, laid=LaidOut, flush=Flush, align=Py_ssize_t, size=Py_ssize_t, ahead=Py_ssize_t)
     cpdef Flush lay_out(self, list chunks, long long durable_lsn, ChunkPosition place)
 
 

@@ -296,10 +296,10 @@ class SegmentWriter:
         """Write zeros ahead of the position, synced; None where there is no room for them.
 
         raises: OSError, when no more may be written to this segment"""
-        if self._handle is None or not self._may_allocate or self.position % SYNC_ALIGN:
+        if self._handle is None or not self._may_allocate:
             return None
         self._may_allocate = False  # unless it succeeds
-        start = max(self.position, self._allocated)
+        start = padded(max(self.position, self._allocated), SYNC_ALIGN)  # behind a mark it is within a page
         try:
             free_bytes = self._files.space(self._directory).free_bytes
         except OSError:
@@ -323,13 +323,15 @@ class SegmentWriter:
     # Chunks
 
     def mark(self, next_lsn: int, now_us: int, durable_lsn: int) -> None:
-        """Write a MARK chunk with the durable lsn, so that the last group is covered too."""
+        """Write a MARK chunk with the durable lsn, so that the last group is covered too.
+
+        It does not end its page, which has no record yet: the next group begins behind it."""
         if self._handle is not None:
-            self._append_bare(MARK, next_lsn, now_us, durable_lsn)
+            self._append_bare(MARK, next_lsn, now_us, durable_lsn, padded(HEADER_BYTES, ALIGN))
 
     def _append_bare(self, kind: int, lsn: int, now_us: int, durable_lsn: int, total: int = 0) -> None:
         if not total:
-            total = padded(HEADER_BYTES, SYNC_ALIGN if self.sync_groups else ALIGN)
+            total = self._rest(HEADER_BYTES, self._small_align)
         self._write(self._layout.bare(kind, lsn, now_us, durable_lsn, total))
 
     def append(self, chunks: list[Chunk], durable_lsn: int, *, last: bool) -> ChunkPosition:
@@ -339,7 +341,7 @@ class SegmentWriter:
         if direct and self.position % SYNC_ALIGN:
             self._fill_page(first.base_lsn, first.base_ts, durable_lsn)
         align = SYNC_ALIGN if direct or (last and self.sync_groups) else ALIGN
-        laid = self._layout.data(chunks, durable_lsn, align)
+        laid = self._layout.data(chunks, durable_lsn, align, self.position % align)
         place = ChunkPosition(
             first.base_lsn, self.position, first.base_ts, laid.records, len(laid.data), laid.flags, laid.late
         )
@@ -354,14 +356,15 @@ class SegmentWriter:
         place: set to where it will be"""
         first = chunks[0]
         align, flush = self._small_align, self._flush
-        size = self._layout.small(first, durable_lsn, align) if len(chunks) == 1 else 0
+        ahead = self.position % align
+        size = self._layout.small(first, durable_lsn, align, ahead) if len(chunks) == 1 else 0
         if size:
             late = self._layout.small_late()
             place.set(first.base_lsn, self.position, first.base_ts, first.count, size, first.flags, late)
             self._draft.add(place, self._base_lsn, first.rows, NOTHING_NEW, NOTHING_NEW)
             flush.set(self.position, self._layout.small_bytes, size)
         else:
-            laid = self._layout.data(chunks, durable_lsn, align)
+            laid = self._layout.data(chunks, durable_lsn, align, ahead)
             size = len(laid.data)
             place.set(first.base_lsn, self.position, first.base_ts, laid.records, size, laid.flags, laid.late)
             with laid.rows:
@@ -374,8 +377,11 @@ class SegmentWriter:
 
     def _fill_page(self, lsn: int, now_us: int, durable_lsn: int) -> None:
         """End the page with an empty chunk, so that the next one can bypass the page cache."""
-        missing = padded(self.position + HEADER_BYTES, SYNC_ALIGN) - self.position
-        self._append_bare(MARK, lsn, now_us, durable_lsn, missing)
+        self._append_bare(MARK, lsn, now_us, durable_lsn, self._rest(HEADER_BYTES, SYNC_ALIGN))
+
+    def _rest(self, size: int, align: int) -> int:
+        """Bytes up to the end of the page, or whatever `align` is, in which so many from here on end."""
+        return padded(self.position + size, align) - self.position
 
 
 def bytes_of(chunks: list[Chunk]) -> int:

@@ -14,6 +14,7 @@ MUTATED = "tests/faults/test_mutated_files.py"
 ROOM = "tests/commitlog/disk/test_preallocation.py"
 GROUPS = "tests/kafka/groups/test_coordinator.py"
 OFFSETS = "tests/kafka/groups/test_commit_file.py"
+PAGES = "tests/commitlog/write/test_pages.py"
 PACKING = "tests/commitlog/write/test_segment_packing.py"
 PACKED_LOGS = "tests/commitlog/write/test_packing_keeps_everything.py"
 PACKED_SOURCE = "tests/commitlog/write/test_packed_source.py"
@@ -37,6 +38,14 @@ class Planted(NamedTuple):
 
 
 PLANTED = [
+    # Pages
+    Planted(
+        "a group behind a mark ends in the page of the next one",
+        "commitlog/write/segment_writer.py",
+        "        ahead = self.position % align\n",
+        "        ahead = 0\n",
+        PAGES,
+    ),
     # Packing
     Planted(
         "a packed file takes the segment's place before it is synced",
@@ -387,8 +396,8 @@ PLANTED = [
     Planted(
         "zeros are written over records that were appended beyond the last piece",
         "commitlog/write/segment_writer.py",
-        "        start = max(self.position, self._allocated)\n",
-        "        start = self._allocated or self.position\n",
+        "        start = padded(max(self.position, self._allocated), SYNC_ALIGN)",
+        "        start = padded(self._allocated or self.position, SYNC_ALIGN)",
         ROOM,
     ),
     Planted(

@@ -18,7 +18,7 @@ from tests.faults.shard import Client, Shard
 
 MIB = 1 << 20
 RESERVE = MIB // 2
-PAYLOAD = bytes(40_000)
+PAYLOAD = bytes(44_000)
 SMALL = {
     "free_bytes_min": RESERVE, "free_percent_min": 15, "wanted_free_percent_min": 8,
     "segment_bytes_max": MIB // 4, "yields": True,
@@ -43,7 +43,7 @@ def small_disk(shards: list[Shard], size: int = 10 * MIB, **more: object) -> Sha
 
 
 def publish(shard: Shard, client: Client, count: int, *, topic: str = "t", seconds: float = 1.0) -> int:
-    """Messages of 40 KB; returns how many were acknowledged as taken."""
+    """Messages of 44 KB; returns how many were acknowledged as taken."""
     taken_up = 0
     for number in range(count):
         client.say(wire.publish(topic, PAYLOAD, 1, 1 + number % 60_000))

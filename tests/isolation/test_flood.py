@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from rumq.session.protocol.connected import BULK_BYTES
-from rumq.shards.write_path.backpressure import CROWDED_BYTES
+from rumq.shards.write_path.bulk_allowance import ALLOWED_MAX
 from tests.conformance import wire
 from tests.conformance.wire import Kind
 from tests.isolation.turns import Connection, Turned, turned
@@ -27,7 +27,7 @@ def pending(shard: Turned) -> int:
 def crowd(shard: Turned, flooder: Connection) -> None:
     """Publish until the partition is crowded, with the flooder's share of a turn in each turn; somebody waits there."""
     Connection(shard, "waits").say(wire.publish("flood/topic", b"first", 1, 1))
-    for _ in range(2 * CROWDED_BYTES // len(PIECE)):
+    for _ in range(2 * ALLOWED_MAX // len(PIECE)):
         flooder.send(PIECE)
         shard.parts.turn.begin_turn()
         shard.parts.turn.end_turn()  # no thread's end is told: nothing is written yet, as far as the loop knows
@@ -38,12 +38,12 @@ def test_a_flooder_is_held_as_soon_as_its_partition_is_crowded(shard: Turned) ->
     flooder = Connection(shard, "flooder")
     crowd(shard, flooder)
     assert flooder.is_held and flooder.has_unread
-    assert CROWDED_BYTES < pending(shard) < CROWDED_BYTES + 3 * len(PIECE), "however much it has to say"
+    assert ALLOWED_MAX < pending(shard) < ALLOWED_MAX + 3 * len(PIECE), "however much it has to say"
 
 
 def test_where_nobody_waits_a_flood_is_written_as_it_comes(shard: Turned) -> None:
     flooder = Connection(shard, "flooder")
-    for _ in range(2 * CROWDED_BYTES // len(PIECE)):
+    for _ in range(2 * ALLOWED_MAX // len(PIECE)):
         flooder.send(PIECE)
         shard.parts.turn.begin_turn()
         shard.parts.turn.end_turn()
@@ -76,4 +76,4 @@ def test_a_flooder_goes_on_when_its_partition_has_caught_up(shard: Turned) -> No
         reader.room, reader.refused = 1 << 20, False
         shard.parts.turn.drained(reader)
         shard.settle()
-    assert heard == 1 + 250 * (2 * CROWDED_BYTES // len(PIECE)), "nothing is lost on the way"
+    assert heard == 1 + 250 * (2 * ALLOWED_MAX // len(PIECE)), "nothing is lost on the way"

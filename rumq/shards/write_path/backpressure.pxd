@@ -3,11 +3,13 @@ import cython
 from commitlog.log.partition cimport Partition
 from rumq.loop.stage cimport Stage
 from rumq.session.ports.backpressure cimport BackpressureBits
+from rumq.shards.write_path.bulk_allowance cimport BulkAllowance
 
 
 cdef class WatchedPart:
     cdef public Py_ssize_t index
     cdef public Partition partition
+    cdef public BulkAllowance allowance
     cdef public object feed, source
 
     @cython.locals(unwritten=longlong)

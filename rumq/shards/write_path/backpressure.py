@@ -1,7 +1,8 @@
-"""Backpressure with two limits: bulk senders pause at 2 MiB unwritten if anyone awaits an acknowledgement from the
-partition; everyone pauses at `pending_bytes_max`.
+"""Backpressure with two limits: bulk senders pause at what they are allowed unwritten if anyone awaits an
+acknowledgement from the partition; everyone pauses at `pending_bytes_max`.
 
-The records of others would be written, acknowledged and shown behind a bulk sender's. Knows no socket."""
+The records of others would be written, acknowledged and shown behind a bulk sender's. What another shard writes, or
+other nodes copy, is allowed 2 MiB: it is on its way for longer than a group takes. Knows no socket."""
 # compiled: hot
 
 from __future__ import annotations
@@ -17,18 +18,17 @@ from rumq.loop.ports import EventSink
 from rumq.loop.stage import Stage
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.ports.backpressure import BackpressureBits
+from rumq.shards.write_path.bulk_allowance import BulkAllowance
 from rumq.shards.write_path.group_commit import GroupCommit
-
-CROWDED_BYTES = 2 << 20  # a few ms of a disk
 
 
 class WatchedPart:
     """What waits of a partition. partition: as `source`, if it is of this shard, for compiled callers"""
 
-    __slots__ = ("feed", "index", "partition", "source")
+    __slots__ = ("allowance", "feed", "index", "partition", "source")
 
-    def __init__(self, index: int, source: AckSource, feed: Feed) -> None:
-        self.index, self.source, self.feed = index, source, feed
+    def __init__(self, index: int, source: AckSource, feed: Feed, allowance: BulkAllowance) -> None:
+        self.index, self.source, self.feed, self.allowance = index, source, feed, allowance
         self.partition = source if isinstance(source, Partition) else None
 
     def pending(self) -> int:
@@ -47,9 +47,15 @@ class Backpressure(Stage):
         """uncommitted: bytes of a partition that are written here, and wait for copies; None on a node alone"""
         self._commit, self._acks, self._events = commit, acks, events
         self.pending_bytes_max, self._uncommitted = pending_bytes_max, uncommitted
-        self._parts = [WatchedPart(p.index, p.ack_source, feeds[p.index]) for p in store.partitions]
+        self._parts = [
+            WatchedPart(p.index, p.ack_source, feeds[p.index], self._allowance(p.index)) for p in store.partitions
+        ]
         self.bits = BackpressureBits()
         self._slowed: list[tuple[Any, int, bool]] = []
+
+    def _allowance(self, index: int) -> BulkAllowance:
+        allowance = self._commit.allowance(index) if self._uncommitted is None else None
+        return allowance if allowance is not None else BulkAllowance()
 
     def end_turn(self) -> None:
         """Determine which partitions are over their limits now; report when that begins and ends."""
@@ -58,7 +64,7 @@ class Backpressure(Stage):
             pending = part.pending()
             if self._uncommitted is not None:
                 pending += self._uncommitted(part.index)
-            if pending > CROWDED_BYTES and self._acks.is_awaited(part.index):
+            if pending > part.allowance.bytes and self._acks.is_awaited(part.index):
                 crowded |= 1 << part.index
             if pending > self.pending_bytes_max:
                 behind |= 1 << part.index

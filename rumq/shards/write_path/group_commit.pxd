@@ -11,11 +11,12 @@ from rumq.loop.scheduler cimport ShardClock
 from rumq.loop.stage cimport Stage
 from rumq.session.connection.pending_acks cimport AckTracker
 from rumq.session.state.histogram cimport Histogram
+from rumq.shards.write_path.bulk_allowance cimport BulkAllowance
 from rumq.shards.write_path.worker_threads cimport Pool
 from rumq.shards.write_path.write_lane cimport WriteLane
 
 cdef Py_ssize_t WRITE_BYTES, ROOM_WAITS_MAX
-cdef double MARK_SECONDS, RETRY_SECONDS, SLOW_SECONDS, NEVER
+cdef double MARK_SECONDS, JOURNAL_MARK_SECONDS, RETRY_SECONDS, SLOW_SECONDS, NEVER
 
 
 cdef class GroupCommit(Stage):

@@ -23,12 +23,15 @@ from rumq.loop.scheduler import ShardClock
 from rumq.loop.stage import Stage
 from rumq.session.connection.pending_acks import AckTracker
 from rumq.session.state.histogram import Histogram
+from rumq.shards.write_path.bulk_allowance import BulkAllowance
 from rumq.shards.write_path.worker_threads import DiskWorkers, LogStateUnknown
 from rumq.shards.write_path.write_admission import WriteAdmission
 from rumq.shards.write_path.write_lane import WriteLane
 
 WRITE_BYTES = 1 << 18  # a group of so many bytes is written at once, whether anyone waits or not
 MARK_SECONDS = 0.05  # after the last group, until the watermark is noted on disk
+# Nobody reads the session journal beside the broker, and a checkpoint a second has the mark: a page less for each entry.
+JOURNAL_MARK_SECONDS = 2.0
 ROOM_WAITS_MAX = 8  # groups that may pass before the next room is preallocated
 RETRY_SECONDS = 1.0  # until an offline partition is tried again
 SLOW_SECONDS = 2.0
@@ -60,10 +63,13 @@ class GroupCommit(Stage):
         self._lanes = [WriteLane(p) for p in [*store.own, store.internal]]
         for lane in self._lanes:
             lane.flushed, lane.written = partial(self._flushed, lane), partial(self._ended, lane)
+            lane.mark_seconds = MARK_SECONDS
         self._writer, self._reader = workers
         self._acks, self._admission = acks, admission
         self._commands, self._clock, self._events = commands, clock, events
         self.linger, self._copied = options.linger_seconds, options.copied
+        if self._copied is None:
+            self._lanes[-1].mark_seconds = JOURNAL_MARK_SECONDS
         self._rolls: set[int] = set()
         self._offline: set[int] = set()  # partitions whose last group could not be written
         self._given_up: set[int] = set()  # partitions that could not be written since the stop began
@@ -218,9 +224,10 @@ class GroupCommit(Stage):
         if self._offline and index in self._offline:
             self._offline.discard(index)
             self._admission.online(index)
-        lane.mark_due_at = self._clock.monotonic + MARK_SECONDS
+        lane.mark_due_at = self._clock.monotonic + lane.mark_seconds
         seconds = system_clock.monotonic() - lane.submitted_at
         self.writes.observe(seconds)
+        lane.allowance.note(group.bytes, seconds)
         if seconds >= SLOW_SECONDS:
             self.slow_groups[index] += 1
         elif self.slow_groups[index]:
@@ -244,7 +251,7 @@ class GroupCommit(Stage):
         partition.note_replicated(lsn)
         for lane in self._lanes:
             if lane.partition is partition:
-                lane.mark_due_at = self._clock.monotonic + MARK_SECONDS
+                lane.mark_due_at = self._clock.monotonic + lane.mark_seconds
         if index < self._routed:
             self._commands.items.append(Committed(index, lsn))
         self._acks.release(index)
@@ -257,6 +264,10 @@ class GroupCommit(Stage):
     def give_up(self, seconds: float, why: str) -> int:
         """As of `AckTracker`."""
         return self._acks.give_up(seconds, why)
+
+    def allowance(self, index: int) -> BulkAllowance | None:
+        """Of a partition that this shard writes; None: another one does."""
+        return next((lane.allowance for lane in self._lanes if lane.index == index), None)
 
     def busy_seconds(self) -> float:
         """How long the oldest group in flight has been so."""

@@ -2,6 +2,7 @@ import cython
 
 from commitlog.log.partition cimport Partition
 from commitlog.write.write_group cimport WriteGroup
+from rumq.shards.write_path.bulk_allowance cimport BulkAllowance
 
 
 cdef double NEVER
@@ -10,8 +11,9 @@ cdef double NEVER
 cdef class WriteLane:
     cdef public Partition partition
     cdef public WriteGroup group
+    cdef public BulkAllowance allowance
     cdef public Py_ssize_t index
-    cdef public double due_at, mark_due_at, retry_at, submitted_at
+    cdef public double due_at, mark_due_at, mark_seconds, retry_at, submitted_at
     cdef public object flushed, written
 
     @cython.locals(due_at=double)

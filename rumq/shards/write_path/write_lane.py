@@ -10,6 +10,7 @@ from math import inf
 
 from commitlog.log.partition import Partition
 from commitlog.write.write_group import WriteGroup
+from rumq.shards.write_path.bulk_allowance import BulkAllowance
 
 NEVER = inf
 
@@ -19,18 +20,22 @@ class WriteLane:
 
     due_at: a group of what is pending is due, whether anyone waits for it or not; inf: nothing is pending
     mark_due_at: the watermark is to be noted on disk; inf: it is
+    mark_seconds: after the last group, until then
+    allowance: of bulk senders, as the groups of this lane tell
     retry_at: not before that; 0: at once
     flushed, written: called on the loop with (result, fault) of a job"""
 
     __slots__ = (
-        "due_at", "flushed", "group", "index", "mark_due_at", "partition", "retry_at", "submitted_at", "written",
+        "allowance", "due_at", "flushed", "group", "index", "mark_due_at", "mark_seconds", "partition", "retry_at",
+        "submitted_at", "written",
     )  # fmt: skip
 
     def __init__(self, partition: Partition) -> None:
         self.partition, self.index = partition, partition.index
+        self.allowance = BulkAllowance()
         self.group: WriteGroup | None = None
         self.due_at = self.mark_due_at = inf
-        self.retry_at = self.submitted_at = 0.0
+        self.retry_at = self.submitted_at = self.mark_seconds = 0.0
         self.flushed: Callable[[object, BaseException | None], None]
         self.written: Callable[[object, BaseException | None], None]
 

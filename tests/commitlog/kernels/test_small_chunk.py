@@ -32,13 +32,13 @@ def rows_of(topics: list[int], publisher: int = 1) -> bytearray:
 
 def encode(
     kernel: Any, rows: bytearray, frames: bytes, named: bytes, *, flags: int = 33, align: int = 64,
-    before: bytes = b"",
+    ahead: int = 0, before: bytes = b"",
 ) -> tuple[int, bytearray]:  # fmt: skip
     """before: frames of the chunk that was laid out there last"""
     out = bytearray(12_288)
-    kernel.encode(out, rows_of([0]), before, b"\1", b"\1\1", 0, 0, 0, 0, 0, 0, 0, 0, 4096)
+    kernel.encode(out, rows_of([0]), before, b"\1", b"\1\1", 0, 0, 0, 0, 0, 0, 0, 0, 4096, 0)
     found = kernel.encode(
-        out, rows, frames, named, b"\1\1", flags, SALT, LSN, TS, DURABLE, EPOCH, CHAIN, GENERATION, align
+        out, rows, frames, named, b"\1\1", flags, SALT, LSN, TS, DURABLE, EPOCH, CHAIN, GENERATION, align, ahead
     )
     return found, out
 
@@ -46,15 +46,16 @@ def encode(
 @pytest.mark.parametrize("kernel", KERNELS)
 @given(
     topics=st.lists(st.integers(0, 9), min_size=1, max_size=40), frames=st.binary(max_size=2000),
-    flags=st.integers(0, 63), align=st.sampled_from([64, 4096]), before=st.binary(max_size=4000),
+    flags=st.integers(0, 63), align=st.sampled_from([64, 4096]), pieces=st.integers(0, 63),
+    before=st.binary(max_size=4000),
 )  # fmt: skip
 def test_they_are_those_of_the_general_way(
-    kernel: Any, topics: list[int], frames: bytes, flags: int, align: int, before: bytes
+    kernel: Any, topics: list[int], frames: bytes, flags: int, align: int, pieces: int, before: bytes
 ) -> None:
-    rows = rows_of(topics)
-    found, out = encode(kernel, rows, frames, b"\1" * 10, flags=flags, align=align, before=before)
+    rows, ahead = rows_of(topics), 64 * pieces % align
+    found, out = encode(kernel, rows, frames, b"\1" * 10, flags=flags, align=align, ahead=ahead, before=before)
     size = HEADER_BYTES + len(rows) + len(frames)
-    total = (size + align - 1) // align * align
+    total = (ahead + size + align - 1) // align * align - ahead
     raw, crc = encode_header(
         1, flags, SALT, LSN, len(topics), rows, frames, b"", total, TS, DURABLE, len(topics) - 1, EPOCH, CHAIN,
         min(topics), max(topics), GENERATION,

@@ -16,6 +16,7 @@ from tests.commitlog.records import (
     mark,
     opened,
     same_publishers,
+    segments,
     some_records,
     write,
 )
@@ -287,6 +288,25 @@ def test_a_new_copy_begins_where_the_leader_begins_with_its_names() -> None:
     assert store.partitions[0].topic_names == partition.topic_names
     assert list(store.partitions[0].next_offsets) == list(partition.next_offsets)
     assert same_publishers(store.partitions[0], partition)
+
+
+def test_zeros_are_written_ahead_behind_a_mark_as_well() -> None:
+    """Lone messages, each followed by its mark: the copy ends within a page."""
+    files = SimulatedFiles()
+    partition = opened(files, segment_bytes_max=1 << 20, hot=1 << 20).partitions[0]
+    copied = SimulatedFiles()
+    mirror = MirrorPartition(copied, DIRECTORY, "main", 0)
+    sizes = []
+    for n in range(60):
+        append(partition, some_records(1, n))
+        write(partition)
+        mark(partition)
+        copy_all(files, partition, mirror)
+        assert mirror.position % 4096 == 128
+        sizes.append(len(copied.content(segments(copied)[0])))
+    assert all(size >= 4096 * (n + 2) for n, size in enumerate(sizes)) and len(set(sizes)) < 6, "not at each sync"
+    same_bytes(files, states(partition), copied)
+    assert recovered(copied.after_power_loss(lambda n: 0)) == everything(partition)[0]
 
 
 def test_a_group_costs_a_write_and_a_sync() -> None:

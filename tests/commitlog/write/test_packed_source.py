@@ -21,7 +21,7 @@ KIND_AT, FLAGS_AT, COUNT_AT, FRAMES_AT, AUX_AT, EPOCH_AT, AUX_CRC_AT, FORM_AT, Z
 def logged() -> tuple[SimulatedFiles, Partition, str]:
     """A log whose first segment is worth packing, and its path."""
     files = SimulatedFiles()
-    partition = opened(files, segment_bytes_max=200_000).partitions[0]
+    partition = opened(files, segment_bytes_max=100_000).partitions[0]
     for n in range(40):
         append(partition, some_records(1, n), NOW + n, f"device-{n % 7}", {0: 7 + n} if n % 5 == 0 else None)
         write(partition)

@@ -29,7 +29,7 @@ from tests.commitlog.records import (
     write,
 )
 
-SEGMENT_BYTES = 200_000
+SEGMENT_BYTES = 100_000
 LONE = 120  # messages, two and a half segments
 FEW = 40  # one and a half
 HELD = "pid 1\n"  # of a live process
@@ -37,7 +37,8 @@ HELD = "pid 1\n"  # of a live process
 
 def lone(files: SimulatedFiles, count: int = LONE, **settings: object) -> Partition:
     """A log of messages that came alone, each in a group of its own and followed by a mark."""
-    partition = opened(files, segment_bytes_max=SEGMENT_BYTES, **settings).partitions[0]  # type: ignore[arg-type]
+    size = 2 * SEGMENT_BYTES if settings.get("durability") == "process" else SEGMENT_BYTES
+    partition = opened(files, segment_bytes_max=size, **settings).partitions[0]  # type: ignore[arg-type]
     more(partition, 0, count)
     return partition
 

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rumq.shards.write_path.backpressure import CROWDED_BYTES, Backpressure
+from rumq.shards.write_path.backpressure import Backpressure
+from rumq.shards.write_path.bulk_allowance import ALLOWED_MAX, BulkAllowance
 from tests.shards.bus.world import Hand
 
-MAX = 4 * CROWDED_BYTES
+MAX = 4 * ALLOWED_MAX
 
 
 class Publisher:
@@ -31,14 +32,16 @@ class Publisher:
 class World:
     """Two partitions. pending: unwritten bytes of each; deferred: bytes whose topics are still being matched"""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_copies: bool = True) -> None:
         self.hand = Hand()
         self.sources = [SimpleNamespace(pending_bytes=0) for _ in range(2)]
         self.feeds = [SimpleNamespace(deferred_bytes=0) for _ in range(2)]
         self.awaited: set[int] = set()
         partitions = [SimpleNamespace(index=at, ack_source=source) for at, source in enumerate(self.sources)]
         store: Any = SimpleNamespace(partitions=partitions)
-        commit: Any = SimpleNamespace(pending_bytes=17)
+        self.allowance = BulkAllowance()  # of the second partition; another shard writes the first
+        allowances = [None, self.allowance]
+        commit: Any = SimpleNamespace(pending_bytes=17, allowance=allowances.__getitem__)
         acks: Any = SimpleNamespace(is_awaited=lambda index: index in self.awaited)
         feeds: Any = self.feeds
         self.uncommitted = [0, 0]
@@ -49,7 +52,7 @@ class World:
             acks,
             self.hand,
             pending_bytes_max=MAX,
-            uncommitted=self.uncommitted.__getitem__,
+            uncommitted=self.uncommitted.__getitem__ if has_copies else None,
         )
 
     def pending(self, *sizes: int) -> None:
@@ -62,9 +65,9 @@ class World:
 @pytest.mark.parametrize(
     ("size", "is_awaited", "behind", "crowded"),
     [
-        (CROWDED_BYTES, True, 0, 0),
-        (CROWDED_BYTES + 1, True, 0, 0b10),
-        (CROWDED_BYTES + 1, False, 0, 0),
+        (ALLOWED_MAX, True, 0, 0),
+        (ALLOWED_MAX + 1, True, 0, 0b10),
+        (ALLOWED_MAX + 1, False, 0, 0),
         (MAX, False, 0, 0),
         (MAX + 1, False, 0b10, 0b10),
         (MAX + 1, True, 0b10, 0b10),
@@ -77,6 +80,16 @@ def test_a_partition_has_a_limit_for_bulk_senders_and_one_for_everyone(
     world.awaited = {1} if is_awaited else {0}
     world.pending(0, size)
     assert (world.backpressure.bits.behind, world.backpressure.bits.crowded) == (behind, crowded)
+
+
+def test_bulk_senders_are_allowed_what_the_groups_of_this_shard_tell() -> None:
+    alone, copied = World(has_copies=False), World()
+    for world in (alone, copied):
+        world.awaited = {0, 1}
+        world.allowance.bytes = 1000
+        world.pending(1001, 1001)
+    assert alone.backpressure.bits.crowded == 0b10, "what another shard writes is on its way for longer"
+    assert copied.backpressure.bits.crowded == 0, "what has to reach other nodes as well"
 
 
 def test_what_waits_for_copies_counts_as_unwritten() -> None:
@@ -109,7 +122,7 @@ def test_the_operator_hears_once_that_publishers_are_slowed_and_once_that_they_g
 def test_a_limit_for_bulk_senders_alone_is_no_event() -> None:
     world = World()
     world.awaited = {0}
-    world.pending(CROWDED_BYTES + 1, 0)
+    world.pending(ALLOWED_MAX + 1, 0)
     assert world.hand.events == []
 
 
@@ -132,10 +145,10 @@ def test_a_bulk_sender_waits_longer_than_the_others() -> None:
     bulk, other = Publisher(0), Publisher(0)
     world.backpressure.pause_publisher(bulk, bulk=True)
     world.backpressure.pause_publisher(other, bulk=False)
-    world.pending(CROWDED_BYTES + 1, 0)
+    world.pending(ALLOWED_MAX + 1, 0)
     assert (bulk.is_paused, other.is_paused) == (True, False)
     world.awaited = set()
-    world.pending(CROWDED_BYTES + 1, 0)
+    world.pending(ALLOWED_MAX + 1, 0)
     assert not bulk.is_paused, "nobody waits behind it any more"
 
 
@@ -147,7 +160,7 @@ def test_a_limit_that_changes_counts_from_the_next_turn() -> None:
     assert world.backpressure.bits.behind == 0b01
 
 
-SIZES = st.sampled_from([0, CROWDED_BYTES, CROWDED_BYTES + 1, MAX, MAX + 1])
+SIZES = st.sampled_from([0, ALLOWED_MAX, ALLOWED_MAX + 1, MAX, MAX + 1])
 
 
 @given(
@@ -167,5 +180,5 @@ def test_whatever_is_unwritten_a_publisher_is_paused_as_long_as_one_of_its_parti
         world.awaited = awaited
         world.pending(first, second)
         sizes = (first, second)
-        is_over &= any(sizes[at] > MAX or (bulk and at in awaited and sizes[at] > CROWDED_BYTES) for at in touched)
+        is_over &= any(sizes[at] > MAX or (bulk and at in awaited and sizes[at] > ALLOWED_MAX) for at in touched)
         assert publisher.is_paused is is_over

@@ -66,7 +66,7 @@ class Link(PendingAcks):
 class Bench:
     """partitions: of one stream on a simulated disk"""
 
-    def __init__(self, partitions: int = 1, durability: str = "disk") -> None:
+    def __init__(self, partitions: int = 1, durability: str = "disk", *, has_copies: bool = False) -> None:
         self.files = SimulatedFiles()
         streams = [StreamSpec("main", ("#",), partitions, durability)]
         self.store = open_store(
@@ -87,8 +87,9 @@ class Bench:
         )
         workers: Any = DiskWorkers(self.worker, ByHand())  # type: ignore[arg-type]
         self.commit = GroupCommit(
-            self.store, workers, self.acks, admission, self.commands, self.clock, events, CommitOptions(0.005)
-        )
+            self.store, workers, self.acks, admission, self.commands, self.clock, events,
+            CommitOptions(0.005, (lambda index: None) if has_copies else None),
+        )  # fmt: skip
 
     def promise(self, link: "Link") -> None:
         self.acks.promise(link)
@@ -289,3 +290,29 @@ def test_what_may_wait_for_a_disk_never_runs_on_the_loop(why: str) -> None:
     bench.promise(link.wants(b"1", 0))
     bench.start()
     assert len(bench.worker.jobs) == 1
+
+
+@pytest.mark.parametrize(
+    ("is_journal", "has_copies", "seconds"), [(False, False, 0.05), (True, False, 2.0), (True, True, 0.05)]
+)
+def test_when_nothing_follows_the_watermark_is_noted(is_journal: bool, has_copies: bool, seconds: float) -> None:
+    bench = Bench(has_copies=has_copies)
+    store = bench.store
+    partition = store.partitions[0]
+    if is_journal:
+        assert store.internal is not None
+        partition = store.internal
+    append(partition, [(b"t", b"x")])
+    bench.commit.urgent(len(store.partitions) if is_journal else 0)
+    bench.start()
+    bench.worker.work()
+    bench.start()  # zeros ahead
+    while bench.worker.jobs:
+        bench.worker.work()
+    bench.clock.monotonic += seconds - 0.01
+    bench.start()
+    assert not bench.worker.jobs and bench.commit.next_deadline() == pytest.approx(seconds)
+    bench.clock.monotonic += 0.01
+    bench.start()
+    bench.worker.work()
+    assert partition.marked_lsn == partition.committed_lsn == 1
