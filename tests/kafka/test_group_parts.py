@@ -11,7 +11,8 @@ import trio
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.kafka.groups.commit_entries import Commit
 from rumq.kafka.groups.commit_file import NAME, CommitFile
-from rumq.kafka.nodes.shard_commits import CommitsLost, ShardCommits, take_over
+from rumq.kafka.groups.commit_store import CommitsLost
+from rumq.kafka.nodes.shard_commits import ShardCommits, take_over
 from rumq.process.kafka import group_parts
 from rumq.process.kafka.group_parts import KafkaGroups, groups_of, inherit, reachable_kafka, seat_of
 from rumq.settings.load import Flag, load_settings

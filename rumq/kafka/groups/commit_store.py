@@ -8,6 +8,10 @@ from typing import Protocol
 from rumq.kafka.groups.commit_entries import Commit, Entry
 
 
+class CommitsLost(OSError):
+    """Another coordinator goes on with the offsets, or nobody knows: whoever kept them is one no more."""
+
+
 class CommitStore(Protocol):
     """damage: what could not be read; empty: nothing"""
 
@@ -19,7 +23,7 @@ class CommitStore(Protocol):
     async def keep(self, entries: Sequence[Entry], all_of: Callable[[], Iterable[Commit]]) -> None:
         """Returns once they are as safe as a commit is promised to be. all_of: every commit there is, before these
 
-        raises: OSError: they are not, or nobody knows"""
+        raises: OSError: they are not; CommitsLost: nobody knows"""
 
     async def is_current(self) -> bool:
         """Whether no other coordinator can have changed something when this was asked."""

@@ -11,7 +11,7 @@ from typing import Any
 import trio
 
 from rumq.kafka.groups.commit_entries import Commit, Entry, Forget
-from rumq.kafka.groups.commit_store import CommitStore
+from rumq.kafka.groups.commit_store import CommitsLost, CommitStore
 from rumq.kafka.groups.committed_offsets import CommittedOffsets
 from rumq.kafka.groups.coordinator import LOOK_SECONDS, SESSION_SECONDS_MAX, GroupBounds, GroupCoordinator
 from rumq.kafka.groups.messages import JoinAnswer, JoinRequest, KafkaGroupKey, Leaver, Sender, SyncAnswer, SyncRequest
@@ -207,6 +207,8 @@ class GroupService:
                 try:
                     if entries:
                         await self._file.keep(entries, self.offsets.all)
+                except CommitsLost:
+                    pass  # it is no fault of a disk, and its owner ends this service
                 except OSError as fault:
                     self._event("kafka.commits_failed", why=fault.strerror or str(fault))
                 else:

@@ -22,14 +22,11 @@ from rumq.admin.socket.kept_values import (
     TakeOver,
 )
 from rumq.kafka.groups.commit_entries import Commit, Entry
+from rumq.kafka.groups.commit_store import CommitsLost
 
 SECONDS_MAX = 8.0  # more than the shard takes to say that it could not
 CONFIRM_SECONDS_MAX = 2.0
 Ask = Callable[[KeptQuestion, float], Awaitable[KeptReply]]
-
-
-class CommitsLost(OSError):
-    """The shard is gone, does not answer, or answers somebody else by now."""
 
 
 async def take_over(ask: Ask) -> ShardCommits:

@@ -12,13 +12,13 @@ from commitlog.disk.files import Files
 from rumq.errors import DataDirectoryError
 from rumq.events.event_log import tell
 from rumq.kafka.groups.commit_file import NAME, CommitFile
-from rumq.kafka.groups.commit_store import CommitStore
+from rumq.kafka.groups.commit_store import CommitsLost, CommitStore
 from rumq.kafka.groups.committed_offsets import CommittedOffsets
 from rumq.kafka.groups.coordinator import GroupBounds
 from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.nodes.group_seat import GroupSeat, first_generation
 from rumq.kafka.nodes.kafka_nodes import KafkaNodes
-from rumq.kafka.nodes.shard_commits import CommitsLost, ShardCommits, ask_at
+from rumq.kafka.nodes.shard_commits import ShardCommits, ask_at
 from rumq.process.kafka.parts import now_us
 from rumq.process.listeners.cluster_address import EVERYWHERE, advertised
 from rumq.settings.table import Settings

@@ -11,8 +11,9 @@ import trio
 
 from rumq.admin.socket import kept_values as kv
 from rumq.kafka.groups.commit_entries import Commit, Forget
+from rumq.kafka.groups.commit_store import CommitsLost
 from rumq.kafka.nodes import shard_commits
-from rumq.kafka.nodes.shard_commits import CommitsLost, ShardCommits, kept_of, pieces, take_over
+from rumq.kafka.nodes.shard_commits import ShardCommits, kept_of, pieces, take_over
 
 
 class Leader:
