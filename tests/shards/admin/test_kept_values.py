@@ -77,7 +77,8 @@ def test_nothing_is_answered_before_it_is_committed(runs: Runs) -> None:
     assert not asked
     files = runs.shard.files.after_power_loss(lambda n: 0)
     assert values(Shard(files, seed=5)) == {}
-    runs.shard.settle()
+    for _ in range(8):
+        runs.shard.settle()
     assert asked == [KeptReply()]
     assert values(Shard(runs.shard.files.after_power_loss(lambda n: 0), seed=6)) == {b"a": b"1"}
 
@@ -87,6 +88,8 @@ def test_what_is_not_committed_in_time_is_not_known_to_be(runs: Runs) -> None:
     runs.shard.parts.writing.commit.is_frozen = True  # as a leader that hears no majority
     found = ask_later(runs.shard, KeepValues(holder, [(b"a", b"1")]))
     runs.shard.after(WRITTEN_SECONDS_MAX + 0.1)
+    for _ in range(8):
+        runs.shard.settle()
     assert [each.error for each in found] == [NOT_WRITTEN]
     runs.shard.parts.writing.commit.is_frozen = False
     runs.shard.after(0.1)
@@ -128,6 +131,8 @@ def test_whether_it_leads_is_answered_once_it_is_sure(runs: Runs) -> None:
     found = ask_later(runs.shard, Confirm(holder))
     gate.is_open = lambda: True
     runs.shard.after(0.1)
+    for _ in range(8):
+        runs.shard.settle()
     assert found == [KeptReply()]
 
 
