@@ -211,12 +211,19 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {"commitlog.disk.files", "msgspec", "rumq.errors", "rumq.kafka.protocol.errors", "trio"},
         WORLD | {"os"},
     ),
+    "rumq/kafka/nodes": (
+        {
+            "msgspec", "trio", "rumq.admin.socket", "rumq.cluster.control",
+            "rumq.kafka.groups", "rumq.kafka.protocol.errors", "rumq.net.frames", "rumq.unix_address",
+        },
+        WORLD,
+    ),
     "rumq/kafka": (
         # Logins are Flight's; it shares with the gateway what is neither HTTP nor a page.
         {
             "commitlog", "crc32c", "msgspec", "rumq.admin", "rumq.auth", "rumq.errors", "rumq.flight.serving",
             "rumq.gateway.broker.service_client", "rumq.gateway.records.partition_views", "rumq.mqtt.topics",
-            "rumq.net.certificate", "rumq.unix_address", "trio",
+            "rumq.cluster.control", "rumq.net.certificate", "rumq.net.frames", "rumq.unix_address", "trio",
         },
         {"asyncio", "subprocess", "multiprocessing", "time"},
     ),
@@ -281,7 +288,7 @@ WINGS = {
     "rumq/gateway": (
         ".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records",
     ),
-    "rumq/kafka": (".", "reports", "answers", "access groups log topics", "kernels protocol"),
+    "rumq/kafka": (".", "reports", "answers", "nodes", "access groups log topics", "kernels protocol"),
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/loop": (".", "kernels"),
     "rumq/mqtt": (".", "kernels"),

@@ -21,6 +21,9 @@ PACKED_SOURCE = "tests/commitlog/write/test_packed_source.py"
 PACKER = "tests/shards/retention/test_segment_packer.py"
 NAMED_ONCE = "tests/kafka/answers/test_named_once.py"
 KEPT_OFFSETS = "tests/kafka/groups/test_group_service.py"
+MOVES = "tests/kafka/nodes/test_moves.py"
+KEPT_VALUES = "tests/shards/admin/test_kept_values.py"
+SHARD_COMMITS = "tests/kafka/nodes/test_shard_commits.py"
 RELAY = "tests/bridge/test_relay.py"
 BRIDGE = "tests/bridge/test_bridge.py"
 RELAY_RUN = "tests/bridge/test_relay_run.py"
@@ -587,8 +590,8 @@ PLANTED = [
     Planted(
         "a commit that nobody waits for any more is counted forever",
         "rumq/kafka/groups/group_service.py",
-        "                    pending.end_way()\n",
-        "",
+        "        self.end_way()\n        self.is_done.set()\n",
+        "        self.is_done.set()\n",
         KEPT_OFFSETS,
     ),
     Planted(
@@ -607,7 +610,7 @@ PLANTED = [
     ),
     Planted(
         "a server does not wait for its predecessor's end",
-        "rumq/process/kafka/parts.py",
+        "rumq/process/kafka/group_parts.py",
         "LOCK_SECONDS, LOCK_AGAIN_SECONDS = 2.0,",
         "LOCK_SECONDS, LOCK_AGAIN_SECONDS = 0.0,",
         "tests/kafka/test_process.py",
@@ -622,8 +625,8 @@ PLANTED = [
     Planted(
         "a group reads again what came before the clock was set back",
         "rumq/kafka/answers/commit_answers.py",
-        "max(client.door.now_us() // 1000, client.door.log.partitions[there[number]].newest_ms)",
-        "client.door.now_us() // 1000",
+        "    at_ms = max(client.door.now_us() // 1000, 0 if partition is None else partition.newest_ms)\n",
+        "    at_ms = client.door.now_us() // 1000\n",
         "tests/kafka/test_group_server.py",
     ),
     Planted(
@@ -711,6 +714,7 @@ PLANTED = [
         "                lost.append(fault)",
         BRIDGE,
     ),
+<<<<<<< HEAD
     Planted(
         "a run relays a message to a broker that it has passed",
         "rumq/bridge/kernels/relay_run.py",
@@ -773,5 +777,84 @@ PLANTED = [
         "will=None if bridge.notifications_local_only else maybe_will(bridge)",
         "will=maybe_will(bridge)",
         "tests/process/bridge/test_bridge_settings.py",
+=======
+    # Consumer groups whose coordinator moves
+    Planted(
+        "values are kept for whoever held them once",
+        "rumq/shards/admin/kept_values.py",
+        "elif asked.holder != self._holder:",
+        "elif asked.holder < 0:",
+        MOVES,
+    ),
+    Planted(
+        "a kept value is answered before it is committed",
+        "rumq/shards/admin/kept_values.py",
+        '            self._journal.when_committed(lsn, partial(once, ""))\n',
+        '            once("")\n',
+        MOVES,
+    ),
+    Planted(
+        "kept values are taken over before they are committed",
+        "rumq/shards/admin/kept_values.py",
+        "        self._write([noted], lambda why: reply(done, KeptReply(why, holder)))\n",
+        '        self._write([noted], lambda why: None)\n        reply(done, KeptReply("", holder))\n',
+        MOVES,
+    ),
+    Planted(
+        "a leader without the lease says that it leads",
+        "rumq/shards/admin/kept_values.py",
+        "self._reads.when_open(lambda: reply(done, KeptReply()))",
+        "reply(done, KeptReply())",
+        MOVES,
+    ),
+    Planted(
+        "the turns of coordinators are counted anew by each leader",
+        "rumq/shards/admin/kept_values.py",
+        '1 + max(self._holder, int.from_bytes(self.values.get(HOLDERS, b""), "big"))',
+        "1 + self._holder",
+        MOVES,
+    ),
+    Planted(
+        "a snapshot has kept values as they were when it began",
+        "rumq/shards/admin/kept_values.py",
+        "return (KeptValue(name, self.values[name]) for name in names if name in self.values)",
+        "held = dict(self.values)\n        return (KeptValue(name, held[name]) for name in names)",
+        KEPT_VALUES,
+    ),
+    Planted(
+        "offsets are told by a coordinator that does not ask whether it is one",
+        "rumq/kafka/nodes/shard_commits.py",
+        "            await self._do(Confirm(self.turn), CONFIRM_SECONDS_MAX)\n",
+        "            pass\n",
+        MOVES,
+    ),
+    Planted(
+        "a coordinator goes on after a write that nobody answered",
+        "rumq/kafka/nodes/shard_commits.py",
+        "            self.lost.set()\n            raise",
+        "            raise",
+        SHARD_COMMITS,
+    ),
+    Planted(
+        "generations of all coordinators begin at 0",
+        "rumq/kafka/nodes/group_seat.py",
+        "    return turn % (1 << TURN_BITS) << GENERATION_BITS",
+        "    return 0",
+        MOVES,
+    ),
+    Planted(
+        "a group that was forgotten begins with the generations that it had",
+        "rumq/kafka/groups/coordinator.py",
+        "            self._generation = max(self._generation, group.generation)\n",
+        "",
+        MOVES,
+    ),
+    Planted(
+        "members who wait for a deposed coordinator are not told",
+        "rumq/kafka/nodes/group_seat.py",
+        "            groups.end()\n",
+        "",
+        MOVES,
+>>>>>>> 2f0120e3c17ba112cedcd174af77c62353714c48
     ),
 ]

@@ -20,6 +20,8 @@ IMPORTED: dict[str, str] = {
     "rumq/kafka/protocol/fields.py": "tests/kafka/protocol/test_frames.py",
     "rumq/kafka/figures_socket.py": "tests/kafka/test_process.py",
     "rumq/process/kafka/parts.py": "tests/kafka/test_process.py",
+    "rumq/process/kafka/group_parts.py": "tests/kafka/test_group_parts.py",
+    "rumq/process/listeners/cluster_address.py": "tests/process/node/test_addresses.py",
     "rumq/client/queues/queue_errors.py": "tests/client/queues/test_gateway_requests.py",
     "rumq/queues/rules/messages.py": "tests/queues/test_queues.py",
     "rumq/services/queues/queue_service.py": "tests/services/test_generated.py",

@@ -97,7 +97,7 @@ def served(
     if groups is not None:
         files = SimulatedFiles()
         files.make_directory("d")
-        door.groups = GroupService(CommitFile(files, "d"), groups, 1 << 40, door.event, lambda: clock() // 1000)
+        door.own_groups = GroupService(CommitFile(files, "d"), groups, 1 << 40, door.event, lambda: clock() // 1000)
     server = KafkaServer(door, ConnectionBounds(request_bytes_max, idle_seconds_max), connections_max, lambda: tls)
     found = Served(server, events)
     try:

@@ -15,7 +15,7 @@ from rumq.errors import ConfigError
 from rumq.gateway.broker.service_client import maybe_kafka
 from rumq.kafka.figures_socket import figures_of
 from rumq.kafka.protocol.errors import KafkaFault
-from rumq.process.kafka import parts
+from rumq.process.kafka import group_parts
 from rumq.process.kafka.kafka_server import NICE
 from rumq.process.kafka.parts import advertised_of, catalog_of, door_of, retention_of
 from rumq.process.wiring.sidecars import check_sidecars
@@ -152,11 +152,11 @@ def test_groups_are_served_once_a_killed_predecessor_has_gone(
 ) -> None:
     """Its lock is the kernel's until its last thread has ended; who has it after two seconds is another server."""
     told: list[str] = []
-    monkeypatch.setattr(parts, "tell", lambda event, **fields: told.append(event))
+    monkeypatch.setattr(group_parts, "tell", lambda event, **fields: told.append(event))
     settings = load_settings(flags=[Flag("data.dir", str(tmp_path), "--set")]).settings
 
     async def scene() -> None:
-        lock = RealFiles().lock(str(tmp_path / parts.LOCK), "")
+        lock = RealFiles().lock(str(tmp_path / group_parts.LOCK), "")
 
         async def end() -> None:
             await trio.sleep(held)
@@ -167,8 +167,8 @@ def test_groups_are_served_once_a_killed_predecessor_has_gone(
                 nursery.start_soon(end)
             else:
                 RealFiles().close(lock)
-            found = await parts.maybe_groups(settings)
-        assert (found is not None) == is_served
+            found = await group_parts.groups_of(settings)
+        assert (found.own is not None) == found.may_serve == is_served
         assert told == ([] if is_served else ["kafka.groups_refused"])
 
     trio.run(scene, clock=MockClock(autojump_threshold=0))

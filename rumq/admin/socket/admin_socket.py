@@ -27,13 +27,13 @@ Answerer = Callable[[Reply], Any]
 
 async def serve(
     directory: str, answer: Callable[[dict[str, Any]], Any], name: str = NAME,
-    failed: Callable[[str], None] = lambda task: None, *,
+    failed: Callable[[str], None] = lambda task: None, *, bytes_max: int = LINE_BYTES_MAX,
     task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
 ) -> None:  # fmt: skip
     """Answer until cancelled; it has started once it can be asked.
 
     answer: gives what to say, or what will call back with it, on the same thread
-    failed: told of an answer that raises; it ends nothing but the question"""
+    failed: told of an answer that raises; it ends nothing but the question; bytes_max: of a question"""
     path = f"{directory}/{name}"
     if os.path.exists(path):
         os.unlink(path)  # of a broker that was killed: the directory's lock is ours
@@ -44,7 +44,9 @@ async def serve(
         os.chmod(path, 0o600)
         sock.listen(16)
         await trio.serve_listeners(
-            partial(serve_question, answer, failed), [trio.SocketListener(sock)], task_status=task_status
+            partial(serve_question, answer, failed, bytes_max=bytes_max),
+            [trio.SocketListener(sock)],
+            task_status=task_status,
         )
     finally:
         sock.close()
@@ -53,13 +55,14 @@ async def serve(
 
 
 async def serve_question(
-    answer: Callable[[dict[str, Any]], Any], failed: Callable[[str], None], stream: trio.abc.Stream
+    answer: Callable[[dict[str, Any]], Any], failed: Callable[[str], None], stream: trio.abc.Stream,
+    bytes_max: int = LINE_BYTES_MAX,
 ) -> None:  # fmt: skip
     """Read the one line of a connection, answer it, and close."""
     with trio.move_on_after(SECONDS_MAX):
         async with stream:
             line = bytearray()
-            while b"\n" not in line and len(line) < LINE_BYTES_MAX:
+            while b"\n" not in line and len(line) < bytes_max:
                 try:
                     more = await stream.receive_some(4096)
                 except trio.BrokenResourceError:

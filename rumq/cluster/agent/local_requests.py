@@ -22,6 +22,7 @@ from rumq.cluster.control.agent_messages import (
     Claim,
     Claimed,
     DrainNode,
+    KafkaAt,
     Order,
     OrderResult,
     Report,
@@ -45,6 +46,7 @@ class LocalRequests:
         self._membership, self._views, self._orders = membership, views, orders
         self._reports: dict[int, Report] = {}  # the last one of each shard that runs here
         self._ends = ProcessEnds()
+        self._kafka: LocalProcess | None = None  # the Kafka server that said last where it is
         self.ask_terms: Callable[[], Awaitable[list[TermRow]]] | None = None
 
     def process_gone(self, process: LocalProcess) -> None:
@@ -53,6 +55,9 @@ class LocalRequests:
             self._ends.note(shard, trio.current_time())
             if self._server.maybe_shard(shard) is None:
                 self._reports.pop(shard, None)
+        elif process is self._kafka:
+            self._kafka = None
+            self._membership.say_kafka("")
         self._orders.gone(process)
 
     def heard(self, process: LocalProcess, message: AgentMessage, nursery: trio.Nursery) -> None:
@@ -65,6 +70,9 @@ class LocalRequests:
             self._orders.order(process, message, self._views.view, nursery)
         elif isinstance(message, OrderResult):
             self._orders.done(process, message)
+        elif isinstance(message, KafkaAt):
+            self._kafka = process
+            self._membership.say_kafka(message.address)
         elif isinstance(message, AskStatus):
             nursery.start_soon(self._say_status, process, message)
         elif isinstance(message, DrainNode):

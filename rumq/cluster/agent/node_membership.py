@@ -46,6 +46,7 @@ class NodeMembership:
         self._data = Path(settings.data)
         self.stamp = DiskStamp(self._data)
         self._announce = trio.Event()  # set to announce the node at once
+        self._kafka = ""  # where its Kafka server is, as of `NodeRecord`
         self._told_versions: set[str] = set()  # versions of the control plane whose faults were reported
 
     async def join(self) -> ClusterRecord:
@@ -144,11 +145,17 @@ class NodeMembership:
             id=self.identity.id, host=settings.host, port=settings.port, mqtt=settings.mqtt, zone=settings.zone,
             incarnation=settings.incarnation, version=settings.version, feature_level=FEATURE_LEVEL,
             has_log=self.identity.has_log, clock_us=self._clock_us(), leaves=self.identity.leaves,
-            partitions=settings.partitions, moves=True,
+            partitions=settings.partitions, moves=True, kafka=self._kafka, keeps=True,
         )  # fmt: skip
 
     def announce_soon(self) -> None:
         self._announce.set()
+
+    def say_kafka(self, address: str) -> None:
+        """Where clients of Kafka find this node from now on; empty: nowhere."""
+        if address != self._kafka:
+            self._kafka = address
+            self.announce_soon()
 
     def note_shards(self, shards: list[Versioned], count: int) -> None:
         """Note on disk what the shards' records say of this node's log. count: of the cluster's shards"""

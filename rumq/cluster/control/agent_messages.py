@@ -15,7 +15,7 @@ ORDER_BYTES_MAX = 1 << 16  # of the frame of an order that comes from another no
 
 
 class Here(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """First of all: who speaks. role: "shard", "edge" or "operator"; shard: its number, -1 for others"""
+    """First of all: who speaks. role: "shard", "edge", "kafka" or "operator"; shard: its number, -1 for others"""
 
     role: str
     shard: int
@@ -79,6 +79,12 @@ class OrderResult(msgspec.Struct, frozen=True, tag="Done", array_like=True):
     why: str = ""
 
 
+class KafkaAt(msgspec.Struct, frozen=True, tag=True, array_like=True):
+    """The Kafka server of this node serves clients at this address, "host:port", until its link ends."""
+
+    address: str
+
+
 class AskStatus(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """An operator asks; answered by `AgentStatus`."""
 
@@ -114,4 +120,6 @@ class DrainNode(msgspec.Struct, frozen=True, tag="Leave", array_like=True):
     node: str = ""
 
 
-AgentMessage = Here | Seen | Claim | Claimed | Report | Order | OrderResult | AskStatus | AgentStatus | DrainNode
+AgentMessage = (
+    Here | Seen | Claim | Claimed | Report | Order | OrderResult | AskStatus | AgentStatus | DrainNode | KafkaAt
+)

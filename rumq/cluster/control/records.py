@@ -26,7 +26,9 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
     incarnation: of this run; has_log: its disk had records when it first joined; clock_us: its clock when last renewed
     leaves: it is draining: nothing new is placed there; partitions: by stream, as its data directory has them, or the
     settings for an empty one; none: a version that does not say
-    moves: it goes on with the connections of a shard that is handed to it"""
+    moves: it goes on with the connections of a shard that is handed to it
+    kafka: address of its Kafka server for clients, "host:port", while that runs; keeps: as a leader it has the journal
+    keep what Kafka's groups commit"""
 
     id: str
     host: str
@@ -41,6 +43,8 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
     leaves: bool = False
     partitions: dict[str, int] = {}
     moves: bool = False
+    kafka: str = ""
+    keeps: bool = False
 
     @property
     def name(self) -> str:

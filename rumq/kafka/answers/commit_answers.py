@@ -7,6 +7,7 @@ from typing import Any
 import trio
 
 from commitlog.read.partition_view import PartitionView
+from rumq.kafka.answers import refusals
 from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.group_answers import key_of
 from rumq.kafka.answers.named_once import once, topics_once
@@ -16,7 +17,7 @@ from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.groups.messages import KafkaGroupKey, Sender
 from rumq.kafka.log.served_log import LogPartition
 from rumq.kafka.protocol.errors import ErrorCode
-from rumq.kafka.topics.topic_catalog import GENERATION, KafkaTopic, partition_names
+from rumq.kafka.topics.topic_catalog import KafkaTopic, partition_name
 
 OLD_VIEW_SECONDS = 1.0  # partitions become more seldom
 MANY_GROUPS = 8  # the version of OffsetFetch that asks for several
@@ -55,7 +56,7 @@ async def offset_commit(client: KafkaClient, groups: GroupService, body: dict[st
 def partitions_of(client: KafkaClient, name: str) -> list[str] | ErrorCode:
     """Those of the log; why there are none."""
     topic = client.door.catalog.find(name, client.reader)
-    return topic if isinstance(topic, ErrorCode) else partition_names(topic, client.door.log.partitions)
+    return topic if isinstance(topic, ErrorCode) else client.door.names_of(topic)
 
 
 def faults_of(
@@ -75,7 +76,8 @@ def faults_of(
     if asked["committed_offset"] < 0:
         return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     # The log's time where the clock was set back: what is there already did not come after this.
-    at_ms = max(client.door.now_us() // 1000, client.door.log.partitions[there[number]].newest_ms)
+    partition = client.door.log.partitions.get(there[number])  # a node of a cluster need not have a copy
+    at_ms = max(client.door.now_us() // 1000, 0 if partition is None else partition.newest_ms)
     commits.append(
         Commit(
             key.user,
@@ -94,6 +96,8 @@ def faults_of(
 async def offset_fetch(client: KafkaClient, groups: GroupService, version: int, body: dict[str, Any]) -> dict[str, Any]:
     """raises: OSError"""
     await client.door.log.look()
+    if not await groups.is_current():
+        return refusals.offset_fetch(body, ErrorCode.NOT_COORDINATOR)
     if version < MANY_GROUPS:
         return {"topics": await committed(client, groups, key_of(client, body), body["topics"])}
     return {
@@ -135,10 +139,15 @@ async def committed(
 async def committed_in(client: KafkaClient, topic: KafkaTopic, number: int, commit: Commit | None) -> dict[str, Any]:
     if commit is None:
         return {"partition_index": number}
-    partition = client.door.log.partitions.get(f"{topic.stream}/{GENERATION}/p{number}")
+    partition = client.door.log.partitions.get(partition_name(topic.stream, number))
+    # In a cluster a majority has what was read, and the clocks of leaders differ: no time says that a log went back.
+    if client.door.seat is not None or partition is None:
+        offset = commit.offset
+    else:
+        offset = await still_read(client, partition, commit)
     return {
         "partition_index": number,
-        "committed_offset": commit.offset if partition is None else await still_read(client, partition, commit),
+        "committed_offset": offset,
         "committed_leader_epoch": commit.leader_epoch,
         "metadata": commit.metadata,
     }

@@ -15,9 +15,10 @@ from rumq.kafka.access.read_turns import ReadTurns
 from rumq.kafka.access.shares import KafkaShares
 from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.log.served_log import KafkaLog
-from rumq.kafka.topics.topic_catalog import TopicCatalog, TopicReader
+from rumq.kafka.nodes.group_seat import GroupSeat
+from rumq.kafka.topics.topic_catalog import KafkaTopic, TopicCatalog, TopicReader, partition_name, partition_names
 
-NODE_ID = 1
+ALONE = 1  # the number of a broker alone
 LOGINS_MAX = 160  # threads: more than refusals that may be delayed (rumq.flight.serving.login_turns)
 Event = Callable[..., None]
 
@@ -54,7 +55,8 @@ class KafkaDoor:
 
     advertised: None: clients are told the address that they have connected to
     clears: cleared retained messages are null; retention: of a stream, for DescribeConfigs
-    event: reports to the operator; now_us: µs since 1970; groups: None: they are refused"""
+    event: reports to the operator; now_us: µs since 1970
+    own_groups: of a broker alone; None: they are refused; seat: of a node of a cluster, else None"""
 
     log: KafkaLog
     catalog: TopicCatalog
@@ -66,10 +68,27 @@ class KafkaDoor:
     retention: Callable[[str], dict[str, str]]
     event: Event
     now_us: Callable[[], int]
-    groups: GroupService | None = None
+    own_groups: GroupService | None = None
+    seat: GroupSeat | None = None
     figures: DoorFigures = field(default_factory=DoorFigures)
     turns: ReadTurns = field(default_factory=ReadTurns)
     login_threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(LOGINS_MAX))
+
+    @property
+    def groups(self) -> GroupService | None:
+        """None: they are not served here, or not now."""
+        return self.own_groups if self.seat is None else self.seat.groups
+
+    @property
+    def number(self) -> int:
+        """Of this server among the brokers that clients are told."""
+        return ALONE if self.seat is None else self.seat.nodes.own_number
+
+    def names_of(self, topic: KafkaTopic) -> list[str]:
+        """The partitions of a topic, in order; in a cluster also those of which there is no copy here."""
+        here = partition_names(topic, self.log.partitions)
+        count = 0 if self.seat is None else self.seat.nodes.partitions_of(topic.stream)
+        return here + [partition_name(topic.stream, number) for number in range(len(here), count)]
 
 
 @dataclass

@@ -25,7 +25,7 @@ WITHOUT_GROUPS = {
     NUMBERS["OffsetCommit"]: refusals.offset_commit,
     NUMBERS["OffsetFetch"]: refusals.offset_fetch,
     NUMBERS["DescribeGroups"]: refusals.described_groups,
-    NUMBERS["ListGroups"]: refusals.group,
+    NUMBERS["ListGroups"]: refusals.listed_groups,
     NUMBERS["DeleteGroups"]: refusals.deleted_groups,
     NUMBERS["OffsetDelete"]: refusals.group,
 }
@@ -47,9 +47,12 @@ async def answer(client: KafkaClient, tables: TopicTables, request: KafkaRequest
     if api == PRODUCE:
         return refusals.produce(body)
     if api in WITHOUT_GROUPS:
-        if client.door.groups is None:
-            return WITHOUT_GROUPS[api](body)
-        return await of_groups(client, client.door.groups, request)
+        groups, seat = client.door.groups, client.door.seat
+        if api == NUMBERS["FindCoordinator"] and seat is not None and not seat.refusal:
+            return group_answers.find_coordinator(client, body)
+        if groups is None:
+            return WITHOUT_GROUPS[api](body, refusals.REFUSED if seat is None else seat.error)
+        return await of_groups(client, groups, request)
     if api == NUMBERS["Fetch"]:
         return await fetch(client, tables, request.version, body)
     if api == NUMBERS["Metadata"]:

@@ -17,7 +17,7 @@ from rumq.kafka.answers.named_once import partitions_once, topics_once
 from rumq.kafka.log.record_batches import TopicVerdicts
 from rumq.kafka.log.served_log import LogPartition
 from rumq.kafka.protocol.errors import ErrorCode
-from rumq.kafka.topics.topic_catalog import KafkaTopic, partition_names
+from rumq.kafka.topics.topic_catalog import KafkaTopic
 
 WAIT_SECONDS_MAX = 30.0  # of one request
 PARTITIONS_MAX = 1_000  # of one request
@@ -81,12 +81,15 @@ async def parts_of(client: KafkaClient, tables: TopicTables, asked: dict[str, An
         topic = catalog.find(asked["topic"], client.reader)
     if isinstance(topic, ErrorCode):
         return names, [{"partition_index": each["partition"], "error_code": topic} for each in asked["partitions"]]
-    there = partition_names(topic, log.partitions)
+    there = client.door.names_of(topic)
     found: list[FetchPart | dict[str, Any]] = []
     for each in asked["partitions"]:
         number = each["partition"]
         if not 0 <= number < len(there):
             found.append({"partition_index": number, "error_code": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+            continue
+        if there[number] not in log.partitions:  # of a cluster's node that has no copy
+            found.append({"partition_index": number, "error_code": ErrorCode.NOT_LEADER_OR_FOLLOWER})
             continue
         partition = log.partitions[there[number]]
         part = FetchPart(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rumq.kafka.answers.connected_client import NODE_ID, KafkaClient
+from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.groups.messages import JoinRequest, KafkaGroupKey, Leaver, Sender, SyncRequest
 from rumq.kafka.protocol.errors import ErrorCode
@@ -19,13 +19,23 @@ def key_of(client: KafkaClient, body: dict[str, Any]) -> KafkaGroupKey:
 
 
 def find_coordinator(client: KafkaClient, body: dict[str, Any]) -> dict[str, Any]:
-    """This process, of every group."""
+    """This process, of every group; in a cluster that of the node that coordinates."""
     keys = dict.fromkeys(body["coordinator_keys"])
     if body["key_type"] != GROUP:
         refused = {"error_code": ErrorCode.INVALID_REQUEST, "error_message": "there are groups alone, no transactions"}
         return refused | {"coordinators": [{"key": key, **refused} for key in keys]}
-    here = {"node_id": NODE_ID, "host": client.advertised.host, "port": client.advertised.port}
-    return here | {"coordinators": [{"key": key, **here} for key in keys]}
+    found = coordinator(client)
+    return found | {"coordinators": [{"key": key, **found} for key in keys]}
+
+
+def coordinator(client: KafkaClient) -> dict[str, Any]:
+    seat = client.door.seat
+    if seat is None:
+        return {"node_id": client.door.number, "host": client.advertised.host, "port": client.advertised.port}
+    node = seat.nodes.coordinator
+    if node is None or seat.nodes.unable:
+        return {"error_code": ErrorCode.COORDINATOR_NOT_AVAILABLE, "error_message": seat.where}
+    return {"node_id": node.number, "host": node.host, "port": node.port}
 
 
 async def join(client: KafkaClient, groups: GroupService, request: KafkaRequest) -> dict[str, Any]:

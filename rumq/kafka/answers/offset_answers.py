@@ -12,7 +12,6 @@ from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.named_once import once, topics_once
 from rumq.kafka.log.served_log import LogPartition
 from rumq.kafka.protocol.errors import ErrorCode
-from rumq.kafka.topics.topic_catalog import partition_names
 
 LATEST, EARLIEST, NEWEST, EARLIEST_LOCAL = -1, -2, -3, -4
 PARTITIONS_MAX = 1_000  # of one request: each may search a file
@@ -34,7 +33,7 @@ async def list_offsets(client: KafkaClient, body: dict[str, Any]) -> dict[str, A
 async def offsets_of(client: KafkaClient, asked: dict[str, Any], *, is_refused: bool) -> list[dict[str, Any]]:
     topic = client.door.catalog.find(asked["name"], client.reader)
     partitions = client.door.log.partitions
-    names = [] if isinstance(topic, ErrorCode) else partition_names(topic, partitions)
+    names = [] if isinstance(topic, ErrorCode) else client.door.names_of(topic)
     found = []
     asked_for = Counter(each["partition_index"] for each in asked["partitions"])
     for each in once(asked["partitions"], "partition_index"):
@@ -46,6 +45,8 @@ async def offsets_of(client: KafkaClient, asked: dict[str, Any], *, is_refused: 
             answer["error_code"] = topic
         elif not 0 <= number < len(names):
             answer["error_code"] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif names[number] not in partitions:
+            answer["error_code"] = ErrorCode.NOT_LEADER_OR_FOLLOWER
         else:
             answer |= await offset_at(client, partitions[names[number]], each["timestamp"])
         found.append(answer)

@@ -1,4 +1,6 @@
-"""What is refused: producers, and where there are none consumer groups, in a sentence where there is room for one."""
+"""What is refused: producers, and where there are none consumer groups, in a sentence where there is room for one.
+
+On a node of a cluster requests of groups are refused with the code that sends clients to the one that coordinates."""
 
 from __future__ import annotations
 
@@ -33,23 +35,23 @@ def produce(body: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def find_coordinator(body: dict[str, Any]) -> dict[str, Any]:
-    refused = {"error_code": REFUSED, "error_message": NO_GROUPS}
+def find_coordinator(body: dict[str, Any], error: ErrorCode) -> dict[str, Any]:
+    refused = {"error_code": error, "error_message": NO_GROUPS}
     return refused | {"coordinators": [{"key": key, **refused} for key in body["coordinator_keys"]]}
 
 
-def group(body: dict[str, Any]) -> dict[str, Any]:
+def group(body: dict[str, Any], error: ErrorCode) -> dict[str, Any]:
     """JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
-    return {"error_code": REFUSED}
+    return {"error_code": error}
 
 
-def offset_commit(body: dict[str, Any]) -> dict[str, Any]:
+def offset_commit(body: dict[str, Any], error: ErrorCode) -> dict[str, Any]:
     return {
         "topics": [
             {
                 "name": topic["name"],
                 "partitions": [
-                    {"partition_index": each["partition_index"], "error_code": REFUSED} for each in topic["partitions"]
+                    {"partition_index": each["partition_index"], "error_code": error} for each in topic["partitions"]
                 ],
             }
             for topic in body["topics"]
@@ -57,25 +59,30 @@ def offset_commit(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def offset_fetch(body: dict[str, Any]) -> dict[str, Any]:
+def offset_fetch(body: dict[str, Any], error: ErrorCode) -> dict[str, Any]:
     return {
-        "error_code": REFUSED,
+        "error_code": error,
         "topics": [
             {
                 "name": topic["name"],
                 "partitions": [
-                    {"partition_index": number, "error_code": REFUSED} for number in topic["partition_indexes"]
+                    {"partition_index": number, "error_code": error} for number in topic["partition_indexes"]
                 ],
             }
             for topic in body["topics"] or ()
         ],
-        "groups": [{"group_id": each["group_id"], "error_code": REFUSED} for each in body["groups"]],
+        "groups": [{"group_id": each["group_id"], "error_code": error} for each in body["groups"]],
     }
 
 
-def described_groups(body: dict[str, Any]) -> dict[str, Any]:
-    return {"groups": [{"group_id": name, "error_code": REFUSED} for name in body["groups"]]}
+def described_groups(body: dict[str, Any], error: ErrorCode) -> dict[str, Any]:
+    return {"groups": [{"group_id": name, "error_code": error} for name in body["groups"]]}
 
 
-def deleted_groups(body: dict[str, Any]) -> dict[str, Any]:
-    return {"results": [{"group_id": name, "error_code": REFUSED} for name in body["groups_names"]]}
+def deleted_groups(body: dict[str, Any], error: ErrorCode) -> dict[str, Any]:
+    return {"results": [{"group_id": name, "error_code": error} for name in body["groups_names"]]}
+
+
+def listed_groups(body: dict[str, Any], error: ErrorCode) -> dict[str, Any]:
+    """Tools ask all nodes, and add up what they say."""
+    return {"groups": []} if error == ErrorCode.NOT_COORDINATOR else {"error_code": error}

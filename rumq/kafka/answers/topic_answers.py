@@ -1,14 +1,17 @@
-"""Metadata, DescribeConfigs and DescribeCluster: what there is. A caller is shown the topics that it may read."""
+"""Metadata, DescribeConfigs and DescribeCluster: what there is. A caller is shown the topics that it may read.
+
+In a cluster these are the nodes whose Kafka server runs; a partition is led by the node that leads its shard."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rumq.kafka.answers.connected_client import NODE_ID, KafkaClient
+from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.named_once import once
+from rumq.kafka.nodes.kafka_nodes import NOBODY
 from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.protocol.fields import NO_UUID
-from rumq.kafka.topics.topic_catalog import KafkaTopic, partition_names
+from rumq.kafka.topics.topic_catalog import KafkaTopic
 
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 READ_AND_DESCRIBE = 1 << 3 | 1 << 8  # of topics, as bits of AclOperation
@@ -24,9 +27,9 @@ async def metadata(client: KafkaClient, version: int, body: dict[str, Any]) -> d
     else:
         topics = [asked_for(client, each["name"], each["topic_id"]) for each in once(wanted, "name", "topic_id")]
     return {
-        "brokers": [broker(client, "node_id")],
+        "brokers": brokers(client, "node_id"),
         "cluster_id": client.door.cluster_id,
-        "controller_id": NODE_ID,
+        "controller_id": client.door.number,
         "topics": topics,
     }
 
@@ -40,28 +43,44 @@ def asked_for(client: KafkaClient, name: str | None, topic_id: bytes) -> dict[st
 
 
 def described(client: KafkaClient, topic: KafkaTopic) -> dict[str, Any]:
-    numbers = range(len(partition_names(topic, client.door.log.partitions)))
+    names = client.door.names_of(topic)
     return {
         "name": topic.name,
         "topic_id": topic.id,
-        "partitions": [
-            {"partition_index": number, "leader_id": NODE_ID, "replica_nodes": (NODE_ID,), "isr_nodes": (NODE_ID,)}
-            for number in numbers
-        ],
+        "partitions": [partition(client, topic.stream, number, name) for number, name in enumerate(names)],
         "topic_authorized_operations": READ_AND_DESCRIBE,
     }
 
 
-def broker(client: KafkaClient, key: str) -> dict[str, Any]:
-    address = client.advertised
-    return {key: NODE_ID, "host": address.host, "port": address.port}
+def partition(client: KafkaClient, stream: str, number: int, name: str) -> dict[str, Any]:
+    """Where it is read: at the node that leads it, which has it first; else here."""
+    door = client.door
+    leader, holders = NOBODY, [door.number]
+    if door.seat is not None:
+        leader, holders = door.seat.nodes.leader_of(stream, number), door.seat.nodes.holders_of(stream, number)
+    if leader == NOBODY and name in door.log.partitions:
+        leader = door.number
+    if leader == NOBODY:
+        return {"partition_index": number, "leader_id": NOBODY, "error_code": ErrorCode.LEADER_NOT_AVAILABLE}
+    holders = holders or [leader]
+    return {"partition_index": number, "leader_id": leader, "replica_nodes": holders, "isr_nodes": holders}
+
+
+def brokers(client: KafkaClient, key: str) -> list[dict[str, Any]]:
+    """With this one, which an agent that has just started has not told of yet."""
+    door, address = client.door, client.advertised
+    serving = [] if door.seat is None else door.seat.nodes.serving
+    found = [{key: each.number, "host": each.host, "port": each.port} for each in serving]
+    if all(each.number != door.number for each in serving):
+        found.append({key: door.number, "host": address.host, "port": address.port})
+    return found
 
 
 def describe_cluster(client: KafkaClient, body: dict[str, Any]) -> dict[str, Any]:
     found = {
         "cluster_id": client.door.cluster_id,
-        "controller_id": NODE_ID,
-        "brokers": [broker(client, "broker_id")],
+        "controller_id": client.door.number,
+        "brokers": brokers(client, "broker_id"),
     }
     if body["include_cluster_authorized_operations"]:
         found["cluster_authorized_operations"] = DESCRIBE_CLUSTER
@@ -82,10 +101,10 @@ def configs_of(client: KafkaClient, resource: dict[str, Any]) -> dict[str, Any]:
         if isinstance(topic, ErrorCode):
             return found | {"error_code": topic}
         values = client.door.retention(topic.stream)
-    elif kind != BROKER_RESOURCE or name not in ("", str(NODE_ID)):
+    elif kind != BROKER_RESOURCE or name not in ("", str(client.door.number)):
         return found | {
             "error_code": ErrorCode.INVALID_REQUEST,
-            "error_message": "only topics and broker 1 have settings",
+            "error_message": f"only topics and broker {client.door.number} have settings here",
         }
     keys = resource["configuration_keys"]
     shown = {key: value for key, value in values.items() if not keys or key in keys}

@@ -41,9 +41,9 @@ class GroupBounds(NamedTuple):
 
 
 class GroupCoordinator:
-    def __init__(self, bounds: GroupBounds, new_id: Callable[[str], str]) -> None:
-        """new_id: as of `ConsumerGroup`"""
-        self._bounds, self._new_id = bounds, new_id
+    def __init__(self, bounds: GroupBounds, new_id: Callable[[str], str], generation: int = 0) -> None:
+        """new_id, generation: as of `ConsumerGroup`; a group that was forgotten goes on behind its last one"""
+        self._bounds, self._new_id, self._generation = bounds, new_id, generation
         self._groups: dict[KafkaGroupKey, ConsumerGroup] = {}
         self._sizes: dict[KafkaGroupKey, int] = {}
         self._owners: dict[KafkaGroupKey, str] = {}  # the network that a group came from
@@ -90,7 +90,7 @@ class GroupCoordinator:
                 return JoinAnswer(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
             if not self._has_room_for_group(key, network):
                 return JoinAnswer(ErrorCode.GROUP_MAX_SIZE_REACHED)
-            group = ConsumerGroup(key.group, self._new_id)
+            group = ConsumerGroup(key.group, self._new_id, self._generation)
         if not self._has_room(key, network, group, request):
             return JoinAnswer(ErrorCode.GROUP_MAX_SIZE_REACHED, request.member_id)
         answer = group.join(request, now, reply)
@@ -133,6 +133,12 @@ class GroupCoordinator:
             return ErrorCode.NONE if sender.generation < 0 else ErrorCode.UNKNOWN_MEMBER_ID
         return group.may_commit(sender, now)
 
+    def dismiss(self) -> None:
+        """Forget all members, as another node coordinates."""
+        groups, self._groups = self._groups, {}
+        for each in groups.values():
+            each.dismiss()
+
     @property
     def next_at(self) -> float:
         """When there is something to do; inf: never."""
@@ -156,6 +162,7 @@ class GroupCoordinator:
             self._held[holder] += size - self._sizes[key]
         self._sizes[key] = size
         if group.is_gone:
+            self._generation = max(self._generation, group.generation)
             del self._groups[key], self._sizes[key], self._owners[key]
             for holder in holders:
                 self._held[f"groups of {holder}"] -= 1

@@ -39,11 +39,11 @@ class GroupState(Enum):
 class ConsumerGroup:
     """members: by id, the one that is there longest first; pending: ids that were told, until when they are kept"""
 
-    def __init__(self, group: str, new_id: Callable[[str], str]) -> None:
-        """new_id: a member id that nobody has had, of a client id"""
+    def __init__(self, group: str, new_id: Callable[[str], str], generation: int = 0) -> None:
+        """new_id: a member id that nobody has had, of a client id; generation: behind which its own begin"""
         self.group, self._new_id = group, new_id
         self.state = GroupState.EMPTY
-        self.generation = 0
+        self.generation = generation
         self.protocol_type = self.protocol = self.leader = ""
         self.members: dict[str, GroupMember] = {}
         self.pending: dict[str, float] = {}
@@ -303,6 +303,12 @@ class ConsumerGroup:
         common = set.intersection(*(set(each.names) for each in self.members.values()))
         votes = [next(name for name in each.names if name in common) for each in self.members.values()]
         return max(sorted(common), key=votes.count)
+
+    def dismiss(self) -> None:
+        """Another node coordinates: whoever waits asks there."""
+        for each in self.members.values():
+            each.answer_join(JoinAnswer(ErrorCode.NOT_COORDINATOR, each.member_id))
+            each.answer_sync(SyncAnswer(ErrorCode.NOT_COORDINATOR))
 
     # Assigning
 

@@ -1,6 +1,6 @@
-"""Groups as the server has them: who waits is woken, time passes, and commits are in the file before they are answered.
+"""Groups as the server has them: who waits is woken, time passes, and commits are kept before they are answered.
 
-Commits that come together are written together."""
+Commits that come together are written together. In a cluster it serves while its node coordinates; `end` is its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import trio
 
 from rumq.kafka.groups.commit_entries import Commit, Entry, Forget
-from rumq.kafka.groups.commit_file import CommitFile
+from rumq.kafka.groups.commit_store import CommitsLost, CommitStore
 from rumq.kafka.groups.committed_offsets import CommittedOffsets
 from rumq.kafka.groups.coordinator import LOOK_SECONDS, SESSION_SECONDS_MAX, GroupBounds, GroupCoordinator
 from rumq.kafka.groups.messages import JoinAnswer, JoinRequest, KafkaGroupKey, Leaver, Sender, SyncAnswer, SyncRequest
@@ -50,29 +50,39 @@ class PendingWrite:
         self.is_done = trio.Event()
         self.is_written = False
 
+    def end(self) -> None:
+        self.end_way()
+        self.is_done.set()
+
 
 class GroupService:
     """offsets: what is in the file; coordinator: members"""
 
     def __init__(
-        self, file: CommitFile, bounds: GroupBounds, keep_ms: int, event: Event, now_ms: Callable[[], int]
-    ) -> None:
-        """keep_ms: how long offsets of a group without members are kept. raises: OSError, DataDirectoryError"""
+        self, file: CommitStore, bounds: GroupBounds, keep_ms: int, event: Event, now_ms: Callable[[], int],
+        generation: int = 0,
+    ) -> None:  # fmt: skip
+        """keep_ms: how long offsets of a group without members are kept; generation: behind which those of groups
+        begin. raises: OSError, DataDirectoryError"""
         self._file, self._keep_ms, self._event, self._now_ms = file, keep_ms, event, now_ms
         self.offsets = CommittedOffsets(bounds.bytes)
-        self.coordinator = GroupCoordinator(bounds, member_id_of)
+        self.coordinator = GroupCoordinator(bounds, member_id_of, generation)
         self.offsets.take(file.read())
         if file.damage:
             event("kafka.commits_damaged", why=file.damage)
         self._queue: list[PendingWrite] = []
+        self._on_the_way: list[PendingWrite] = []
         self._used: set[KafkaGroupKey] = set()  # groups with offsets that had members since the last look
         self._wanted = trio.Event()
         self._changed = trio.Event()
+        self._has_ended = False
         self.commits = 0
 
     # Members
 
     async def join(self, key: KafkaGroupKey, network: str, request: JoinRequest) -> JoinAnswer:
+        if self._has_ended:
+            return JoinAnswer(ErrorCode.NOT_COORDINATOR, request.member_id)
         reply = WaitingReply()
         answer = self.coordinator.join(key, network, request, trio.current_time(), reply)
         if self.offsets.of(key) and self.coordinator.has_members(key):
@@ -81,22 +91,34 @@ class GroupService:
         return answer if answer is not None else await reply.wait()
 
     async def sync(self, key: KafkaGroupKey, request: SyncRequest) -> SyncAnswer:
+        if self._has_ended:
+            return SyncAnswer(ErrorCode.NOT_COORDINATOR)
         reply = WaitingReply()
         answer = self.coordinator.sync(key, request, trio.current_time(), reply)
         self._changed.set()
         return answer if answer is not None else await reply.wait()
 
     def heartbeat(self, key: KafkaGroupKey, sender: Sender) -> ErrorCode:
+        if self._has_ended:
+            return ErrorCode.NOT_COORDINATOR
         return self.coordinator.heartbeat(key, sender, trio.current_time())
 
     def leave(self, key: KafkaGroupKey, leavers: Sequence[Leaver]) -> list[ErrorCode]:
+        if self._has_ended:
+            return [ErrorCode.NOT_COORDINATOR] * len(leavers)
         self._changed.set()
         return self.coordinator.leave(key, leavers, trio.current_time())
 
     # Offsets
 
     def may_commit(self, key: KafkaGroupKey, sender: Sender) -> ErrorCode:
+        if self._has_ended:
+            return ErrorCode.NOT_COORDINATOR
         return self.coordinator.may_commit(key, sender, trio.current_time())
+
+    async def is_current(self) -> bool:
+        """Whether `offsets` had everything that was committed when this was asked."""
+        return await self._file.is_current()
 
     async def commit(self, key: KafkaGroupKey, commits: Sequence[Commit]) -> ErrorCode:
         """They are in the file when this returns NONE."""
@@ -113,7 +135,7 @@ class GroupService:
             return ErrorCode.GROUP_ID_NOT_FOUND
         # Made when its turn comes: many that ask for it at once hold nothing of it.
         is_written = await self._write_made(lambda: self.offsets.forgotten(key), count)
-        return ErrorCode.NONE if is_written else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return self._ended_as(is_written)
 
     async def forget_some(self, key: KafkaGroupKey, entries: Sequence[Forget]) -> ErrorCode:
         return await self._write_counted(key, entries)
@@ -124,13 +146,22 @@ class GroupService:
             return ErrorCode.NONE
         if not self.offsets.may_go(key, entries):
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        is_written = await self._write_made(lambda: entries, len(entries), self.offsets.begin_way(key, entries))
-        return ErrorCode.NONE if is_written else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return self._ended_as(
+            await self._write_made(lambda: entries, len(entries), self.offsets.begin_way(key, entries))
+        )
+
+    def _ended_as(self, is_written: bool) -> ErrorCode:
+        if is_written:
+            return ErrorCode.NONE
+        return ErrorCode.NOT_COORDINATOR if self._has_ended else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     async def _write_made(
         self, make: Callable[[], Sequence[Entry]], count: int, end_way: Callable[[], None] = lambda: None
     ) -> bool:
         pending = PendingWrite(make, count, end_way)
+        if self._has_ended:
+            end_way()
+            return False
         self._queue.append(pending)
         self._wanted.set()
         await pending.is_done.wait()
@@ -148,6 +179,15 @@ class GroupService:
         finally:
             self._file.close()
 
+    def end(self) -> None:
+        """Another node coordinates: whoever waits is told. What is on its way was written, or nobody knows; it is not
+        answered as written."""
+        self._has_ended = True
+        self.coordinator.dismiss()
+        for pending in [*self._on_the_way, *self._queue]:
+            pending.end()
+        self._on_the_way, self._queue = [], []
+
     async def _keep_time(self) -> None:
         while True:
             self._changed = trio.Event()
@@ -162,12 +202,13 @@ class GroupService:
             await self._wanted.wait()
             self._wanted = trio.Event()
             while self._queue:
-                batch = self._next_batch()
+                batch = self._on_the_way = self._next_batch()
                 entries = [each for pending in batch for each in pending.make()]
                 try:
-                    # To its end: what is half written would be taken for the end of the file.
                     if entries:
-                        await trio.to_thread.run_sync(self._file.append, entries, self.offsets.all)
+                        await self._file.keep(entries, self.offsets.all)
+                except CommitsLost:
+                    pass  # it is no fault of a disk, and its owner ends this service
                 except OSError as fault:
                     self._event("kafka.commits_failed", why=fault.strerror or str(fault))
                 else:
@@ -175,9 +216,9 @@ class GroupService:
                     self.commits += len(entries)
                     for pending in batch:
                         pending.is_written = True
+                self._on_the_way = []
                 for pending in batch:
-                    pending.end_way()
-                    pending.is_done.set()
+                    pending.end()
 
     def _next_batch(self) -> list[PendingWrite]:
         count = size = 0

@@ -143,8 +143,9 @@ class KafkaLog:
             self._kick.set()
 
     async def date(self, names: list[str]) -> None:
-        """Know `newest_ms` of these. raises: OSError"""
-        undated = [each for name in names if not (each := self.partitions[name]).is_dated]
+        """Know `newest_ms` of those of these that are here. raises: OSError"""
+        here = [self.partitions[name] for name in names if name in self.partitions]
+        undated = [each for each in here if not each.is_dated]
         if undated:
             await trio.to_thread.run_sync(date_all, undated, limiter=self._threads)
 

@@ -14,8 +14,7 @@ from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.groups.messages import KafkaGroupKey, Sender
 from rumq.kafka.log.served_log import LogPartition
 from rumq.kafka.protocol.errors import ErrorCode
-from rumq.kafka.reports.group_report import NO_GROUPS, whose
-from rumq.kafka.topics.topic_catalog import partition_names
+from rumq.kafka.reports.group_report import no_groups, whose
 
 NOBODY = Sender("", None, -1)  # who commits for a group without members
 WHY = {
@@ -29,7 +28,7 @@ WHY = {
 async def act(door: KafkaDoor, asked: k.KafkaAction) -> k.KafkaReply:
     """raises: OSError where the log cannot be read"""
     if door.groups is None:
-        return k.KafkaReply(refused=NO_GROUPS)
+        return k.KafkaReply(refused=no_groups(door))
     key = KafkaGroupKey(asked.user, asked.group)
     if isinstance(asked, k.DeleteGroup):
         return await delete(door.groups, key)
@@ -44,11 +43,13 @@ async def delete(groups: GroupService, key: KafkaGroupKey) -> k.KafkaReply:
 async def reset(door: KafkaDoor, groups: GroupService, key: KafkaGroupKey, asked: k.ResetGroup) -> k.KafkaReply:
     await door.log.look()
     topic = door.catalog.topics.get(asked.topic)
-    names = [] if topic is None else partition_names(topic, door.log.partitions)
+    names = [] if topic is None else door.names_of(topic)
     numbers = range(len(names)) if asked.partition is None else [asked.partition]
     if not names or not all(0 <= number < len(names) for number in numbers):
         place = asked.topic if asked.partition is None else f"{asked.topic}/{asked.partition}"
         return k.KafkaReply(missing=f"there is no {place} to read: topics are streams and views")
+    if away := [name for number in numbers if (name := names[number]) not in door.log.partitions]:
+        return k.KafkaReply(refused=f"this node has no copy of {', '.join(away)}, so it does not know their offsets")
     await door.log.date(names)
     now_ms = door.now_us() // 1000
     commits = []

@@ -20,14 +20,12 @@ from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.groups.messages import KafkaGroupKey, KafkaGroupRow
 from rumq.kafka.log.served_log import LogPartition
 from rumq.kafka.reports.assignment import Assigned, assigned_to
-from rumq.kafka.topics.topic_catalog import GENERATION
+from rumq.kafka.topics.topic_catalog import partition_name
 
 PAGE_BYTES_MAX = 1 << 20
 TEXT_CHARACTERS_MAX = 256  # of names that clients give themselves
 PARTITIONS_SHOWN = 20  # of a member
-NO_GROUPS = (
-    "this Kafka server serves no groups: its event kafka.groups_refused says why, and a node of a cluster has none"
-)
+NO_GROUPS = "this Kafka server serves no groups: its event kafka.groups_refused says why"
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
@@ -39,7 +37,7 @@ class GroupReport:
         """raises: OSError where the log cannot be read"""
         groups = self._door.groups
         if groups is None:
-            return k.KafkaReply(refused=NO_GROUPS)
+            return k.KafkaReply(refused=no_groups(self._door))
         await self._door.log.look()
         answer: k.KafkaRows
         if isinstance(asked, k.FindGroups):
@@ -104,7 +102,12 @@ class GroupReport:
     def _partition(self, place: Place) -> LogPartition | None:
         """None: there is none: members may be assigned what they like, and streams can go from the settings."""
         topic = self._door.catalog.topics.get(place[0])
-        return None if topic is None else self._door.log.partitions.get(f"{topic.stream}/{GENERATION}/p{place[1]}")
+        return None if topic is None else self._door.log.partitions.get(partition_name(topic.stream, place[1]))
+
+
+def no_groups(door: KafkaDoor) -> str:
+    """Why there are none here; in a cluster which node to ask."""
+    return NO_GROUPS if door.seat is None else door.seat.where
 
 
 def whose(key: KafkaGroupKey) -> str:

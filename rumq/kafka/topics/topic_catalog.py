@@ -84,9 +84,13 @@ class TopicCatalog:
         return ErrorCode.UNKNOWN_TOPIC_ID
 
 
+def partition_name(stream: str, number: int) -> str:
+    return f"{stream}/{GENERATION}/p{number}"
+
+
 def partition_names(topic: KafkaTopic, present: Mapping[str, object]) -> list[str]:
     """Of a topic's partitions, in order, those of the log that are there."""
     names: list[str] = []
-    while (name := f"{topic.stream}/{GENERATION}/p{len(names)}") in present:
+    while (name := partition_name(topic.stream, len(names))) in present:
         names.append(name)
     return names

@@ -94,6 +94,7 @@ class Resharding:
         self._joined: set[str] = set()  # groups that have members
         self._retained: dict[str, Any] = {}
         self._orders: dict[tuple[str, str, str], Any] = {}
+        self._kept: dict[bytes, bytes] = {}
         self._retained_from = [0] * len(self._own)
 
     def _open(self, number: int, generation: int) -> Partition:
@@ -102,8 +103,8 @@ class Resharding:
         return partition
 
     def read(self, index: int, roster: ShardCount) -> None:
-        """State of one old shard: sessions, shared groups, the retained messages of its partitions; and the operator's
-        orders, which are the same in all shards."""
+        """State of one old shard: sessions, shared groups, the retained messages of its partitions; the operator's
+        orders, which are the same in all shards; and values that are kept, which shard 0 has."""
         partition = self._open(index, roster.generation)
         replayed = replay(self._store, partition, tell)
         partition.writer.close()
@@ -114,6 +115,7 @@ class Resharding:
         for session in replayed.sessions.values():
             self.sessions[session.key] = session
         self._orders.update(replayed.orders)
+        self._kept.update(replayed.kept)
         self._joined |= groups_of(replayed.sessions.values())
         for key, share in replayed.shares.items():
             if home_of(key, roster.shards) == index:
@@ -141,6 +143,7 @@ class Resharding:
         replayed = ReplayedState()
         replayed.layout, replayed.changed = self._layout, True
         replayed.orders = self._orders
+        replayed.kept = self._kept if index == 0 else {}
         for session in self.sessions.values():
             if home_of(session.client_id, count) == index:
                 replayed.last_number += 1

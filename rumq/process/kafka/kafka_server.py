@@ -19,10 +19,12 @@ from rumq.events.event_sender import EventSender
 from rumq.events.output import RING, setup_events
 from rumq.kafka.connection import ConnectionBounds
 from rumq.kafka.figures_socket import answer_figures
+from rumq.kafka.nodes.agent_views import AgentViews
 from rumq.kafka.server import KafkaServer, listen
 from rumq.net.listening.listener import open_sockets
 from rumq.net.sockets.fd_limit import raise_limit, room_for_connections
-from rumq.process.kafka.parts import door_of, maybe_groups
+from rumq.process.kafka.group_parts import groups_of
+from rumq.process.kafka.parts import door_of
 from rumq.process.listeners.certificate_watch import CertificateWatch
 from rumq.process.listeners.listener_policies import KAFKA, ListenerPolicies, kafka_as_listener
 from rumq.process.listeners.listening_sockets import warn_if_exposed
@@ -76,14 +78,20 @@ def with_port(load: Load) -> Settings:
 
 async def run(load: Load, settings: Settings, server: KafkaServer, tls: KafkaTls, parent: int | None) -> None:
     """Serve until a signal, or the end of the broker that is the parent. parent: None: it was started by hand"""
-    server.door.groups = await maybe_groups(settings)
+    groups = await groups_of(settings)
+    server.door.own_groups, server.door.seat = groups.own, groups.seat
     listeners = await bind(settings)
+    address = groups.address(listeners[0].socket.getsockname()[1])
     async with trio.open_nursery() as nursery:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
             nursery.start_soon(server.door.log.run)
-            if server.door.groups is not None:
-                nursery.start_soon(server.door.groups.run)
+            if groups.own is not None:
+                nursery.start_soon(groups.own.run)
+            if groups.seat is not None:
+                nursery.start_soon(AgentViews(os.path.abspath(settings.data.dir), address, groups.seat.see).run)
+                if groups.may_serve:
+                    nursery.start_soon(groups.seat.run)
             nursery.start_soon(answer_figures, settings.data.dir, server)
             nursery.start_soon(attend, settings, tls, parent, nursery.cancel_scope)
             await nursery.start(listen, server, listeners)

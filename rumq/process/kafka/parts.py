@@ -6,16 +6,10 @@ import hashlib
 import os
 import time
 
-import trio
-
-from commitlog import RealFiles
 from rumq.events.event_log import tell
 from rumq.kafka.access.logins import KafkaLogins
 from rumq.kafka.access.shares import KafkaShares
 from rumq.kafka.answers.connected_client import AdvertisedAddress, FetchBounds, KafkaDoor
-from rumq.kafka.groups.commit_file import CommitFile
-from rumq.kafka.groups.coordinator import GroupBounds
-from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.log.committed import CommittedQuestions
 from rumq.kafka.log.served_log import KafkaLog
 from rumq.kafka.topics.topic_catalog import TopicCatalog, TopicSource
@@ -24,13 +18,10 @@ from rumq.process.listeners.listener_policies import ListenerPolicies
 from rumq.settings.table import Settings
 
 ANY_ADDRESS = ("*", "")
-LOCK = "kafka-commits.lock"
-LOCK_SECONDS, LOCK_AGAIN_SECONDS = 2.0, 0.05  # a killed predecessor may still hold it
-GROUP_MEMBERS_MAX = 1_000  # of one group
 
 
 def door_of(settings: Settings) -> KafkaDoor:
-    """Without groups: see `maybe_groups`. raises: ConfigError"""
+    """Without groups: see `group_parts`. raises: ConfigError"""
     kafka, data = settings.kafka, os.path.abspath(settings.data.dir)
     log_id = log_id_of(settings, data)
     committed = None if settings.cluster.name else CommittedQuestions(data, settings.shards.count)
@@ -40,39 +31,6 @@ def door_of(settings: Settings) -> KafkaDoor:
         cluster_id=f"rumq-{log_id.hex()[:16]}", advertised=advertised_of(settings), clears=kafka.cleared_as_null,
         retention=lambda stream: retention_of(settings, stream), event=tell, now_us=now_us,
     )  # fmt: skip
-
-
-async def maybe_groups(settings: Settings) -> GroupService | None:
-    """None: this node is of a cluster, another process of this data directory serves them, or they cannot be kept here.
-
-    raises: DataDirectoryError for a file of a newer version"""
-    if settings.cluster.name:
-        return None
-    kafka, files, data = settings.kafka, RealFiles(), os.path.abspath(settings.data.dir)
-    try:
-        await take_lock(files, f"{data}/{LOCK}")
-        return GroupService(
-            CommitFile(files, data), GroupBounds(kafka.groups_max, GROUP_MEMBERS_MAX, kafka.group_bytes_max),
-            int(kafka.offset_retention_seconds * 1000), tell, lambda: now_us() // 1000,
-        )  # fmt: skip
-    except OSError as fault:
-        is_taken = isinstance(fault, BlockingIOError)
-        why = "another Kafka server of this data directory serves them" if is_taken else str(fault)
-        tell("kafka.groups_refused", why=why)
-        return None
-
-
-async def take_lock(files: RealFiles, path: str) -> None:
-    """Until this process ends. raises: OSError, after a while BlockingIOError if another process has it"""
-    until = trio.current_time() + LOCK_SECONDS
-    while True:
-        try:
-            files.lock(path, f"{os.getpid()}\n")
-            return
-        except BlockingIOError:
-            if trio.current_time() >= until:
-                raise
-        await trio.sleep(LOCK_AGAIN_SECONDS)
 
 
 def log_id_of(settings: Settings, data: str) -> bytes:

@@ -6,11 +6,11 @@ import socket
 from typing import NamedTuple
 
 from rumq.errors import RumqError
+from rumq.process.listeners.cluster_address import EVERYWHERE, advertised
 from rumq.process.listeners.listening_sockets import ListeningSocket
 from rumq.settings.table import Settings
 
 BACKLOG = 1024
-EVERYWHERE = ("", "*", "0.0.0.0", "::")
 
 
 class ClusterAddresses(NamedTuple):
@@ -51,33 +51,9 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
-def advertised(settings: Settings) -> tuple[str, int]:
-    """raises: RumqError"""
-    cluster = settings.cluster
-    if cluster.advertise:
-        host, port = split(cluster.advertise)
-        return host, port or cluster.port
-    if cluster.host in EVERYWHERE:
-        raise RumqError(
-            f"cluster.host {cluster.host} is every address of this machine: say in cluster.advertise by which one "
-            "other nodes reach it"
-        )
-    return cluster.host, cluster.port
-
-
 def reachable_mqtt(settings: Settings, doorways: list[ListeningSocket], host: str) -> str:
     """host:port by which clients reach the first listener."""
     if settings.cluster.advertise_mqtt:
         return settings.cluster.advertise_mqtt
     bound, port = doorways[0].address
     return f"{host if bound in EVERYWHERE else bound}:{port}"
-
-
-def split(address: str) -> tuple[str, int]:
-    """host and port, 0 where none is given. raises: RumqError"""
-    host, _, port = address.rpartition(":")
-    if not host or address.endswith("]"):
-        return address.strip("[]"), 0
-    if not port.isdecimal() or not 0 < int(port) < 65_536:
-        raise RumqError(f"cluster.advertise {address}: expected host or host:port")
-    return host.strip("[]"), int(port)

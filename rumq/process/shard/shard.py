@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from commitlog import RealFiles, Store
+from rumq.admin.socket import kept_values
 from rumq.admin.socket.admin_client import socket_name
 from rumq.admin.socket.admin_socket import serve
 from rumq.bridge.counts import FOLDER, read_states
@@ -179,6 +180,11 @@ class ShardProcess:
                     await answering.start(
                         serve, self._place.data, shard.operation.admin.answer, name, shard.events.failed
                     )
+                    if self._leader is not None and index == 0:  # Kafka's groups are kept by its leader
+                        await answering.start(
+                            partial(serve, bytes_max=kept_values.LINE_BYTES_MAX),
+                            self._place.data, shard.operation.kept.answer, kept_values.SOCKET_NAME, shard.events.failed,
+                        )  # fmt: skip
                     await self._serve(settings_reload, services, signals)
                 services.cancel_scope.cancel()
             if self._leader is not None:

@@ -38,16 +38,27 @@ class StandingOrder(msgspec.Struct, frozen=True, array_like=True):
         return left if self.until_us == FOREVER_US else min(left, self.seconds)
 
 
+class KeptValue(msgspec.Struct, frozen=True, array_like=True):
+    """What another process of this node has the journal keep, by name: `rumq.shards.admin.kept_values`.
+
+    value: empty: it is kept no longer"""
+
+    name: bytes
+    value: bytes = b""
+
+
 class Layout(Entry, frozen=True, tag="layout"):
     """The partitions of the vectors that follow: "<stream>/g<generation>/p<partition>" each.
 
     orders: given or taken back since the last entry; of a snapshot all that are in force. They are here because a
     version that does not know them skips a field, but refuses a journal with a tag that it does not know
-    last_number: of a session, at the beginning of a snapshot: what is before it goes, with those that have ended"""
+    last_number: of a session, at the beginning of a snapshot: what is before it goes, with those that have ended
+    kept: since the last entry; of a snapshot all. They are here for the same reason as orders"""
 
     partitions: tuple[str, ...]
     orders: tuple[StandingOrder, ...] = ()
     last_number: int = 0
+    kept: tuple[KeptValue, ...] = ()
 
 
 class SessionOpened(Entry, frozen=True, tag="opened"):

@@ -35,6 +35,7 @@ class ReplayedState:
     """retained_from: retained messages at or above these lsns are in the log only; tags_from: inbound QoS 2 messages
 
     orders: in force when the journal ended, if their time was not over, by (what, kind, name)
+    kept: values by name, as of `KeptValue`
     snapshot: (where the last whole snapshot begins, about what it takes of the disk), as the reader found it; 0: none
     seen: how far each partition was known here at the last checkpoint; empty: there was none
     runs: as of `entries.Checkpoint`, of the last one
@@ -46,6 +47,7 @@ class ReplayedState:
         self.shares: dict[str, ReplayedShare] = {}
         self.retained: dict[str, e.RetainedEntry] = {}
         self.orders: dict[tuple[str, str, str], e.StandingOrder] = {}
+        self.kept: dict[bytes, bytes] = {}
         self.retained_from: list[int] = []
         self.tags_from: list[int] = []
         self.seen: list[int] = []
@@ -102,6 +104,11 @@ class ReplayedState:
                 self.orders[key] = order
             else:
                 self.orders.pop(key, None)
+        for name, value in ((each.name, each.value) for each in entry.kept):
+            if value:
+                self.kept[name] = value
+            else:
+                self.kept.pop(name, None)
 
     def _opened(self, entry: e.SessionOpened) -> None:
         self.last_number = max(self.last_number, entry.number)

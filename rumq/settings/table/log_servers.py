@@ -72,7 +72,8 @@ class Kafka(Struct, frozen=True, kw_only=True):
     ] = 0
     advertised: Annotated[
         str, maybe_text(
-            'host:port that clients are told to connect to; empty: the address that they came in at', RESTART
+            'host:port that clients are told to connect to, in a cluster by all nodes; empty: the address that they '
+            'came in at', RESTART
         )
     ] = ""
     tls_certificate: Annotated[

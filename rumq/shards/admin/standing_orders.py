@@ -84,7 +84,7 @@ class StandingOrders:
 
     def _write(self) -> None:
         unwritten, self._unwritten = self._unwritten, []
-        lsn = self._journal.write_orders([each.order for each in unwritten], self._loop.clock.now_us)
+        lsn = self._journal.write_standing([each.order for each in unwritten], self._loop.clock.now_us)
         self._commit.urgent(self._journal.partition.index)
         for each in unwritten:
             self._journal.when_committed(lsn, each.ended)

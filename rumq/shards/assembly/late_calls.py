@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Generic, ParamSpec, TypeVar
 
 from rumq.session.flow_control.limits import Limits
-from rumq.session.journal.entries import StandingOrder
+from rumq.session.journal.entries import KeptValue, StandingOrder
 from rumq.shards.bus import messages as m
 
 P = ParamSpec("P")
@@ -41,13 +41,13 @@ class LateCall(Generic[P, R]):
 @dataclass(frozen=True, slots=True)
 class LateCalls:
     """limits: those in force, which a reload changes: clients are served by way of the topics whose cost they limit
-    orders_in_force: for the journal, in which new orders are written
+    standing: orders in force and kept values, for the journal, in which new ones are written
     say_all: that a partition refuses records, for other shards, which say the same of theirs
     leave_behind: for another shard's removal of segments; ours asks the other shards in turn
     tally: takes the numbers of other shards, which are published beside those of this one"""
 
     limits: LateCall[[], Limits] = field(default_factory=LateCall)
-    orders_in_force: LateCall[[], Iterator[StandingOrder]] = field(default_factory=LateCall)
+    standing: LateCall[[], Iterator[StandingOrder | KeptValue]] = field(default_factory=LateCall)
     say_all: LateCall[[m.AnyMessage], None] = field(default_factory=LateCall)
     leave_behind: LateCall[[int, int, Callable[[], None]], None] = field(default_factory=LateCall)
     tally: LateCall[[m.Tally], None] = field(default_factory=LateCall)

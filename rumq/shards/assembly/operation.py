@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
+from rumq.session.journal.replayed_state import ReplayedState
 from rumq.shards.admin.handlers import handlers_of
+from rumq.shards.admin.kept_values import KeptValues
 from rumq.shards.admin.listings.listings import ClientListing, TopicListing, TopicRates
 from rumq.shards.admin.queries.parts import (
     AdminClients,
@@ -64,6 +67,7 @@ class OperationParts:
     admin: AdminQueries
     restorer: Restorer
     startup: Startup
+    kept: KeptValues
 
 
 def build_operation(parts: BuiltParts) -> OperationParts:
@@ -82,12 +86,18 @@ def build_operation(parts: BuiltParts) -> OperationParts:
     orders = StandingOrders(
         counted.index, known.loop, known.clients.gate, Tracing(counted, known.loop), sessions.journal, known.log.commit
     )
-    base.late.orders_in_force.bind(orders.in_force)
+    replication = parts.writing.replication
+    kept = KeptValues(known.loop, sessions.journal, known.log.commit, parts.cluster.reads)
+    base.late.standing.bind(lambda: chain(orders.in_force(), kept.all()))
+
+    def restore_standing(state: ReplayedState, is_for_later: bool) -> None:
+        orders.restore(state.orders.values(), is_for_later)
+        kept.restore(state.kept)
+
     restorer = Restorer(
         base.store, base.router, sessions.registry, sessions.journal, clock, base.lifecycle, base.context.limits,
-        orders.restore,
+        restore_standing,
     )  # fmt: skip
-    replication = parts.writing.replication
     histograms = {
         "publish_ack": sessions.acks.waits, "publish_delivery": parts.delivery.fan_out.ages,
         "log_write": parts.writing.commit.writes, "turn": parts.driver.turn.durations,
@@ -99,8 +109,9 @@ def build_operation(parts: BuiltParts) -> OperationParts:
     handlers = handlers_of(known, orders, about, listing, topic_listing, histograms)
     admin = AdminQueries(about, TopicReaders(base.context.policies), handlers)
     return OperationParts(
-        parts.retention.removal, disk, consumers, topic_rates, status, admin, restorer, startup_of(parts, restorer)
-    )
+        parts.retention.removal, disk, consumers, topic_rates, status, admin, restorer, startup_of(parts, restorer),
+        kept,
+    )  # fmt: skip
 
 
 def counters_of(parts: BuiltParts, counted: CountedShard) -> Counters:

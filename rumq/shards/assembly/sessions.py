@@ -39,7 +39,7 @@ def build_sessions(base: Base) -> SessionParts:
     )  # fmt: skip
     journal = JournalWriter(
         store.internal, store.partitions, recorder, router, registry.sessions.get, base.clock, base.lifecycle,
-        base.late.orders_in_force,
+        base.late.standing,
     )  # fmt: skip
     sources = [partition.ack_source for partition in [*store.partitions, store.internal]]
     return SessionParts(topics, budget, recorder, registry, journal, AckTracker(sources, journal.flush, base.clock))

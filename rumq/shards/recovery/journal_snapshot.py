@@ -22,7 +22,7 @@ from rumq.session.state.session import Session
 from rumq.shards.recovery.checkpoint import CheckpointBuilder, open_entry, unsafe_packet_ids
 
 PART_SESSIONS = 256
-PART_ORDERS = 256
+PART_ORDERS = 256  # and kept values
 # Of the disk, with all padding: a journal that has grown by less is left alone. A little below 1.4 MiB, where the zeros
 # ahead of a segment (`commitlog.disk.preallocation`) would grow from 1.6 to 2.6 MiB just before it ends.
 GROWTH_BYTES_MIN = 5 << 18
@@ -30,18 +30,20 @@ GROWTH_BYTES_MIN = 5 << 18
 SNAPSHOT_SECONDS_MIN = 10.0
 FAST_GROWTH_BYTES = 8 << 20  # not so long that a start had to read more than this
 
+Standing = e.StandingOrder | e.KeptValue
+
 
 class OpenSnapshot:
-    """A snapshot under way. sessions: numbers of those still to be written; orders: those, each as it is when it is
-    taken"""
+    """A snapshot under way. sessions: numbers of those still to be written; standing: orders and kept values, each as
+    it is when it is taken"""
 
     def __init__(
         self, begun_lsn: int, layout: tuple[str, ...], retained_from: list[int], retained_changes: int,
-        sessions: deque[int], orders: Iterator[e.StandingOrder],
+        sessions: deque[int], standing: Iterator[Standing],
     ) -> None:  # fmt: skip
         self.begun_lsn, self.layout = begun_lsn, layout
         self.retained_from, self.retained_changes = retained_from, retained_changes
-        self.sessions, self.orders = sessions, orders
+        self.sessions, self.standing = sessions, standing
         self.last: RetainedRecord | None = None  # of the retained messages written so far
 
 
@@ -51,14 +53,15 @@ class SnapshotWriter:
     def __init__(
         self, journal: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder, router: ShardRouter,
         checkpoints: CheckpointBuilder, append: Callable[[list[e.JournalEntry], int], None],
-        orders: Callable[[], Iterable[e.StandingOrder]] = tuple,
+        standing: Callable[[], Iterable[Standing]] = tuple,
     ) -> None:  # fmt: skip
         """append: writes entries as one record of the journal, at a time in µs
 
-        orders: of the operator that are in force, each as it is when it is taken, which may be turns later"""
+        standing: orders of the operator that are in force, and kept values, each as it is when it is taken, which may
+        be turns later"""
         self._journal, self._partitions, self._recorder = journal, partitions, recorder
         self._router, self._checkpoints, self._append = router, checkpoints, append
-        self._orders = orders
+        self._standing = standing
         self._since = self._end()  # where the last snapshot begins
         self._bytes = 0  # of the last snapshot
         self._not_before = 0.0  # monotonic seconds: of the next snapshot, unless the journal grows fast
@@ -105,7 +108,7 @@ class SnapshotWriter:
             [feed.visible_lsn for feed in self._router.feeds],
             self._router.retained.changes,
             deque(self._recorder.sessions),
-            iter(self._orders()),
+            iter(self._standing()),
         )
         self._since = self._end()
         # What is before may be removed, and later checkpoints name only the shared groups that have moved.
@@ -117,12 +120,12 @@ class SnapshotWriter:
         assert group is None, "records are pending: the next group, which has them, goes to another segment"
 
     def write_part(self, now_us: int) -> None:
-        """Write one part: some standing orders; or some sessions, preceded by the checkpoint that their cursors refer
+        """Write one part: some of what stands; or some sessions, preceded by the checkpoint that their cursors refer
         to; or some retained messages; or the end."""
         snapshot = self._snapshot
         assert snapshot is not None
-        if some_orders := tuple(islice(snapshot.orders, PART_ORDERS)):
-            self._append([e.Layout(snapshot.layout, some_orders)], now_us)
+        if standing := tuple(islice(snapshot.standing, PART_ORDERS)):
+            self._append([standing_entry(snapshot.layout, standing)], now_us)
         elif snapshot.sessions:
             self._append_sessions(snapshot, now_us)
         elif some := self._router.retained.page(snapshot.last):
@@ -190,6 +193,17 @@ class SnapshotWriter:
             elif segment.base_lsn == base_lsn:  # while it is there: it goes once the snapshot is committed
                 after += segment.bytes - before
         return after
+
+
+def standing_entry(layout: tuple[str, ...], standing: Iterable[Standing]) -> e.Layout:
+    orders: list[e.StandingOrder] = []
+    kept: list[e.KeptValue] = []
+    for each in standing:
+        if isinstance(each, e.KeptValue):
+            kept.append(each)
+        else:
+            orders.append(each)
+    return e.Layout(layout, tuple(orders), kept=tuple(kept))
 
 
 def session_entries(

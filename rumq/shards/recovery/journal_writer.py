@@ -21,7 +21,7 @@ from rumq.session.journal.reader_positions import cursors_of
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.session import Session
 from rumq.shards.recovery.checkpoint import CheckpointBuilder
-from rumq.shards.recovery.journal_snapshot import SnapshotWriter
+from rumq.shards.recovery.journal_snapshot import SnapshotWriter, Standing, standing_entry
 
 TOPIC = b"_state"
 CHECKPOINT_SECONDS = 1.0
@@ -33,11 +33,11 @@ class JournalWriter(Stage):
     def __init__(
         self, partition: Partition, partitions: Sequence[PartitionReader], recorder: JournalRecorder,
         router: ShardRouter, session_of: Callable[[str], Session | None], clock: Clock, lifecycle: LifecycleState,
-        orders: Callable[[], Iterable[e.StandingOrder]] = tuple,
+        standing: Callable[[], Iterable[Standing]] = tuple,
     ) -> None:  # fmt: skip
         """partition: of the internal stream; partitions: those that the vectors in entries refer to
 
-        orders: as of `SnapshotWriter`"""
+        standing: as of `SnapshotWriter`"""
         self.partition, self._partitions = partition, partitions
         self.recorder, self._router = recorder, router
         self._clock, self._lifecycle = clock, lifecycle
@@ -45,7 +45,7 @@ class JournalWriter(Stage):
         self._topic_id = partition.add_topic(TOPIC) if topic_id is None else topic_id
         self._checkpoints = CheckpointBuilder(partitions, recorder, router, session_of)
         self._snapshots = SnapshotWriter(
-            partition, partitions, recorder, router, self._checkpoints, self._append, orders
+            partition, partitions, recorder, router, self._checkpoints, self._append, standing
         )
         self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
         self._next_checkpoint = 0.0
@@ -125,9 +125,10 @@ class JournalWriter(Stage):
         if group is not None:
             self.recorder.shared(key, group.cursors, group.returned)
 
-    def write_orders(self, orders: Sequence[e.StandingOrder], now_us: int) -> int:
-        """Append what the operator orders or takes back. Between steps. returns: the lsn behind it"""
-        self._append([e.Layout(self.layout(), tuple(orders))], now_us)
+    def write_standing(self, standing: Sequence[Standing], now_us: int) -> int:
+        """Append what the operator orders or takes back, and values to keep. Between steps. returns: the lsn behind
+        it"""
+        self._append([standing_entry(self.layout(), standing)], now_us)
         return self.partition.next_lsn
 
     def when_committed(self, lsn: int, call: Callable[[], None]) -> None:

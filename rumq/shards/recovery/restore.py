@@ -5,7 +5,7 @@ Runs before the first client. docs/reference/session-journal.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from commitlog import Gap, Partition, Store
 from commitlog.chunk import FLAG_RETAIN
@@ -40,10 +40,10 @@ class Restorer:
     def __init__(
         self, store: Store, router: ShardRouter, registry: Registry, journal: JournalWriter, clock: Clock,
         lifecycle: LifecycleState, limits: Limits,
-        restore_orders: Callable[[Iterable[e.StandingOrder], bool], None] = lambda orders, is_for_later: None,
+        restore_standing: Callable[[ReplayedState, bool], None] = lambda state, is_for_later: None,
     ) -> None:  # fmt: skip
-        """restore_orders: puts standing orders in force again; takes `is_for_later` as `restore` does"""
-        self._restore_orders = restore_orders
+        """restore_standing: puts orders in force again, and keeps values; takes `is_for_later` as `restore` does"""
+        self._restore_standing = restore_standing
         self._store, self._router, self._registry = store, router, registry
         self.journal, self._clock, self._lifecycle, self._limits = journal, clock, lifecycle, limits
         self.open_ended: list[tuple[Session, list[int]]] = []
@@ -62,7 +62,7 @@ class Restorer:
         changed = state.changed
         self.journal.snapshot_restored(*state.snapshot)
         self.journal.begin(self._clock.now_us)
-        self._restore_orders(state.orders.values(), is_for_later)  # a snapshot has those that are in force
+        self._restore_standing(state, is_for_later)  # a snapshot has those that are in force
         self._restore_retained(state)
         if state.sessions:
             for partition in self._store.own:

@@ -8,8 +8,9 @@ import pytest
 
 from bench.peers.peer import free_port
 from rumq.errors import RumqError
+from rumq.process.listeners.cluster_address import advertised, split
 from rumq.process.listeners.listening_sockets import ListeningSocket
-from rumq.process.node.addresses import advertised, bind_cluster, listen, reachable_mqtt, split
+from rumq.process.node.addresses import bind_cluster, listen, reachable_mqtt
 from rumq.settings.table import Settings
 
 

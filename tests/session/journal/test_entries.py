@@ -77,6 +77,7 @@ def test_orders_are_an_array_in_a_layout() -> None:
             ["main/g1/p0"],
             [["ban", "user", "eve", 1_700_000_060_000_000, 60.0], ["drain", "", "", 0, 0.0]],
             0,
+            [],
         ]
     ]
     assert e.decode_entries(e.encode_entries([entry])) == [entry]
@@ -88,7 +89,8 @@ def test_a_journal_without_orders_is_read() -> None:
 
 
 def test_a_version_without_orders_reads_a_journal_that_has_them() -> None:
-    """A node of the version before may lead a shard next: it has no orders then, and everything else."""
+    """A node of the version before may lead a shard next: it has no orders and no kept values then, and everything
+    else."""
 
     class LayoutBefore(msgspec.Struct, frozen=True, array_like=True, tag="layout"):
         partitions: tuple[str, ...]
@@ -97,7 +99,8 @@ def test_a_version_without_orders_reads_a_journal_that_has_them() -> None:
         pass
 
     order = e.StandingOrder("drain", until_us=e.FOREVER_US)
-    record = e.encode_entries([e.Layout(("a", "b"), (order,)), e.SnapshotBegun()])
+    kept = (e.KeptValue(b"name", b"value"),)
+    record = e.encode_entries([e.Layout(("a", "b"), (order,), kept=kept), e.SnapshotBegun()])
     found = msgspec.msgpack.decode(record, type=list[LayoutBefore | BegunBefore])
     assert found == [LayoutBefore(("a", "b")), BegunBefore()]
 

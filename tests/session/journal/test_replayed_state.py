@@ -1,5 +1,7 @@
 """A shard after a crash is what its journal says: checkpoints, shares, snapshots. docs/reference/session-journal.md."""
 
+from itertools import starmap
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,6 +108,26 @@ def test_orders_are_those_given_last_however_much_of_the_journal_before_a_snapsh
     state.apply(e.decode_entries(e.encode_entries(entries)))
     assert state.orders == in_force([*before, *behind])
     assert state.layout == LAYOUT
+
+
+KEPT = st.builds(e.KeptValue, st.sampled_from([b"a", b"b"]), st.sampled_from([b"", b"1", b"2"]))
+
+
+@given(before=st.lists(KEPT, max_size=8), behind=st.lists(KEPT, max_size=8), cut=st.integers(0, 8))
+def test_kept_values_are_those_written_last_however_much_before_a_snapshot_is_left(
+    before: list[e.KeptValue], behind: list[e.KeptValue], cut: int
+) -> None:
+    def kept(values: list[e.KeptValue]) -> dict[bytes, bytes]:
+        return {name: value for name, value in {each.name: each.value for each in values}.items() if value}
+
+    snapshot = e.Layout(LAYOUT, kept=tuple(starmap(e.KeptValue, kept(before).items())))
+    entries: list[e.JournalEntry] = [
+        *(e.Layout(LAYOUT, kept=(each,)) for each in before[cut:]), e.SnapshotBegun(), snapshot,
+        *(e.Layout(LAYOUT, kept=(each,)) for each in behind),
+    ]  # fmt: skip
+    state = ReplayedState()
+    state.apply(e.decode_entries(e.encode_entries(entries)))
+    assert state.kept == kept([*before, *behind])
 
 
 def test_retained_messages_are_those_of_the_last_whole_snapshot() -> None:

@@ -220,7 +220,7 @@ def test_what_there_is_no_room_for_any_more_is_told(runs: Runs, monkeypatch: pyt
 
 
 def test_orders_of_a_kind_that_a_later_version_has_are_skipped(runs: Runs) -> None:
-    runs.shard.parts.clients.journal.write_orders([StandingOrder("curfew", "client", "c", FOREVER_US)], NOW)
+    runs.shard.parts.clients.journal.write_standing([StandingOrder("curfew", "client", "c", FOREVER_US)], NOW)
     runs.shard.settle()
     shard = runs.kill()
     assert login(shard, "c") == Reason.SUCCESS and not shard.told("orders.restored")

@@ -18,4 +18,4 @@ def test_a_call_is_made_once_it_is_bound_and_bound_once() -> None:
 def test_one_that_nobody_has_bound_is_named() -> None:
     late = LateCalls()
     late.tally.bind(lambda tally: None)
-    assert late.unbound() == ["limits", "orders_in_force", "say_all", "leave_behind"]
+    assert late.unbound() == ["limits", "standing", "say_all", "leave_behind"]

@@ -46,7 +46,7 @@ class Journal:
         run.hand.monotonic += seconds
         run.hand.now_us += round(seconds * 1e6)
         order = e.StandingOrder("ban", "client", "x" * order_bytes, 1, 1.0)
-        run.journal.write_orders([order], run.hand.now_us)
+        run.journal.write_standing([order], run.hand.now_us)
         run.journal.end_turn()
         assert write(partition)
         self.largest = max(self.largest, partition.segments.bytes)

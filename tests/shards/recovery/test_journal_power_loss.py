@@ -1,5 +1,5 @@
 """The power goes at any call while snapshots are written and what is before them is removed: a start finds every
-session and order that was durable, as it was then or later. The fault model is that of
+session, order and kept value that was durable, as it was then or later. The fault model is that of
 commitlog/testing/simulated_files.py."""
 
 from random import Random
@@ -12,7 +12,8 @@ from tests.commitlog.records import index, write
 from tests.shards.recovery.world import Run
 
 STATE = StreamSpec("_state", (), 1, "disk", 1 << 15, 1 << 30)  # a snapshot each four pages
-State = tuple[dict[str, int], dict[tuple[str, str, str], e.StandingOrder]]  # sessions' expiry in seconds; orders
+# Sessions' expiry in seconds; orders; kept values.
+State = tuple[dict[str, int], dict[tuple[str, str, str], e.StandingOrder], dict[bytes, bytes]]
 SEED = 20_261_128
 
 
@@ -25,7 +26,7 @@ class Life:
         self.chance, self.sample = chance, sample
         self.files = SimulatedFiles()
         self.judged = self.removals = self.runs = 0
-        self.said: list[State] = [({}, {})]
+        self.said: list[State] = [({}, {}, {})]
         self.durable = 0
         self._open()
 
@@ -46,7 +47,8 @@ class Life:
         self.judged += 1
 
     def turn(self) -> None:
-        """A second: somebody comes, goes for good or is banned; the journal is written; what may go is removed."""
+        """A second: somebody comes, goes for good or is banned; a value is kept, or no longer; the journal is written;
+        what may go is removed."""
         run, chance = self.run, self.chance
         run.hand.monotonic += 1.0
         name = f"c{chance.randrange(6)}"
@@ -58,8 +60,10 @@ class Life:
             run.recorder.ended(session)
         order = e.StandingOrder("ban", "client", f"o{chance.randrange(3)}", run.hand.now_us + chance.randrange(99), 9e9)
         run.orders[order.what, order.kind, order.name] = order
+        kept = e.KeptValue(b"k%d" % chance.randrange(3), b"%d" % chance.randrange(99) if chance.randrange(3) else b"")
+        run.kept = {name: value for name, value in (run.kept | {kept.name: kept.value}).items() if value}
         self.said.append(state_of(run))
-        run.journal.write_orders([order], run.hand.now_us)
+        run.journal.write_standing([order, kept], run.hand.now_us)
         run.journal.end_turn()
         self.remove()
         if chance.randrange(3):  # else the disk is slow: parts of a snapshot wait for it together
@@ -84,7 +88,7 @@ class Life:
 
 def state_of(run: Run) -> State:
     sessions = {session.client_id: session.expiry_seconds for session in run.registry.sessions.values()}
-    return sessions, dict(run.orders)
+    return sessions, dict(run.orders), dict(run.kept)
 
 
 def test_the_power_may_go_at_any_call_of_a_snapshot_and_of_the_removal_behind_it() -> None:

@@ -73,7 +73,7 @@ def test_who_waits_for_the_journal_is_called_in_the_turn_after_it_is_committed()
     run = Run(SimulatedFiles())
     called: list[str] = []
     for name in "ab":
-        lsn = run.journal.write_orders([StandingOrder("ban", "client", name, 1, 1.0)], NOW)
+        lsn = run.journal.write_standing([StandingOrder("ban", "client", name, 1, 1.0)], NOW)
         run.journal.when_committed(lsn, lambda name=name: called.append(name))  # type: ignore[misc]
     run.journal.end_turn()
     assert called == []
@@ -123,7 +123,7 @@ def test_a_journal_in_small_groups_is_that_of_the_general_way(
                 run.session(client_id, expiry_seconds)
             run.hand.monotonic += seconds
             if is_ordered:
-                run.journal.write_orders([StandingOrder("ban", "client", "x", 1, 1.0)], NOW)
+                run.journal.write_standing([StandingOrder("ban", "client", "x", 1, 1.0)], NOW)
             run.journal.end_turn()
             assert write(journal, small=small)
         path = journal.segments.active.path

@@ -1,5 +1,6 @@
 """A shard's store, router, sessions and journal without its turn: restarts are another one over the same files."""
 
+from itertools import starmap
 from typing import Any
 
 from commitlog import OpenOptions, StoreLayout, StreamSpec, open_store
@@ -9,6 +10,7 @@ from router.shard import ShardRouter
 from rumq.loop.scheduler import Lifecycle
 from rumq.mqtt.topics import matches
 from rumq.session.flow_control.limits import Limits
+from rumq.session.journal.entries import KeptValue
 from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
@@ -23,7 +25,8 @@ STATE = StreamSpec("_state", (), 1, "disk", 1 << 20, 86_400)
 
 
 class Run:
-    """One run of the shard. carried_out: effects that the restart asked for; orders: in force, as of `ReplayedState`"""
+    """One run of the shard. carried_out: effects that the restart asked for; orders, kept: in force, as of
+    `ReplayedState`"""
 
     def __init__(self, files: SimulatedFiles, seed: int = 0, state: StreamSpec = STATE) -> None:
         """state: the stream of the journal"""
@@ -43,11 +46,11 @@ class Run:
         self.registry = Registry(self.hand, lambda session, will: None, self.recorder, self.store.release_publishers)
         self.journal = JournalWriter(
             self.store.internal, self.store.partitions, self.recorder, self.router, self.registry.sessions.get,
-            self.hand, self.lifecycle, lambda: self.orders.values(),
+            self.hand, self.lifecycle, lambda: [*self.orders.values(), *starmap(KeptValue, self.kept.items())],
         )  # fmt: skip
         self.carried_out: list[Effect] = []
         self.state = replay(self.store, self.store.internal, self.hand.tell)
-        self.orders = dict(self.state.orders)
+        self.orders, self.kept = dict(self.state.orders), dict(self.state.kept)
         fit_to_partitions(self.state, self.journal.layout(), self.store.partitions)
         restorer = restorer_of(self)
         self.wants_publishers = restorer.restore(self.state, self.carried_out.append)

@@ -80,7 +80,7 @@ const REMEDIES = {
   "kafka.failed": ["The log could not be read: look at the disk; or it is a fault of rumq, to report."],
   "kafka.commits_damaged": ["Some groups may read again what they had read. Look at the disk; the file is kept beside."],
   "kafka.commits_failed": ["Make room in the data directory, or look at the disk: clients try again by themselves."],
-  "kafka.groups_refused": ["Run one Kafka server on a data directory, which its user can write to."],
+  "kafka.groups_refused": ["The sentence says why: run one Kafka server on a data directory, which its user can write to; in a cluster, upgrade the node that it names."],
   "kafka.died": [RESTARTS],
   "cluster.refused": ["The sentence says what to do; then start the node again.", CLUSTER],
   "cluster.insecure": ["Give the nodes certificates (rumqd certs node) and set cluster.insecure to false."],
