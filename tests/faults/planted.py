@@ -714,7 +714,6 @@ PLANTED = [
         "                lost.append(fault)",
         BRIDGE,
     ),
-<<<<<<< HEAD
     Planted(
         "a run relays a message to a broker that it has passed",
         "rumq/bridge/kernels/relay_run.py",
@@ -777,7 +776,7 @@ PLANTED = [
         "will=None if bridge.notifications_local_only else maybe_will(bridge)",
         "will=maybe_will(bridge)",
         "tests/process/bridge/test_bridge_settings.py",
-=======
+    ),
     # Consumer groups whose coordinator moves
     Planted(
         "values are kept for whoever held them once",
@@ -855,6 +854,5 @@ PLANTED = [
         "            groups.end()\n",
         "",
         MOVES,
->>>>>>> 2f0120e3c17ba112cedcd174af77c62353714c48
     ),
 ]
