@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tests.conformance import wire
 from tests.conformance.peer import Address, Peer
-from tests.conformance.wire import Kind, Prop
+from tests.conformance.wire import Kind, Packet, Prop
 
 USER, PASSWORD = "anna", "secret"
 FOREVER = (Prop.SESSION_EXPIRY, 0xFFFFFFFF)
@@ -102,8 +102,8 @@ def before(address: Address) -> list[Peer]:
     assert halfway.subscribe("alarms/#", qos=2) == [2]
     mortal = arrived(address, "mortal", will=wire.Will(WILL.topic, WILL.payload, WILL.qos))
     publish(address, messages()[:-1])
-    first = worker.messages(10, ack=False)
-    for packet in first[:4]:
+    first = worker.messages(10, ack=False)  # of two partitions, in whatever order between them
+    for packet in taken(first):
         worker.acknowledge(packet)
     worker.leave()
     historian = arrived(address, "historian", properties=[(Prop.RECEIVE_MAXIMUM, 5)])
@@ -134,6 +134,14 @@ def publish(address: Address, all_of_them: list[Message]) -> None:
             code = peer.publish(each.topic, each.payload, each.qos, retain=each.retain, properties=each.properties)
             assert code in (None, 0, 0x10)  # 0x10: nobody subscribes to it
         peer.leave()
+
+
+def taken(packets: list[Packet]) -> list[Packet]:
+    """Those with the first four jobs."""
+    payloads = {each.payload for each in [*jobs()][:4]}
+    found = [packet for packet in packets if packet.payload in payloads]
+    assert len(found) == 4
+    return found
 
 
 def after(address: Address) -> None:

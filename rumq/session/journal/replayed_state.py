@@ -60,9 +60,7 @@ class ReplayedState:
             e.Layout: self._layout, e.SessionOpened: self._opened, e.SessionEnded: self._ended,
             e.Checkpoint: self._checkpoint, e.Shared: self._shared, e.RetainedEntry: self._retained,
             e.SnapshotBegun: self._snapshot_begun, e.SnapshotEnded: self._snapshot_ended,
-        }  # fmt: skip
-        self._apply_to_session: dict[type, Callable[[ReplayedSession, Any], None]] = {
-            **APPLY, e.Subscribed: self._subscribed, e.Sent: self._sent,
+            e.Subscribed: self._subscribed, e.Sent: self._sent,
         }  # fmt: skip
 
     def apply(self, entries: list[e.JournalEntry]) -> None:
@@ -73,7 +71,7 @@ class ReplayedState:
                 continue
             session = self.sessions.get(entry.number)  # type: ignore[union-attr]
             if session is not None:
-                self._apply_to_session[type(entry)](session, entry)
+                APPLY[type(entry)](session, entry)
 
     def apply_tag(self, by_client_id: dict[str, list[ReplayedSession]], client_id: str, tag: int) -> None:
         """Apply an inbound QoS 2 message of the log that no `Open` covers: its packet id is open unless released.
@@ -171,7 +169,10 @@ class ReplayedState:
 
     # Entries about one session and its shares
 
-    def _subscribed(self, session: ReplayedSession, entry: e.Subscribed) -> None:
+    def _subscribed(self, entry: e.Subscribed) -> None:
+        session = self.sessions.get(entry.number)
+        if session is None:
+            return
         session.subscriptions[entry.asked] = ReplayedSubscription(entry, entry.kind, entry.reader)
         if entry.kind == "share":
             self.shares.setdefault(entry.asked, ReplayedShare(list(entry.cursors)))
@@ -180,7 +181,10 @@ class ReplayedState:
         if entry.start is not None:
             session.starts[entry.reader] = entry.start
 
-    def _sent(self, session: ReplayedSession, entry: e.Sent) -> None:
+    def _sent(self, entry: e.Sent) -> None:
+        session = self.sessions.get(entry.number)
+        if session is None:
+            return
         lsns = memoryview(entry.lsns).cast("Q")
         if session.window is None:
             session.window = Window(len(lsns))
