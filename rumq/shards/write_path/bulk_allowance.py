@@ -7,7 +7,7 @@ groups, or it would write little; one that syncs in 50 µs need not. Knows no pa
 
 from __future__ import annotations
 
-ALLOWED_MIN = 1 << 17
+ALLOWED_MIN = 1 << 18  # less would be written by way of the page cache
 ALLOWED_MAX = 1 << 21
 TELLING_BYTES = 1 << 16  # smaller groups say how long a group must take, and nothing of bytes
 SPARE_SECONDS = 0.00025
@@ -15,7 +15,7 @@ SLOWING = 1.01  # by group: a disk that has become slower is known after some hu
 
 
 class BulkAllowance:
-    """bytes: between 128 KiB and 2 MiB"""
+    """bytes: between 256 KiB and 2 MiB"""
 
     __slots__ = ("_shortest", "bytes")
 

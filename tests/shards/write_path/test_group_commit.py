@@ -17,7 +17,6 @@ from rumq.session.connection.pending_acks import AckTracker, PendingAcks
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.ports.transport import Outbox
 from rumq.session.state.session import Session
-from rumq.shards.write_path.bulk_allowance import ALLOWED_MIN
 from rumq.shards.write_path.group_commit import CommitOptions, GroupCommit
 from rumq.shards.write_path.worker_threads import DiskWorkers
 from rumq.shards.write_path.write_admission import WriteAdmission
@@ -218,7 +217,7 @@ def test_what_makes_bulk_senders_wait_does_not_linger(kib: int, is_awaited: bool
             bench.worker.work()
     allowance = bench.commit.allowance(0)
     assert allowance is not None
-    allowance.bytes = ALLOWED_MIN
+    allowance.bytes = 1 << 17
     append(bench.store.partitions[0], [(b"t", bytes(1024))] * kib)
     bench.start()
     assert bool(bench.worker.jobs) is not lingers
