@@ -4,6 +4,9 @@ What is restored is passed in; nothing is delivered."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from router.readers.range_queue import Range
 from router.readers.reader import Reader
 from router.readers.subscriber import Subscriber
 from router.readers.subscription import Subscription
@@ -43,10 +46,15 @@ class Recovery:
         """Search the start of a replay again."""
         self._subscribing.find_start(reader, start)
 
-    def share(self, asked: str, topic_filter: str, cursors: list[int], returned: list[tuple[int, int, int]]) -> None:
-        """A shared subscription. returned: (partition, first lsn, next lsn) to be handed out again first."""
+    def share(
+        self, asked: str, topic_filter: str, cursors: list[int], returned: list[Range], had: Callable[[], list[Range]]
+    ) -> None:
+        """A shared subscription. returned: (partition, first lsn, next lsn) to be handed out again first
+
+        had: of one whose home is another shard, ranges that members here were delivered"""
         share = self._subscribing.sharing.new(asked, topic_filter)
         if not share.is_here:
+            share.recent.extend(had())
             return
         share.reader.cursors = list(cursors)
         share.returned.extend(returned)

@@ -93,6 +93,30 @@ def test_shared_groups_move_with_the_number_of_shards(tmp_path: Path) -> None:
     broker.end()
 
 
+def test_what_members_of_shared_groups_have_had_does_not_come_again_after_a_kill(two: Rumqd) -> None:
+    """Homes of some of the groups are in the other shard, which has not written down yet what members here had."""
+    groups, jobs = 4, 10
+    with Peer(two.address) as worker:
+        worker.connect("worker", clean=False, properties=[*LASTING, (Prop.RECEIVE_MAXIMUM, 200)])
+        for number in range(groups):
+            worker.subscribe(f"$share/g{number}/jobs/#", qos=2)
+        with Peer(two.address) as publisher:
+            publisher.connect("publisher")
+            publisher.publish_all("jobs/1", [b"job %d" % number for number in range(jobs)], 2)
+        first = worker.messages(groups * jobs, ack=False)
+        for packet in first[::2]:
+            worker.acknowledge(packet)
+        worker.subscribe("other")  # answered once all of this is in the journal
+        worker.leave()
+    two.kill()
+    two.start()
+    with Peer(two.address) as worker:
+        assert worker.connect("worker", clean=False, properties=LASTING).session_present
+        rest = worker.messages(groups * jobs // 2)
+        worker.expect_silence()
+    assert sorted(packet.payload for packet in rest) == sorted(packet.payload for packet in first[1::2])
+
+
 def test_positions_beyond_what_another_shard_lived_to_write_do_not_move(tmp_path: Path) -> None:
     """A run has shown records up to lsn 5 and written 2; the next one wrote 3 more, and the shard never met it."""
     internal = StreamSpec("_state", (), 1, "disk", 1 << 16)

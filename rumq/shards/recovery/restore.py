@@ -11,6 +11,7 @@ from commitlog import Gap, Partition, Store
 from commitlog.chunk import FLAG_RETAIN
 from router.effects import Effect
 from router.matching.retained import RetainedRecord
+from router.readers.shared_group import adjoined
 from router.readers.subscription import Subscription
 from router.recovery import Recovery
 from router.shard import ShardRouter
@@ -217,7 +218,25 @@ def restore_share(recovery: Recovery, filters: Mapping[str, str], key: str, shar
                 returned.append((index, at, lsn))
             at = lsn + 1
         cursors[index] = at
-    recovery.share(key, topic_filter, cursors, returned)
+    recovery.share(key, topic_filter, cursors, returned, lambda: had_by_members(share))
+
+
+def had_by_members(share: ReplayedShare) -> list[tuple[int, int, int]]:
+    """(partition, first lsn, next lsn) of what members here were sent and have not given back: its home, another shard,
+    may not have written down yet that they have it. cost: sorts both"""
+    back = adjoined(share.returned)
+    had: list[tuple[int, int, int]] = []
+    at = 0
+    for where, lsn in sorted(share.assigned):
+        while at < len(back) and (back[at][0], back[at][2]) <= (where, lsn):
+            at += 1
+        if at < len(back) and back[at][0] == where and back[at][1] <= lsn:
+            continue
+        if had and had[-1][0] == where and had[-1][2] == lsn:
+            had[-1] = (where, had[-1][1], lsn + 1)
+        else:
+            had.append((where, lsn, lsn + 1))
+    return had
 
 
 def will_of(entry: e.WillEntry) -> WillMessage:

@@ -60,7 +60,7 @@ def test_a_shared_subscription_is_in_it_while_a_persistent_session_takes_part() 
 def test_a_group_that_was_restored_is_in_it_before_any_shard_has_said_that_it_has_members() -> None:
     """A snapshot then is all that the next run finds: it must not be over because its home died twice."""
     run = Run(SimulatedFiles())
-    Recovery(run.router.subscribing).share("$share/g/t", "t", [0], [(0, 0, 2)])
+    Recovery(run.router.subscribing).share("$share/g/t", "t", [0], [(0, 0, 2)], list)
     assert built(run).shared_group("$share/g/t") is None, "nobody lasting takes part"
     run.router.sharing.hold()
     (checkpoint,) = built(run).entries(NOW, whole=True)

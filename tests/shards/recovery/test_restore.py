@@ -1,10 +1,14 @@
 """A restart: sessions, subscriptions and retained messages are those of the journal and of the log behind it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from router import commands as c
 from router.readers.subscription import Subscription
+from rumq.session.journal.replayed_state import ReplayedShare
+from rumq.shards.recovery.restore import had_by_members
 from tests.commitlog.records import NOW
 from tests.shards.recovery.world import Run
 
@@ -75,3 +79,17 @@ def test_a_snapshot_alone_is_enough(files: SimulatedFiles) -> None:
     again = Run(files.after_kill(), seed=1)
     assert again.find("pump") is not None and again.router.retained.get("a") is not None
     assert again.journal.keep_lsn(0) == 1, "the log below is not needed for retained messages"
+
+
+@given(
+    sent=st.sets(st.tuples(st.integers(0, 2), st.integers(0, 30))),
+    back=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 9))),
+)
+def test_what_members_had_is_what_they_were_sent_and_did_not_give_back(
+    sent: set[tuple[int, int]], back: list[tuple[int, int, int]]
+) -> None:
+    returned = [(where, first, first + size) for where, first, size in back]
+    had = had_by_members(ReplayedShare([0, 0, 0], returned, sent))
+    gone = {(where, lsn) for where, first, stop in returned for lsn in range(first, stop)}
+    assert {(where, lsn) for where, first, stop in had for lsn in range(first, stop)} == sent - gone
+    assert had == sorted(had) and all(first < stop for _, first, stop in had)
