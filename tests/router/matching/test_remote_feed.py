@@ -128,7 +128,7 @@ def test_a_share_waits_for_records_below_those_that_members_elsewhere_have_had()
     mirror = router.feeds[0]
     assert isinstance(mirror, RemoteFeed)
     mirror.start_at(2)
-    Recovery(router.subscribing).share(key, "#", [2], [(0, 1, 2)])
+    Recovery(router.subscribing).share(key, "#", [2], [(0, 1, 2)], list)
     mirror.cache_cold([chunk(0, 2)])
     assert given(router, c.ShareMembers(shard, SINK, {key: ("#", 1)}, {key: [(0, 5, 6)]}, True)) == [(1, 2)]
     assert given(router, c.RemoteWatermark(0, 2, 2)) == []
@@ -144,7 +144,7 @@ def test_what_is_assigned_in_the_turn_in_which_a_link_is_made_anew_goes_over_one
     mirror = router.feeds[0]
     assert isinstance(mirror, RemoteFeed)
     mirror.start_at(2)
-    Recovery(router.subscribing).share(key, "#", [0], [])
+    Recovery(router.subscribing).share(key, "#", [0], [], list)
     mirror.cache_cold([chunk(0, 2)])
     again: Any = object()
     members = {key: ("#", 1)}
@@ -173,7 +173,7 @@ def test_a_share_drops_what_comes_back_of_records_that_were_never_written() -> N
     mirror = router.feeds[0]
     assert isinstance(mirror, RemoteFeed)
     mirror.start_at(2)
-    Recovery(router.subscribing).share(key, "#", [2], [(0, 4, 5)])
+    Recovery(router.subscribing).share(key, "#", [2], [(0, 4, 5)], list)
     assert given(router, c.ShareMembers(shard, SINK, {key: ("#", 1)}, {}, True)) == []
     assert given(router, c.RemoteChunk(0, chunk(2, 6)), c.RemoteWatermark(0, 8, 8)) == [(2, 8)]
 
@@ -186,7 +186,7 @@ def test_a_share_that_is_held_does_not_end_before_every_shard_has_said_which_mem
     mirror = router.feeds[0]
     assert isinstance(mirror, RemoteFeed)
     mirror.start_at(2)
-    Recovery(router.subscribing).share(key, "#", [1], [])
+    Recovery(router.subscribing).share(key, "#", [1], [], list)
     mirror.cache_cold([chunk(0, 2)])
     router.sharing.hold()
     router.step([c.ShareNews(joining, "weight", key, "#", 1, [])])
