@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.bridge import planted as bridges
+from tests.commitlog import planted as packing
 from tests.faults import planted as log
 from tests.faults.kill import planted as sessions
 from tests.faults.planted import Planted
+from tests.kafka import planted as kafka
 from tests.simulation import planted as shards
 
 ROOT = Path(__file__).parents[2]
-PLANTED = [*log.PLANTED, *sessions.PLANTED, *shards.PLANTED]
+LISTS = (log, packing, sessions, shards, kafka, bridges)
+PLANTED = [planted for each in LISTS for planted in each.PLANTED]
 SECONDS_MAX = 300
 
 

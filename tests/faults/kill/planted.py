@@ -146,4 +146,11 @@ PLANTED = [
         "if False:",
         "tests/commitlog/format/test_manifest.py",
     ),
+    Planted(
+        "after a kill of all shards the home of a group is not told what members have had",
+        "router/recovery.py",
+        "            share.recent.extend(had())\n",
+        "            had()\n",
+        "tests/cli/test_shards.py::test_what_members_of_shared_groups_have_had_does_not_come_again_after_a_kill",
+    ),
 ]  # fmt: skip

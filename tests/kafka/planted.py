@@ -1,0 +1,268 @@
+"""Faults of the Kafka server and of consumer groups, as `tests.faults.planted` has those of the log."""
+
+from tests.faults.planted import Planted
+
+GROUPS = "tests/kafka/groups/test_coordinator.py"
+OFFSETS = "tests/kafka/groups/test_commit_file.py"
+NAMED_ONCE = "tests/kafka/answers/test_named_once.py"
+KEPT_OFFSETS = "tests/kafka/groups/test_group_service.py"
+MOVES = "tests/kafka/nodes/test_moves.py"
+KEPT_VALUES = "tests/shards/admin/test_kept_values.py"
+SHARD_COMMITS = "tests/kafka/nodes/test_shard_commits.py"
+
+PLANTED = [
+    # Kafka's consumer groups
+    Planted(
+        "a commit of an old generation is taken",
+        "rumq/kafka/groups/group.py",
+        "sender.generation != self.generation",
+        "sender.generation > self.generation",
+        GROUPS,
+    ),
+    Planted(
+        "who did not join again keeps its place",
+        "rumq/kafka/groups/group.py",
+        "if each.joining is None and each.instance_id is None]:",
+        "if each.joining is None and each.instance_id is None][:0]:",
+        GROUPS,
+    ),
+    Planted(
+        "who leaves a group takes its partitions along",
+        "rumq/kafka/groups/group.py",
+        "        else:\n            self._begin_join(now)\n",
+        "        else:\n            pass\n",
+        GROUPS,
+    ),
+    Planted(
+        "a static member that hung commits beside the one in its place",
+        "rumq/kafka/groups/group.py",
+        "if known.member_id == member_id else ErrorCode.FENCED_INSTANCE_ID",
+        "if known.member_id else ErrorCode.FENCED_INSTANCE_ID",
+        GROUPS,
+    ),
+    Planted(
+        "a group skips what a log that went back has since",
+        "rumq/kafka/answers/commit_answers.py",
+        "return newer if newer < min(commit.offset, view.end_lsn) else commit.offset",
+        "return commit.offset",
+        "tests/kafka/test_group_server.py",
+    ),
+    Planted(
+        "an offset is acknowledged without a sync",
+        "rumq/kafka/groups/commit_file.py",
+        "        self._files.sync(self._handle)\n",
+        "",
+        OFFSETS,
+    ),
+    Planted(
+        "offsets of a group in use expire when the server starts again",
+        "rumq/kafka/groups/group_service.py",
+        "            if key in used or self.coordinator.has_members(key):\n",
+        "            if False:\n",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "a member that comes and leaves between two looks renews nothing",
+        "rumq/kafka/groups/group_service.py",
+        "            self._used.add(key)\n",
+        "            pass\n",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "offsets expire before members can come back after a start",
+        "rumq/kafka/groups/group_service.py",
+        "        await trio.sleep(SESSION_SECONDS_MAX)\n",
+        "",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "an offset that expires takes the commit along that is on its way",
+        "rumq/kafka/groups/group_service.py",
+        "            await self._write_made(self._out_of_date, ENTRIES_MAX)\n",
+        "            found = self._out_of_date()\n            await self._write_made(lambda: found, ENTRIES_MAX)\n",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "damage in a long record is taken for the end of the file",
+        "rumq/kafka/groups/commit_file.py",
+        "LOOKED_THROUGH_BYTES = 1 << 20",
+        "LOOKED_THROUGH_BYTES = 1 << 16",
+        OFFSETS,
+    ),
+    Planted(
+        "commits on their way are not counted",
+        "rumq/kafka/groups/committed_offsets.py",
+        "        self.on_the_way += size\n",
+        "",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "a commit that nobody waits for any more is counted forever",
+        "rumq/kafka/groups/group_service.py",
+        "        self.end_way()\n        self.is_done.set()\n",
+        "        self.is_done.set()\n",
+        KEPT_OFFSETS,
+    ),
+    Planted(
+        "an offset is counted at a part of what it takes of memory",
+        "rumq/kafka/groups/committed_offsets.py",
+        "ENTRY_BYTES = 800",
+        "ENTRY_BYTES = 200",
+        OFFSETS,
+    ),
+    Planted(
+        "all that may be a record in a damaged file is checked",
+        "rumq/kafka/groups/commit_file.py",
+        "checked > CHECKED_BYTES_MAX or ",
+        "",
+        OFFSETS,
+    ),
+    Planted(
+        "a server does not wait for its predecessor's end",
+        "rumq/process/kafka/group_parts.py",
+        "LOCK_SECONDS, LOCK_AGAIN_SECONDS = 2.0,",
+        "LOCK_SECONDS, LOCK_AGAIN_SECONDS = 0.0,",
+        "tests/kafka/test_process.py",
+    ),
+    Planted(
+        "members that leave in one request leave one by one",
+        "rumq/kafka/groups/coordinator.py",
+        "errors = group.leave(leavers, now)",
+        "errors = [group.leave([each], now)[0] for each in leavers]",
+        GROUPS,
+    ),
+    Planted(
+        "a group reads again what came before the clock was set back",
+        "rumq/kafka/answers/commit_answers.py",
+        "    at_ms = max(client.door.now_us() // 1000, 0 if partition is None else partition.newest_ms)\n",
+        "    at_ms = client.door.now_us() // 1000\n",
+        "tests/kafka/test_group_server.py",
+    ),
+    Planted(
+        "an answer about groups is as large as there are groups",
+        "rumq/kafka/reports/group_report.py",
+        "        left -= len(msgspec.json.encode(row))\n",
+        "",
+        "tests/kafka/reports/test_group_report.py",
+    ),
+    Planted(
+        "all that a leader has assigned is read for the operator",
+        "rumq/kafka/reports/assignment.py",
+        "        left -= len(member.assignment)\n",
+        "",
+        "tests/kafka/reports/test_assignment.py",
+    ),
+    Planted(
+        "who only reads is told of the groups of all users",
+        "rumq/gateway/contract/endpoints.py",
+        '            each.summary,\n            "administer",\n',
+        '            each.summary,\n            "read",\n',
+        "tests/gateway/handlers/test_kafka_endpoints.py",
+    ),
+    Planted(
+        "a group is moved under its members",
+        "rumq/kafka/reports/group_actions.py",
+        "if (error := groups.may_commit(key, NOBODY)) == ErrorCode.NONE:",
+        "if True:",
+        "tests/kafka/reports/test_group_actions.py",
+    ),
+    Planted(
+        "a group is described as often as its name is repeated",
+        "rumq/kafka/answers/group_tool_answers.py",
+        'for name in dict.fromkeys(body["groups"])]}',
+        'for name in body["groups"]]}',
+        NAMED_ONCE,
+    ),
+    Planted(
+        "the partitions of a topic are told as often as its name is repeated",
+        "rumq/kafka/answers/topic_answers.py",
+        'once(wanted, "name", "topic_id")',
+        "wanted",
+        NAMED_ONCE,
+    ),
+    Planted(
+        "a committed offset is told as often as its partition is repeated",
+        "rumq/kafka/answers/commit_answers.py",
+        'list(dict.fromkeys(each["partition_indexes"]))',
+        'each["partition_indexes"]',
+        NAMED_ONCE,
+    ),
+    # Consumer groups whose coordinator moves
+    Planted(
+        "values are kept for whoever held them once",
+        "rumq/shards/admin/kept_values.py",
+        "elif asked.holder != self._holder:",
+        "elif asked.holder < 0:",
+        MOVES,
+    ),
+    Planted(
+        "a kept value is answered before it is committed",
+        "rumq/shards/admin/kept_values.py",
+        '            self._journal.when_committed(lsn, partial(once, ""))\n',
+        '            once("")\n',
+        MOVES,
+    ),
+    Planted(
+        "kept values are taken over before they are committed",
+        "rumq/shards/admin/kept_values.py",
+        "        self._write([noted], lambda why: reply(done, KeptReply(why, holder)))\n",
+        '        self._write([noted], lambda why: None)\n        reply(done, KeptReply("", holder))\n',
+        MOVES,
+    ),
+    Planted(
+        "a leader without the lease says that it leads",
+        "rumq/shards/admin/kept_values.py",
+        "self._reads.when_open(lambda: reply(done, KeptReply()))",
+        "reply(done, KeptReply())",
+        MOVES,
+    ),
+    Planted(
+        "the turns of coordinators are counted anew by each leader",
+        "rumq/shards/admin/kept_values.py",
+        '1 + max(self._holder, int.from_bytes(self.values.get(HOLDERS, b""), "big"))',
+        "1 + self._holder",
+        MOVES,
+    ),
+    Planted(
+        "a snapshot has kept values as they were when it began",
+        "rumq/shards/admin/kept_values.py",
+        "return (KeptValue(name, self.values[name]) for name in names if name in self.values)",
+        "held = dict(self.values)\n        return (KeptValue(name, held[name]) for name in names)",
+        KEPT_VALUES,
+    ),
+    Planted(
+        "offsets are told by a coordinator that does not ask whether it is one",
+        "rumq/kafka/nodes/shard_commits.py",
+        "            await self._do(Confirm(self.turn), CONFIRM_SECONDS_MAX)\n",
+        "            pass\n",
+        MOVES,
+    ),
+    Planted(
+        "a coordinator goes on after a write that nobody answered",
+        "rumq/kafka/nodes/shard_commits.py",
+        "            self.lost.set()\n            raise",
+        "            raise",
+        SHARD_COMMITS,
+    ),
+    Planted(
+        "generations of all coordinators begin at 0",
+        "rumq/kafka/nodes/group_seat.py",
+        "    return turn % (1 << TURN_BITS) << GENERATION_BITS",
+        "    return 0",
+        MOVES,
+    ),
+    Planted(
+        "a group that was forgotten begins with the generations that it had",
+        "rumq/kafka/groups/coordinator.py",
+        "            self._generation = max(self._generation, group.generation)\n",
+        "",
+        MOVES,
+    ),
+    Planted(
+        "members who wait for a deposed coordinator are not told",
+        "rumq/kafka/nodes/group_seat.py",
+        "            groups.end()\n",
+        "",
+        MOVES,
+    ),
+]
