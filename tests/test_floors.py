@@ -275,13 +275,14 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
 # below its own. "." is the wing itself: what lies in none of its folders.
 WINGS = {
     "rumq/admin": ("socket .",),
-    "commitlog": ("testing", "log replica", "read write", "index", "format", "disk kernels", ". names"),
+    "commitlog": ("testing", "log replica", "replica/tail", "read write", "index", "format", "disk kernels", ". names"),
     "router": (".", "matching", "kernels readers"),
     "rumq/auth": ("credentials", "."),
     "rumq/bridge": (".", "kernels"),
     "rumq/cli": ("analytics", "data", "admin client gateway settings", ". top", "ask cluster"),
     "rumq/cluster": (
-        "node", "admin agent", "edge orders", "connections replication/standby", "replication", "control links",
+        "node", "node/upkeep", "admin agent", "edge orders", "connections replication/standby", "replication",
+        "control links",
     ),
     "rumq/client": (".", "queues", "outbox patterns", "session", "login transport"),
     "rumq/flight": ("serving", "."),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import TypedDict, TypeGuard
 from zlib import crc32
 
@@ -117,6 +118,16 @@ def end_of(ends: list[Edit], salt: int) -> Edit | None:
         if edit.get("salt", salt) == salt:
             return {**edit, "salt": salt}
     return None
+
+
+def salted(edits: list[Edit], salts: Mapping[str, int]) -> list[Edit]:
+    """With the salt of the file that is there now in each edit of an end that names none. salts: by segment's name"""
+    return [
+        {**edit, "salt": salts[edit["segment"]]}
+        if edit["edit"] in ENDS and "salt" not in edit and edit["segment"] in salts
+        else edit
+        for edit in edits
+    ]
 
 
 def clock_edit(jumps: list[Jump]) -> Edit:

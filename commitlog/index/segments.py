@@ -136,11 +136,13 @@ class SegmentList:
                 return segment
         return None
 
-    def next_unpacked(self) -> SegmentFile | None:
-        """A finished and indexed segment that was not looked at yet, marked as such; never the last one."""
+    def next_unpacked(self, below: int) -> SegmentFile | None:
+        """A finished and indexed segment that was not looked at yet, marked as such; never the last one.
+
+        below: only one that ends at or below this lsn"""
         for segment in self.files[:-1]:
             is_settled = segment.indexed and segment.draft is None and not segment.places
-            if not segment.is_packed and is_settled and segment.end_lsn is not None:
+            if not segment.is_packed and is_settled and segment.end_lsn is not None and segment.end_lsn <= below:
                 segment.is_packed = True
                 return segment
         return None

@@ -4,14 +4,15 @@ The work itself is for other threads: `SegmentPacking`, `PackedReplacement`. doc
 
 from __future__ import annotations
 
+from commitlog.chunk import NUMBER_MAX
 from commitlog.log.partition import Partition
 from commitlog.write.packed_replacement import PackedReplacement
 from commitlog.write.segment_packing import SegmentPacking
 
 
-def take_packing(partition: Partition) -> SegmentPacking | None:
-    """The packing of a finished segment, for another thread; None: all were looked at."""
-    segment = partition.segments.next_unpacked()
+def take_packing(partition: Partition, below: int = NUMBER_MAX) -> SegmentPacking | None:
+    """The packing of a finished segment that ends at or below an lsn, for another thread; None: all were looked at."""
+    segment = partition.segments.next_unpacked(below)
     if segment is None:
         return None
     return SegmentPacking(partition.files, segment, partition.writer.new_salt())

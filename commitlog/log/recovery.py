@@ -16,7 +16,7 @@ from commitlog.disk.files import Files
 from commitlog.disk.preallocation import data_end
 from commitlog.format.directory import FoundSegment, SegmentListing, listing
 from commitlog.format.manifest import Edit, Manifest, clock_edit
-from commitlog.format.segment import PACKED
+from commitlog.format.segment import BESIDE
 from commitlog.format.tail_scan import examine
 from commitlog.index.dictionary import maybe_snapshot, take_offsets
 from commitlog.index.index import load_places, maybe_index, read_segment
@@ -35,7 +35,7 @@ class Recovered:
     torn_bytes: after the last whole chunk, never acknowledged; clean: every segment had been sealed
     gaps: lost records that were not reported before; known_gaps: those that were
     short: records beyond the end of files that are shorter than when sealed; found again at each start
-    unpacked: packed files that have not taken the place of their segments
+    unpacked: files that have not taken the place of their segments: packed ones, and those of a refill
     longer: (path, stop, size) of segments that have bytes behind their end
     starts: (epoch, lsn): where each writer began that has segments here
     unreadable: wholly unreadable files; repaired: damage without loss
@@ -80,7 +80,7 @@ def recover(
             found.jumps = [Jump(*jump) for jump in edit["jumps"]]
     listed = listing(files, directory, edits, stream, number)
     found.leftover = [f"{directory}/{edit['segment']}" for edit in listed.leftover]
-    found.unpacked = [f"{directory}/{name}" for name in files.names(directory) if name.endswith(PACKED)]
+    found.unpacked = [f"{directory}/{name}" for name in files.names(directory) if name.endswith(BESIDE)]
     found.unreadable = [f"{path}: {why}" for path, why in listed.unreadable]
     first = listed.segments[0].base_lsn if listed.segments else 0
     found.first_lsn = found.next_lsn = first if listed.first_lsn is None else listed.first_lsn

@@ -5,19 +5,23 @@ Chunk headers are checked, as they give the lengths; bodies are checked by the f
 
 from __future__ import annotations
 
+from errno import ENOENT
 from zlib import crc32
 
 from commitlog.chunk import HEADER_BYTES, MAGIC
 from commitlog.disk.files import Files, whole_file
 from commitlog.errors import Damaged
-from commitlog.format.segment import SEGMENT_HEADER_BYTES
+from commitlog.format.segment import SEGMENT_HEADER_BYTES, salt_now
 from commitlog.index.dictionary import SNAPSHOT
 
 
-def read_opening(files: Files, path: str) -> bytes:
-    """The 4,096 bytes before a segment's chunks. raises: OSError; FileNotFoundError when retention removed it"""
+def read_opening(files: Files, path: str, salt: int = 0) -> bytes:
+    """The 4,096 bytes before a segment's chunks. salt: of the file that is meant, 0: whichever is there
+
+    raises: OSError; FileNotFoundError when retention removed it, or a packed one is in its place"""
     handle = files.open(path)
     try:
+        require_file(files, handle, path, salt)
         return files.read(handle, 0, SEGMENT_HEADER_BYTES)
     finally:
         files.close(handle)
@@ -33,15 +37,24 @@ def saved_names(files: Files, directory: str) -> bytes:
     return whole_file(files, f"{directory}/{SNAPSHOT}")
 
 
-def read_block(files: Files, path: str, position: int, stop: int, bytes_max: int) -> tuple[bytes, int]:
+def require_file(files: Files, handle: int, path: str, salt: int) -> None:
+    """raises: OSError; FileNotFoundError where another file than that with this salt is open. salt: 0: any may be"""
+    if salt and salt_now(files, handle, path, salt) != salt:
+        raise FileNotFoundError(ENOENT, "it was packed: its bytes are other ones now", path)
+
+
+def read_block(files: Files, path: str, position: int, stop: int, bytes_max: int, salt: int = 0) -> tuple[bytes, int]:
     """Whole chunks of a segment from a byte on, and the position behind them; at least one, however long it is.
 
     stop: where the valid part of the segment ends; b"" there. position: of a chunk, 4,096 for the first
-    raises: OSError; FileNotFoundError when retention removed it; Damaged where no chunk begins"""
+    salt: of the file whose bytes these are, 0: whichever is there
+    raises: OSError; FileNotFoundError when retention removed it, or a packed one is in its place; Damaged where no
+    chunk begins"""
     if position >= stop:
         return b"", position
     handle = files.open(path)
     try:
+        require_file(files, handle, path, salt)
         wanted = min(stop - position, bytes_max)
         data = files.read(handle, position, wanted)
         if len(data) == stop - position:

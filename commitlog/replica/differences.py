@@ -1,7 +1,9 @@
 """What a follower's copy of a partition must lose, and from where it must be sent the rest. Pure; knows no file.
 
-Two copies of one segment name have the same bytes up to the shorter end. A segment without records is nothing: one that
-only the follower has is dropped, one that only the leader has need not be sent."""
+Two copies of one segment name have the same records up to the shorter end, and if their files have one salt the same
+bytes, too. A packed file has another salt than what it was made of; it has all records of its segment. A segment
+without records is nothing: one that only the follower has is dropped, one that only the leader has need not be sent.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,11 @@ from commitlog.replica.inventory import SegmentState
 class Difference(NamedTuple):
     """drop: names of the segments that the follower must remove; it also removes what is below the leader's first lsn
     name, end_lsn, stop: the segment that it must cut at a byte, before an lsn; "" for none
+    salt: of the leader's file, which `stop` is a byte of; the follower finds the byte in one with another salt
     send_index, position: of the leader's segments, the first that must be sent, and from which byte; 0: with its
-    header, as the follower does not have it. An index behind the last: the follower has everything"""
+    header, as the follower does not have it. An index behind the last: the follower has everything
+    refill, refill_lsn: the follower's last segment, which is sent as a whole because its file is another one, and the
+    lsn up to which the leader has it; "" for none"""
 
     drop: list[str]
     name: str
@@ -23,6 +28,9 @@ class Difference(NamedTuple):
     stop: int
     send_index: int
     position: int
+    salt: int = 0
+    refill: str = ""
+    refill_lsn: int = 0
 
 
 def difference(ours: Sequence[SegmentState], theirs: Sequence[SegmentState]) -> Difference:
@@ -38,11 +46,23 @@ def difference(ours: Sequence[SegmentState], theirs: Sequence[SegmentState]) -> 
         return Difference(drop, "", 0, 0, 0, 0)
     index = place[tail.name]
     our = ours[index]
-    is_whole = tail.stop >= our.stop and (our.is_done or index + 1 < len(ours))
+    is_finished = our.is_done or index + 1 < len(ours)
+    if is_other_file(our, tail):
+        is_longer = tail.end_lsn > our.end_lsn
+        cut = (our.name, our.end_lsn, our.stop) if is_longer else ("", 0, 0)
+        if is_finished and tail.end_lsn >= our.end_lsn:
+            return Difference(drop, *cut, index + 1, 0, our.salt)
+        return Difference(drop, *cut, index, 0, our.salt, our.name, our.end_lsn)
+    is_whole = tail.stop >= our.stop and is_finished
     rest = (index + 1, 0) if is_whole else (index, min(tail.stop, our.stop))
     if tail.stop > our.stop or tail.end_lsn > our.end_lsn:
-        return Difference(drop, our.name, our.end_lsn, our.stop, *rest)
+        return Difference(drop, our.name, our.end_lsn, our.stop, *rest, our.salt)
     return Difference(drop, "", 0, 0, *rest)
+
+
+def is_other_file(our: SegmentState, their: SegmentState) -> bool:
+    """Whether bytes of one are not bytes of the other."""
+    return 0 not in (our.salt, their.salt) and our.salt != their.salt
 
 
 def common(

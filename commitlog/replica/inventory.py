@@ -17,13 +17,16 @@ from commitlog.index.segments import SegmentFile
 
 class SegmentState(NamedTuple):
     """A segment. name: of its file; end_lsn, stop: the lsn and the byte behind its last whole chunk
-    is_done: sealed or abandoned, as far as this copy knows"""
+    is_done: sealed or abandoned, as far as this copy knows
+    salt: of the file, which a packed one does not share with the one before; bytes are compared only of files with one
+    salt. 0: an earlier version does not say"""
 
     name: str
     base_lsn: int
     end_lsn: int
     stop: int
     is_done: bool
+    salt: int = 0
 
 
 class CopySurvey(NamedTuple):
@@ -53,9 +56,10 @@ def states_of(segments: list[SegmentFile], directory: str, next_lsn: int, positi
     for segment in segments:
         name, end_lsn = segment.path.removeprefix(f"{directory}/"), segment.end_lsn
         if end_lsn is None:
-            found.append(SegmentState(name, segment.base_lsn, next_lsn, position, False))
+            found.append(SegmentState(name, segment.base_lsn, next_lsn, position, False, segment.salt))
         else:
-            found.append(SegmentState(name, segment.base_lsn, end_lsn, segment.logical_end, True))
+            stop = segment.logical_end
+            found.append(SegmentState(name, segment.base_lsn, end_lsn, stop, True, segment.salt))
     return found
 
 
@@ -92,7 +96,7 @@ def finished(one: FoundSegment, doubts: list[str]) -> SegmentState:
         doubts.append(f"{one.path} has {one.size} bytes, and ended at {stop}")
     if one.limit_lsn is not None:
         end_lsn = min(end_lsn, one.limit_lsn)
-    return SegmentState(name_of(one), one.base_lsn, max(end_lsn, one.base_lsn), stop, True)
+    return SegmentState(name_of(one), one.base_lsn, max(end_lsn, one.base_lsn), stop, True, one.opening.header.salt)
 
 
 def scanned(files: Files, one: FoundSegment, doubts: list[str], *, is_last: bool) -> tuple[SegmentState, Edit | None]:
@@ -111,11 +115,11 @@ def scanned(files: Files, one: FoundSegment, doubts: list[str], *, is_last: bool
     finally:
         files.close(handle)
     is_done = tail.sealed or not is_last
-    state = SegmentState(name, one.base_lsn, end_lsn, stop, is_done)
+    state = SegmentState(name, one.base_lsn, end_lsn, stop, is_done, salt)
     if not is_done or tail.gaps:
         return state, None
     kind = "seal" if tail.sealed else "end"
-    return state, {"edit": kind, "segment": name, "end_lsn": end_lsn, "stop": stop}
+    return state, {"edit": kind, "segment": name, "end_lsn": end_lsn, "stop": stop, "salt": salt}
 
 
 def name_of(one: FoundSegment) -> str:

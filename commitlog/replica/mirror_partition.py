@@ -9,90 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from commitlog.chunk import Buffer
-from commitlog.disk.files import Files, make_durable_directory
-from commitlog.errors import CutBelowCommitted, Damaged, LogError, LogFailure
-from commitlog.format.directory import open_and_look
-from commitlog.format.manifest import Edit, Manifest
-from commitlog.format.segment import SegmentHeader, decode_segment_header
-from commitlog.replica.chunk_check import checked
-from commitlog.replica.cut_plan import CutPlan, edits_of, planned
-from commitlog.replica.inventory import SegmentState, survey
-from commitlog.replica.replica_names import ReplicaNames, SealJob
-from commitlog.replica.tail_segment import TailSegment, created_tail, opened_tail
-from commitlog.write.retention import remove_segments
-
-SEGMENT_BYTES_MAX = 64 << 20
+from commitlog.errors import CutBelowCommitted, Damaged, LogError
+from commitlog.format.segment import decode_segment_header
+from commitlog.replica.copy_segments import CopySegments, end_edit
+from commitlog.replica.cut_plan import planned
+from commitlog.replica.inventory import SegmentState
+from commitlog.replica.replica_names import SealJob
+from commitlog.replica.tail.chunk_check import checked
+from commitlog.replica.tail.refill import Refill
+from commitlog.replica.tail.tail_segment import TailSegment, created_tail, opened_tail
+from commitlog.write.packed_replacement import PackedReplacement
+from commitlog.write.segment_packing import SegmentPacking
 
 
-class MirrorPartition:
-    """next_lsn, position: where the next chunk goes; synced_lsn: everything below is synced
-    committed_lsn: as the caller was told; doubt: why this copy may lack what it had acknowledged, until it is cut
-
-    After an OSError the copy is `failed`: nothing is known of what was written, and it must be opened anew."""
-
-    def __init__(
-        self, files: Files, directory: str, stream: str, number: int, *,
-        segment_bytes_max: int = SEGMENT_BYTES_MAX,
-    ) -> None:  # fmt: skip
-        """Open or create a copy that nobody else writes. segment_bytes_max: about what the leader's segments have
-
-        raises: OSError, FormatTooNew; cost: as `inventory`"""
-        self._files, self.directory = files, directory
-        self._stream, self._number = stream, number
-        self._segment_bytes_max = segment_bytes_max
-        self.failed = False
-        make_durable_directory(files, directory)
-        self._manifest = Manifest(files, directory)
-        edits = self._manifest.load()
-        found = survey(files, directory, edits, stream, number)
-        self.doubt = found.doubt
-        self.first_lsn = found.first_lsn
-        self._segments = found.segments  # all but the tail
-        self._tail: TailSegment | None = None
-        self.next_lsn = found.segments[-1].end_lsn if found.segments else found.first_lsn
-        self.synced_lsn, self.committed_lsn = self.next_lsn, self.first_lsn
-        self._names = ReplicaNames(files, directory, self.first_lsn)
-        is_empty = not (found.segments or found.doubt)
-        if is_empty and self._names.lsn > self.first_lsn:  # it was about to begin anew
-            self._names.forget(self.first_lsn)
-        remove_segments(files, found.leftover)
-        if found.found or len(edits) > 2 * len(found.segments) + 8:
-            kept = edits_of([*edits, *found.found], found.segments, self.first_lsn, self.next_lsn)
-            # In doubt nothing is forgotten: a recovery is to report it too.
-            self._manifest.rewrite([*edits, *found.found] if self.doubt else kept)
-        if self._segments and not self._segments[-1].is_done:
-            self._continue_last()
-        self._names.queue(self._segments)
-
-    # What it has
-
-    @property
-    def segments(self) -> list[SegmentState]:
-        """In order, with what was written and not yet synced."""
-        tail = self._tail
-        if tail is None:
-            return list(self._segments)
-        return [*self._segments, self._state_of(tail)]
-
-    @property
-    def tail(self) -> tuple[str, int]:
-        """Name of the last segment, and the byte behind its last chunk; ("", 0): there is none."""
-        if self._tail is not None:
-            return self._tail.name, self._tail.position
-        return (self._segments[-1].name, self._segments[-1].stop) if self._segments else ("", 0)
-
-    @property
-    def position(self) -> int:
-        return self.tail[1]
-
-    @property
-    def lacks_names(self) -> bool:
-        """It begins behind records that are removed, and has not been sent their topics yet: an owner who began with it
-        would count the topics' offsets anew."""
-        return self.first_lsn > self._names.saved_lsn and self.first_lsn > 0 and self.tail == ("", 0)
-
-    def _state_of(self, tail: TailSegment) -> SegmentState:
-        return SegmentState(tail.name, tail.header.base_lsn, self.next_lsn, tail.position, tail.is_sealed)
+class MirrorPartition(CopySegments):
+    """next_lsn, position: where the next chunk goes. For the rest see `CopySegments`"""
 
     def note_committed(self, lsn: int) -> None:
         """Everything below is committed: it is never cut, and what is finished may be indexed."""
@@ -111,10 +42,14 @@ class MirrorPartition:
         self._check()
         path = f"{self.directory}/{name}"
         decoded = decode_segment_header(header, path)
-        if (decoded.stream, decoded.partition) != (self._stream, self._number):
+        if (decoded.stream, decoded.partition) != self._identity:
             raise Damaged(path, f"it belongs to {decoded.stream}/p{decoded.partition}")
         if name != f"{decoded.base_lsn:020d}-{decoded.uuid.hex()[:8]}.seg":
             raise Damaged(path, "its name is not that of its header")
+        if self._refill is not None:
+            with self._changing():
+                self._refill.begin(name, decoded, header)
+            return
         if decoded.base_lsn != self.next_lsn:
             raise LogError(f"{path} begins at lsn {decoded.base_lsn}, and {self.next_lsn} is next")
         self._check_order(decoded)
@@ -132,6 +67,13 @@ class MirrorPartition:
 
     def write(self, name: str, position: int, data: Buffer) -> None:
         """Whole chunks of the last segment. Not synced. raises: LogError; Damaged: nothing was written then; OSError"""
+        if self._refill is not None:
+            self._check()
+            with self._changing():
+                self._refill.write(name, position, data)
+                if self._refill.is_whole:
+                    self._take_refill(self._refill)
+            return
         tail = self._tail
         if self.failed or tail is None or tail.name != name or tail.is_ragged or tail.is_sealed:
             tail = self._writable(name)
@@ -145,26 +87,9 @@ class MirrorPartition:
             raise
         tail.is_sealed, self.next_lsn = found.is_sealed, found.next_lsn
 
-    def sync(self) -> None:
-        """What was written since the last one is on disk then, and may be acknowledged. raises: OSError"""
-        self._check()
-        tail = self._tail
-        if tail is None or not tail.is_dirty:
-            return
-        try:
-            if tail.is_sealed:
-                tail.give_back()
-            tail.sync()
-            self.synced_lsn = self.next_lsn
-            if tail.is_sealed:
-                self._finish("seal")
-        except BaseException:
-            self.failed = True
-            raise
-
     def wants_room(self) -> bool:
         """Whether `make_room` is due."""
-        return self._tail is not None and not self.failed and self._tail.wants_room()
+        return self._refill is None and self._tail is not None and not self.failed and self._tail.wants_room()
 
     def make_room(self) -> None:
         """Write zeros ahead, so that a sync changes no metadata; when nothing else is to be done. raises: OSError"""
@@ -204,18 +129,35 @@ class MirrorPartition:
             self.failed = True
             raise
 
-    def cut(self, drop: list[str], name: str, end_lsn: int, stop: int, first_lsn: int) -> None:
+    def cut(
+        self, drop: list[str], name: str, end_lsn: int, stop: int, first_lsn: int, *, salt: int = 0, refill: str = "",
+        refill_lsn: int = 0,
+    ) -> None:  # fmt: skip
         """Make the copy a prefix of the leader's log, as `differences.difference` says; synced when it returns.
 
         drop: segments to remove; name: of the one that is to end at byte `stop`, before `end_lsn`; "": none
         first_lsn: of the leader's log; segments below it are removed too, and a copy that `begins_anew` begins there
+        salt: of the file that `stop` is a byte of; in one with another salt it is found. 0: of the one that is here
+        refill, refill_lsn: the last segment left, which is sent again as another file; it keeps what it has until
+        that one goes up to this lsn
         raises: CutBelowCommitted, LogError, Damaged: nothing was changed then; OSError"""
         self._check()
+        if self._refill is not None:
+            self._refill.discard()
+            self._refill = None
         self.sync()
+        is_anew = self.begins_anew(drop, name, first_lsn)
+        if name and salt:
+            stop = self._own_stop(name, end_lsn, stop, salt)
+            # A chunk goes beyond: the segment is sent again, if what is committed allows it to be dropped.
+            drop, name = (drop, name) if stop else ([*drop, name], "")
         plan = planned(self.segments, drop, name, end_lsn, stop, max(first_lsn, self.first_lsn))
         if plan.end_lsn < self.committed_lsn:
             raise CutBelowCommitted(self.directory, plan.end_lsn, self.committed_lsn)
-        is_anew = self.begins_anew(drop, name, first_lsn)
+        if refill and (not plan.kept or plan.kept[-1].name != refill or refill_lsn < plan.end_lsn):
+            raise LogError(
+                f"{self.directory}/{refill} is to be sent again up to lsn {refill_lsn}, and is not the last one"
+            )
         shortened: TailSegment | None = None
         if plan.cut is not None:
             shortened = opened_tail(self._files, f"{self.directory}/{name}", stop, end_lsn)
@@ -230,6 +172,8 @@ class MirrorPartition:
             self.failed = True
             raise
         self.doubt = ""
+        if refill:
+            self._refill = Refill(self._files, self.directory, refill, refill_lsn)
 
     def begins_anew(self, drop: Sequence[str], name: str, first_lsn: int) -> bool:
         """Whether such a cut, if it is not refused, leaves nothing, and retention had gone further here than there."""
@@ -242,145 +186,50 @@ class MirrorPartition:
         self._check()
         if self._segments or self._tail is not None:
             raise LogError(f"{self.directory} has segments: names come with them")
-        try:
+        with self._changing():
             is_whole = self._names.adopt(raw, self.first_lsn)
-        except BaseException:
-            self.failed = True
-            raise
         if not is_whole:
             raise Damaged(self.directory, "the names that were sent are damaged")
 
     def take_seal_job(self) -> SealJob | None:
         """The indexing of a finished and committed segment, for another thread; None: there is none."""
-        return self._names.maybe_job(self.committed_lsn)
+        return None if self._refill is not None else self._names.maybe_job(self.committed_lsn)
+
+    @property
+    def packable_below(self) -> int:
+        """What ends at or below this lsn is committed and indexed."""
+        return min(self.committed_lsn, self._names.lsn)
+
+    def replace_packed(self, packing: SegmentPacking) -> bool:
+        """Put a packed file in the place of its segment; False: that is not here any more. raises: OSError
+
+        No index job may be under way."""
+        self._check()
+        old, packed = packing.segment, packing.packed
+        assert packed is not None
+        found = (old.path.rpartition("/")[2], old.salt, packed.end_lsn, True)
+        states = [(each.name, each.salt, each.end_lsn, each.is_done) for each in self._segments]
+        if found not in states or packed.end_lsn > self.packable_below:
+            packing.discard()
+            return False
+        with self._changing():
+            PackedReplacement(self._files, self, old, packed).run()
+        at = states.index(found)
+        self._segments[at] = self._segments[at]._replace(stop=packed.stop, salt=packed.salt)
+        return True
+
+    def note_packed(self, path: str, end_lsn: int, stop: int, salt: int) -> None:
+        """raises: OSError"""
+        state = SegmentState(path.rpartition("/")[2], 0, end_lsn, stop, True, salt)
+        self._manifest.add(end_edit("seal", state))
 
     def close(self) -> None:
         """Syncs nothing."""
+        if self._refill is not None:
+            self._refill.close()
+            self._refill = None
         if self._tail is not None:
             self._tail.close()
             self._tail = None
         self._manifest.close()
         self.failed = True
-
-    # Parts
-
-    def _check(self) -> None:
-        if self.failed:
-            raise LogFailure(self.directory, "a write failed before, or it is closed: open it anew")
-
-    def _check_order(self, header: SegmentHeader) -> None:
-        """Of segments that begin at one lsn, a recovery takes the one of the highest order for the last."""
-        segments = self.segments
-        if segments and segments[-1].base_lsn == header.base_lsn:
-            path = f"{self.directory}/{segments[-1].name}"
-            last = open_and_look(self._files, path).header
-            if header.order <= last.order:
-                raise LogError(f"a segment of order {header.order} cannot follow {path} of order {last.order}")
-
-    def _writable(self, name: str) -> TailSegment:
-        """The last segment, made ready."""
-        self._check()
-        if self.tail[0] != name:
-            raise LogError(f"{self.directory}: chunks of {name} were sent, and {self.tail[0] or 'none'} is open")
-        if self._tail is None:
-            self._continue_last()
-        tail = self._tail
-        assert tail is not None
-        if tail.is_sealed:
-            raise LogError(f"{tail.path} is sealed, and chunks for byte {tail.position} of it were sent")
-        if tail.is_ragged:
-            try:
-                tail.give_back()
-                tail.sync()
-            except BaseException:
-                self.failed = True
-                raise
-        return tail
-
-    def _continue_last(self) -> None:
-        """Open the last segment for more chunks: one that was not ended, or that ended otherwise than by its seal."""
-        last = self._segments[-1]
-        kinds = [e["edit"] for e in self._manifest.edits if e.get("segment") == last.name]
-        if "seal" in kinds:
-            raise LogError(f"{self.directory}/{last.name} is sealed, and chunks of it were sent")
-        tail = opened_tail(self._files, f"{self.directory}/{last.name}", last.stop, last.end_lsn)
-        if last.is_done:
-            # Without this edit a recovery scans the segment: before the first byte is added to it.
-            kept = [*self._segments[:-1], last._replace(is_done=False)]
-            self._rewrite(kept, self.next_lsn)
-            self._names.drop_from_queue([last])
-        self._segments.pop()
-        self._tail = tail
-
-    def _end_tail(self) -> None:
-        """The tail is finished, sealed or not. raises: OSError"""
-        self.sync()
-        tail = self._tail
-        if tail is not None:
-            tail.give_back()
-            if tail.is_dirty:
-                tail.sync()
-            self._finish("end")
-
-    def _finish(self, kind: str) -> None:
-        tail = self._tail
-        assert tail is not None
-        state = self._state_of(tail)._replace(is_done=True)
-        self._manifest.add({"edit": kind, "segment": state.name, "end_lsn": state.end_lsn, "stop": state.stop})
-        tail.close()
-        self._tail = None
-        self._segments.append(state)
-        self._names.add_to_queue(state)
-
-    def _carry_out(self, plan: CutPlan, shortened: TailSegment | None) -> None:
-        """In an order that leaves a prefix of the log at every step. raises: OSError"""
-        lost = [*plan.dropped, *([plan.cut] if plan.cut is not None else [])]
-        self._names.cut(plan.end_lsn, plan.first_lsn, lost)
-        if plan.trimmed:
-            self._names.cover(plan.trimmed, plan.first_lsn)
-        if lost or plan.trimmed or plan.first_lsn > self.first_lsn or self.doubt:
-            self._rewrite(plan.kept, plan.end_lsn, plan.first_lsn, plan.trimmed)
-        for state in reversed(plan.dropped):
-            remove_segments(self._files, [f"{self.directory}/{state.name}"])
-        if shortened is not None:
-            shortened.is_ragged = True
-            shortened.give_back()
-            shortened.sync()
-        self._remove(plan.trimmed)
-        self._segments, self._tail = list(plan.kept), None
-        self.first_lsn = plan.first_lsn
-        self.next_lsn = self.synced_lsn = plan.end_lsn
-        self.committed_lsn = max(self.committed_lsn, self.first_lsn)
-        if shortened is not None:
-            self._segments.pop()
-            self._tail = shortened
-        elif self._segments and not self._segments[-1].is_done:
-            self._continue_last()
-            if self._tail is not None and self._tail.is_ragged:
-                self._tail.give_back()
-                self._tail.sync()
-        self._names.queue(self._segments)
-
-    def _begin_at(self, first_lsn: int) -> None:
-        """Without a segment: as a new copy. The topics come with the segments. raises: OSError"""
-        self._rewrite([], first_lsn, first_lsn)
-        self._names.forget(first_lsn)
-        self.first_lsn = self.next_lsn = self.synced_lsn = self.committed_lsn = first_lsn
-
-    def _rewrite(
-        self,
-        kept: list[SegmentState],
-        end_lsn: int,
-        first_lsn: int | None = None,
-        trimmed: Sequence[SegmentState] = (),
-    ) -> None:
-        """trimmed: segments below first_lsn that are removed next, or at the next start"""
-        first_lsn = self.first_lsn if first_lsn is None else first_lsn
-        gone: list[Edit] = [
-            {"edit": "end", "segment": one.name, "end_lsn": one.end_lsn, "stop": one.stop} for one in trimmed
-        ]
-        self._manifest.rewrite(edits_of(self._manifest.edits, kept, first_lsn, end_lsn) + gone)
-
-    def _remove(self, states: list[SegmentState]) -> None:
-        if states:
-            remove_segments(self._files, [f"{self.directory}/{state.name}" for state in states])

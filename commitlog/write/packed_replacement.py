@@ -5,11 +5,18 @@ says, or scanned like one that the manifest does not know. docs/reference/log-fo
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from commitlog.disk.files import Files, remove_if_possible
 from commitlog.index.index import index_path, write_index
 from commitlog.index.segments import SegmentFile
 from commitlog.write.packed_file import PackedSegment
-from commitlog.write.segment_writer import SegmentWriter
+
+
+class PackedNotes(Protocol):
+    """The manifest of the partition, as who writes to it has it."""
+
+    def note_packed(self, path: str, end_lsn: int, stop: int, salt: int) -> None: ...
 
 
 class PackedReplacement:
@@ -17,8 +24,8 @@ class PackedReplacement:
 
     done: the packed file is in place; has_removed_index: that of the segment"""
 
-    def __init__(self, files: Files, writer: SegmentWriter, segment: SegmentFile, packed: PackedSegment) -> None:
-        self._files, self._writer, self._packed = files, writer, packed
+    def __init__(self, files: Files, notes: PackedNotes, segment: SegmentFile, packed: PackedSegment) -> None:
+        self._files, self._notes, self._packed = files, notes, packed
         self.segment = segment
         self.done = self.has_removed_index = self._is_indexed = False
 
@@ -38,7 +45,7 @@ class PackedReplacement:
         files.sync_directory(path.rpartition("/")[0])
         write_index(files, path, packed.index, packed.end_lsn, packed.stop)
         self._is_indexed = True
-        self._writer.note_packed(path, packed.end_lsn, packed.stop, packed.salt)
+        self._notes.note_packed(path, packed.end_lsn, packed.stop, packed.salt)
 
     def result(self) -> SegmentFile:
         """The segment as it is now, when it is done."""

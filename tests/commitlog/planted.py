@@ -8,6 +8,11 @@ PACKED_LOGS = "tests/commitlog/write/test_packing_keeps_everything.py"
 PACKED_SOURCE = "tests/commitlog/write/test_packed_source.py"
 PACKER = "tests/shards/retention/test_segment_packer.py"
 
+REFILL = "tests/commitlog/replica/tail/test_refill.py"
+COPY_PACKING = "tests/commitlog/log/test_copy_packing.py"
+COPY_PACKER = "tests/cluster/node/upkeep/test_copy_packer.py"
+PACKED_COPIES = "tests/shards/replication/test_packed_copies.py"
+
 PLANTED = [
     # Packing
     Planted(
@@ -114,5 +119,111 @@ PLANTED = [
         "        if self._lifecycle.stop_phase:  # the writer's thread may have ended\n",
         "        if False:\n",
         PACKER,
+    ),
+    # Copies
+    Planted(
+        "bytes of a packed file are taken for those of the file before",
+        "commitlog/replica/differences.py",
+        "    return 0 not in (our.salt, their.salt) and our.salt != their.salt\n",
+        "    return False\n",
+        REFILL,
+    ),
+    Planted(
+        "a segment that is sent again takes its place before it is synced",
+        "commitlog/replica/tail/refill.py",
+        "        tail.sync()\n        if files",
+        "        if files",
+        REFILL,
+    ),
+    Planted(
+        "a segment that is sent again counts before all of it is there",
+        "commitlog/replica/tail/refill.py",
+        "self._tail is not None and self.next_lsn >= self.end_lsn",
+        "self._tail is not None",
+        REFILL,
+    ),
+    Planted(
+        "a block of a packed file is sent as one of the file before",
+        "commitlog/replica/block_reader.py",
+        "    if salt and salt_now",
+        "    if not salt and salt_now",
+        REFILL,
+    ),
+    Planted(
+        "a copy is cut at a byte of another file",
+        "commitlog/replica/mirror_partition.py",
+        "        if name and salt:\n",
+        "        if not name and salt:\n",
+        REFILL,
+    ),
+    Planted(
+        "a copy packs what is not committed",
+        "commitlog/log/copy_packing.py",
+        "            if state.is_done and state.end_lsn <= below and",
+        "            if state.is_done and",
+        COPY_PACKING,
+    ),
+    Planted(
+        "an edit that names no file is true of the packed one",
+        "commitlog/replica/copy_segments.py",
+        "        if found.found or is_unsalted or len(edits)",
+        "        if found.found or len(edits)",
+        COPY_PACKING,
+    ),
+    Planted(
+        "a copy's edits do not say which file they mean",
+        "commitlog/replica/copy_segments.py",
+        '"end_lsn": one.end_lsn, "stop": one.stop, "salt": one.salt}\n',
+        '"end_lsn": one.end_lsn, "stop": one.stop}\n',
+        COPY_PACKING,
+    ),
+    Planted(
+        "a digest of records depends on their chunks",
+        "commitlog/read/record_digest.py",
+        "[self._frame_bytes + at for at",
+        "[at for at",
+        "tests/commitlog/read/test_record_digest.py",
+    ),
+    Planted(
+        "a copy is packed under a claimant that is sent it",
+        "rumq/cluster/node/log_copies.py",
+        "        return not self._served and (",
+        "        return (",
+        COPY_PACKER,
+    ),
+    Planted(
+        "a packed file is put in place after a node went away",
+        "rumq/cluster/node/upkeep/copy_packer.py",
+        "        if not self.may_pack:\n            packing.discard()\n",
+        "        if False:\n            packing.discard()\n",
+        COPY_PACKER,
+    ),
+    Planted(
+        "a node of an earlier version counts as one that knows packed copies",
+        "rumq/cluster/replication/packing_members.py",
+        "for each in view.nodes if each.packs}",
+        "for each in view.nodes}",
+        "tests/cluster/replication/test_packing_members.py",
+    ),
+    Planted(
+        "a leader packs what no majority has",
+        "rumq/shards/replication/replication.py",
+        "        return min(partition.committed_lsn, self.core.committed(copied.source.key))\n",
+        "        return partition.committed_lsn\n",
+        PACKED_COPIES,
+    ),
+    Planted(
+        "a leader packs what it is sending by its bytes",
+        "rumq/shards/replication/replication.py",
+        "not self._copies.all_pack or copied.source.lagging or",
+        "not self._copies.all_pack or",
+        PACKED_COPIES,
+    ),
+    Planted(
+        "a follower is sent the rest of a file that was packed",
+        "rumq/shards/replication/feeding/feeder.py",
+        "        if at >= 0 and position and self._salt not in (0, ours[at].salt):\n",
+        "        if False:\n",
+        "tests/shards/replication/feeding/test_feeder.py",
     ),
 ]

@@ -112,10 +112,10 @@ def write(partition: Partition, *, small: bool = True) -> bool:
     return partition.offline is None
 
 
-def pack(partition: Partition) -> int:
-    """Pack what is finished and indexed, as a shard does; returns how many segments."""
+def pack(partition: Partition, below: int = 1 << 62) -> int:
+    """Pack what is finished and indexed, and ends at or below an lsn, as a shard does; returns how many segments."""
     packed = 0
-    while (packing := take_packing(partition)) is not None:
+    while (packing := take_packing(partition, below)) is not None:
         while not packing.step():
             pass
         replacement = take_replacement(partition, packing)

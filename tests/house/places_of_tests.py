@@ -307,7 +307,11 @@ REACHED: dict[str, tuple[str, str]] = {
     ),
     "commitlog/index/segment_view.py": ("tests/commitlog/read/test_partition_view.py", "commitlog.read.partition_view"),
     "commitlog/read/inventory.py": ("tests/cli/test_missing.py", "PARTITIONS"),
-    "commitlog/replica/copy_digest.py": ("tests/cli/cluster/test_verify.py", "rumq.cli.cluster.verify"),
+    "commitlog/read/copy_digest.py": ("tests/cli/cluster/test_verify.py", "rumq.cli.cluster.verify"),
+    "commitlog/replica/copy_segments.py": (
+        "tests/commitlog/replica/test_mirror_partition.py",
+        "commitlog.replica.mirror_partition",
+    ),
     "commitlog/replica/cut_plan.py": (
         "tests/commitlog/replica/test_mirror_partition.py",
         "commitlog.replica.mirror_partition",
@@ -320,7 +324,7 @@ REACHED: dict[str, tuple[str, str]] = {
         "tests/commitlog/replica/test_replica_state.py",
         "commitlog.replica.replica_state",
     ),
-    "commitlog/replica/tail_segment.py": (
+    "commitlog/replica/tail/tail_segment.py": (
         "tests/commitlog/replica/test_mirror_partition.py",
         "commitlog.replica.mirror_partition",
     ),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 import trio
 
-from commitlog.replica.copy_digest import SegmentDigest
+from commitlog.read.copy_digest import SegmentDigest
 from rumq.admin.node_answer import DIRECTORY, SOCKET_NAME, NodeAnswer
 from rumq.admin.socket.admin_client import ask_socket
 from rumq.cluster.control.records import View
@@ -22,6 +22,8 @@ from rumq.errors import RumqError
 
 SECONDS_MAX = 15.0  # of an answer
 LOOKS, LOOK_SECONDS = 5, 1.0  # at a copy that differs, is behind or does not answer, before it is told
+
+UNKNOWN = "unknown field `records`"  # in the answer of an earlier version
 
 Ask = Callable[[str, int, CopyQuestion], CopyAnswer]
 """Asks a node (by its id) about its copy of a shard. raises: NoCopy"""
@@ -54,6 +56,7 @@ class Verification:
 
     def __init__(self, view: View, ask: Ask, sleep: Callable[[float], None]) -> None:
         self._view, self._ask, self._sleep = view, ask, sleep
+        self._by_records = True  # False once a node of an earlier version knows only digests of bytes
 
     def run(self) -> Iterator[Verdict]:
         """A verdict on each copy of each partition, as they come."""
@@ -120,8 +123,7 @@ class Verification:
                     self._sleep(LOOK_SECONDS)
                     firsts = self._ends(shard, partition, [base, node]).values()  # retention may have gone on
                     start = max(start, *(first for first, _ in firsts))
-                question = CopyQuestion(partition, start, end)
-                ours, theirs = (self._patient(each, shard, question) for each in (base, node))
+                ours, theirs = self._digests(shard, partition, (base, node), start, end)
                 why = first_difference(ours.segments, theirs.segments, base, node)
                 if why is None and ours.next_lsn != theirs.next_lsn:
                     why = f"{name_of(base)} goes on at lsn {ours.next_lsn}, {name_of(node)} at {theirs.next_lsn}"
@@ -132,6 +134,21 @@ class Verification:
                 return why
         return None
 
+    def _digests(
+        self, shard: int, partition: str, nodes: tuple[str, str], start: int, end: int
+    ) -> tuple[CopyAnswer, CopyAnswer]:
+        """raises: NoCopy"""
+        if self._by_records:
+            question = CopyQuestion(partition, start, end, records=True)
+            try:
+                return self._patient(nodes[0], shard, question), self._patient(nodes[1], shard, question)
+            except NoCopy as fault:
+                if UNKNOWN not in fault.why:
+                    raise
+                self._by_records = False
+        question = CopyQuestion(partition, start, end)
+        return self._patient(nodes[0], shard, question), self._patient(nodes[1], shard, question)
+
     def _patient(self, node: str, shard: int, question: CopyQuestion) -> CopyAnswer:
         """raises: NoCopy"""
         for look in range(LOOKS):
@@ -139,8 +156,8 @@ class Verification:
                 self._sleep(LOOK_SECONDS)
             try:
                 return self._ask(node, shard, question)
-            except NoCopy:
-                if look == LOOKS - 1:
+            except NoCopy as fault:
+                if look == LOOKS - 1 or UNKNOWN in fault.why:
                     raise
         raise AssertionError
 
@@ -157,7 +174,7 @@ def first_difference(
                 if our[1:3] == their[1:3]
                 else f" ({our.base_lsn} to {our.end_lsn}, here {their.base_lsn} to {their.end_lsn})"
             )
-            return f"{our.name} has other bytes than at {name_of(base)}{spans}"
+            return f"{our.name} has other records than at {name_of(base)}{spans}"
     if len(ours) != len(theirs):
         more = max(ours, theirs, key=len)[min(len(ours), len(theirs))]
         return f"{more.name} is only at {name_of(base if len(ours) > len(theirs) else node)}"

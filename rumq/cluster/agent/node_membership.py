@@ -145,7 +145,7 @@ class NodeMembership:
             id=self.identity.id, host=settings.host, port=settings.port, mqtt=settings.mqtt, zone=settings.zone,
             incarnation=settings.incarnation, version=settings.version, feature_level=FEATURE_LEVEL,
             has_log=self.identity.has_log, clock_us=self._clock_us(), leaves=self.identity.leaves,
-            partitions=settings.partitions, moves=True, kafka=self._kafka, keeps=True,
+            partitions=settings.partitions, moves=True, kafka=self._kafka, keeps=True, packs=True,
         )  # fmt: skip
 
     def announce_soon(self) -> None:

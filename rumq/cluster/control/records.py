@@ -28,7 +28,8 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
     settings for an empty one; none: a version that does not say
     moves: it goes on with the connections of a shard that is handed to it
     kafka: address of its Kafka server for clients, "host:port", while that runs; keeps: as a leader it has the journal
-    keep what Kafka's groups commit"""
+    keep what Kafka's groups commit
+    packs: it knows copies whose files are packed, each for itself: `all_pack`"""
 
     id: str
     host: str
@@ -45,6 +46,7 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
     moves: bool = False
     kafka: str = ""
     keeps: bool = False
+    packs: bool = False
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Answers what the copies on this node have, for `rumqd cluster verify` at any node: ends, and digests of their bytes.
+"""Answers what the copies on this node have, for `rumqd cluster verify` at any node: ends, and digests of records.
 
 Files are read by a thread of its own, some MB a question, so that nobody waits for it. Knows neither who asks nor how.
 `rumq.cluster.admin.copy_verify` asks."""
@@ -12,23 +12,27 @@ import msgspec
 
 from commitlog.disk.files import Files
 from commitlog.errors import LogError
-from commitlog.replica.copy_digest import SegmentDigest, copy_digest, marked_view
+from commitlog.read.copy_digest import SegmentDigest, copy_digest, marked_view
+from commitlog.read.record_digest import record_digest
 
 WAITING_MAX = 4  # questions that may wait at once
 BYTES_MAX = 16 << 20  # that one question may read
+RECORD_BYTES_MAX = 4 << 20  # of the records that one question is about; lone messages take 40 times that on disk
 LOOK_SECONDS = 0.02
 
 
-class CopyQuestion(msgspec.Struct, forbid_unknown_fields=True):
-    """partition: as main/g1/p0, empty: what copies are there; from_lsn, end_lsn: of the records that are meant"""
+class CopyQuestion(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """partition: as main/g1/p0, empty: what copies are there; from_lsn, end_lsn: of the records that are meant
+    records: digests of records; else, as earlier versions ask, of the bytes of whole chunks, which packing changes"""
 
     partition: str = ""
     from_lsn: int = 0
     end_lsn: int = 0
+    records: bool = False
 
 
 class CopyAnswer(msgspec.Struct, omit_defaults=True):
-    """ends: by partition, (first lsn, end of what its marks prove); segments, next_lsn: as of `copy_digest`
+    """ends: by partition, (first lsn, end of what its marks prove); segments, next_lsn: as of its digests
     error: why there is no answer"""
 
     ends: dict[str, tuple[int, int]] = {}
@@ -89,7 +93,10 @@ class CopyInquiries:
         view = marked_view(self._files, self._root, asked.partition) if asked.partition in self._keys else None
         if view is None:
             return CopyAnswer(error=f"there is no {asked.partition} here")
-        found = copy_digest(self._files, view, asked.from_lsn, asked.end_lsn, BYTES_MAX)
+        if asked.records:
+            found = record_digest(view, asked.from_lsn, asked.end_lsn, RECORD_BYTES_MAX)
+        else:
+            found = copy_digest(self._files, view, asked.from_lsn, asked.end_lsn, BYTES_MAX)
         return CopyAnswer(segments=found.segments, next_lsn=found.next_lsn)
 
 

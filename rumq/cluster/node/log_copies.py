@@ -10,11 +10,13 @@ from commitlog.disk.files import Files
 from commitlog.errors import CutBelowCommitted, LogError
 from commitlog.format.known_tail import KnownTail, TailReader
 from commitlog.format.segment import SEGMENT_HEADER_BYTES
+from commitlog.log.copy_packing import CopyPacking
 from commitlog.replica.block_reader import has_saved_names, read_block, read_opening, saved_names
 from commitlog.replica.differences import difference
 from commitlog.replica.inventory import SegmentState
 from commitlog.replica.mirror_partition import MirrorPartition
 from commitlog.replica.replica_state import StoredReplicaState
+from commitlog.write.segment_packing import SegmentPacking
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import CutRefused, DataFrame
 from rumq.net.frames import Raw
@@ -40,11 +42,13 @@ class NodeLogCopies:
         self._copies = {
             each.key: MirrorPartition(files, f"{data}/{each.key}", each.stream, each.number) for each in partitions
         }
+        self._packings = {key: CopyPacking(files, f"{data}/{key}") for key in self._ids}
         self._lost_marks: dict[str, int] = {}  # by partition: the mark up to which a copy lacks records
         self._readers = {key: TailReader(files, f"{data}/{key}") for key in self._ids}
         self._touched: dict[str, None] = {}
         self._indexer = ThreadPoolExecutor(1, "rumq-index")
         self._indexing: Future[None] | None = None
+        self._served = 0  # answers to claimants that are under way: they read files by bytes
 
     @property
     def doubt(self) -> str:
@@ -89,6 +93,31 @@ class NodeLogCopies:
                 self._indexing = self._indexer.submit(job.run)
                 return
 
+    # Packing
+
+    def take_packing(self, salt: int) -> tuple[str, SegmentPacking] | None:
+        """(partition, the packing of one of its segments), for another thread; None: all were looked at."""
+        for key, copy in self._copies.items():
+            is_journal = self._ids[key].stream.startswith("_")
+            if copy.failed or is_journal:
+                continue
+            packing = self._packings[key].take(copy.segments, copy.packable_below, salt)
+            if packing is not None:
+                return key, packing
+        return None
+
+    def retry_packing(self, key: str, packing: SegmentPacking) -> None:
+        self._packings[key].retry(packing)
+
+    @property
+    def can_replace(self) -> bool:
+        """Whether nobody reads a file by bytes that another one is about to replace."""
+        return not self._served and (self._indexing is None or self._indexing.done())
+
+    def replace_packed(self, key: str, packing: SegmentPacking) -> bool:
+        """As `MirrorPartition.replace_packed`, while `can_replace`. raises: OSError"""
+        return self._copies[key].replace_packed(packing)
+
     def ends(self) -> dict[str, int]:
         """0: a copy that lacks names, though it begins later. What is committed protects it from being chosen."""
         for key in self._touched:  # they are acknowledged by the next `sync`
@@ -107,15 +136,21 @@ class NodeLogCopies:
         copy = self._copy(frame.partition)
         self._touched[frame.partition] = None
         if isinstance(frame, m.Write):
+            was_refilling = copy.is_refilling
             copy.write(frame.name, frame.position, raw)
+            if was_refilling and not copy.is_refilling:
+                self._readers[frame.partition].begin("")
         elif isinstance(frame, m.Open):
             copy.open_segment(frame.name, bytes(raw))
         elif isinstance(frame, m.Cut):
             known = copy.committed_lsn
-            if self._indexing is not None and self.begins_anew(frame):
-                self._indexing.result()  # what it finds belongs to the log of before
+            if self._indexing is not None and (frame.refill or self.begins_anew(frame)):
+                self._indexing.result()  # what it finds belongs to the log of before, or to the file
             try:
-                copy.cut(frame.drop, frame.name, frame.end_lsn, frame.stop, frame.first_lsn)
+                copy.cut(
+                    frame.drop, frame.name, frame.end_lsn, frame.stop, frame.first_lsn, salt=frame.salt,
+                    refill=frame.refill, refill_lsn=frame.refill_lsn,
+                )  # fmt: skip
             except CutBelowCommitted as fault:
                 raise CutRefused(frame.partition, str(fault)) from fault
             if copy.committed_lsn < known:  # it begins anew
@@ -130,7 +165,7 @@ class NodeLogCopies:
         synced = []
         for key in self._sync_touched():
             copy = self._copies[key]
-            name, stop = copy.tail
+            name, stop = copy.reached
             synced.append((key, copy.next_lsn, name, stop))
         return synced
 
@@ -174,13 +209,28 @@ class NodeLogCopies:
         self, epoch: int, partition: str, have: list[m.SegmentInfo]
     ) -> Iterator[tuple[m.ReplicaMessage, Sequence[Raw]]]:
         """What a claimant's copy of a partition lacks, that has these segments; `Fetched` is the last message."""
+        self._served += 1
+        try:
+            yield from self._serve(epoch, partition, have)
+        finally:
+            self._served -= 1
+
+    def _serve(
+        self, epoch: int, partition: str, have: list[m.SegmentInfo]
+    ) -> Iterator[tuple[m.ReplicaMessage, Sequence[Raw]]]:
         copy = self._copy(partition)
         ours = copy.segments
-        theirs = [SegmentState(s.name, s.base_lsn, s.end_lsn, s.stop, s.is_done) for s in have]
+        theirs = [SegmentState(s.name, s.base_lsn, s.end_lsn, s.stop, s.is_done, s.salt) for s in have]
         lacks = difference(ours, theirs)
         first = copy.first_lsn
-        yield m.Cut(epoch, partition, lacks.drop, lacks.name, lacks.end_lsn, lacks.stop, first), ()
-        is_new = lacks.send_index == 0 and lacks.position == 0 and len(lacks.drop) == len(theirs)
+        yield (
+            m.Cut(
+                epoch, partition, lacks.drop, lacks.name, lacks.end_lsn, lacks.stop, first, lacks.salt, lacks.refill,
+                lacks.refill_lsn,
+            ),
+            (),
+        )  # fmt: skip
+        is_new = lacks.send_index == 0 and lacks.position == 0 and len(lacks.drop) == len(have)
         if first and is_new and (ours or has_saved_names(self._files, f"{self._data}/{partition}")):
             # A copy that begins anew behind records that are removed: their topics keep their numbers.
             yield m.Names(epoch, partition), (saved_names(self._files, f"{self._data}/{partition}"),)
@@ -190,11 +240,11 @@ class NodeLogCopies:
             if position < SEGMENT_HEADER_BYTES:
                 yield (
                     m.Open(epoch, partition, segment.name, segment.base_lsn),
-                    (read_opening(self._files, path),),
+                    (read_opening(self._files, path, segment.salt),),
                 )
                 position = SEGMENT_HEADER_BYTES
             while position < segment.stop:
-                block, following = read_block(self._files, path, position, segment.stop, BLOCK_BYTES)
+                block, following = read_block(self._files, path, position, segment.stop, BLOCK_BYTES, segment.salt)
                 yield m.Write(epoch, partition, segment.name, position), (block,)
                 position = following
         yield m.Fetched(epoch, partition), ()
@@ -217,4 +267,4 @@ class NodeLogCopies:
 
 
 def infos(states: Sequence[SegmentState]) -> list[m.SegmentInfo]:
-    return [m.SegmentInfo(s.name, s.base_lsn, s.end_lsn, s.stop, s.is_done) for s in states]
+    return [m.SegmentInfo(s.name, s.base_lsn, s.end_lsn, s.stop, s.is_done, s.salt) for s in states]

@@ -31,6 +31,7 @@ from rumq.cluster.node.peer_links import PeerCallbacks, PeerLinks
 from rumq.cluster.node.standby_port import LinkOwner, Refusal, StandbyPort
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication.messages import Beat, ReplicaMessage
+from rumq.cluster.replication.packing_members import all_pack
 from rumq.cluster.replication.ports import ReplicaState
 from rumq.cluster.replication.standby.leader_silence import PATIENCE_SECONDS
 from rumq.cluster.replication.standby.standby_core import StandbyCore
@@ -50,7 +51,9 @@ class StandbyContext(NamedTuple):
     fits: whether these are the partitions of the cluster that a view shows
     greetings_max: connections at once that have not greeted; it leaves descriptors to the log and to what is dialled
     look_after: called every now and then: `tls` may have new certificates behind it
-    inquiries: answers what the copies have, None if nobody may ask"""
+    inquiries: answers what the copies have, None if nobody may ask
+    pack: called every now and then, with monotonic seconds: a finished segment of the copies is packed
+    may_pack: called with each view's word whether all nodes with a copy know packed ones"""
 
     node: str
     shard: int
@@ -64,6 +67,8 @@ class StandbyContext(NamedTuple):
     greetings_max: int = GREETINGS_MAX
     look_after: Callable[[], None] = lambda: None
     inquiries: CopyInquiries | None = None
+    pack: Callable[[float], None] = lambda now: None
+    may_pack: Callable[[bool], None] = lambda may_pack: None
 
 
 class TakenOffice(NamedTuple):
@@ -229,6 +234,7 @@ class StandbyProcess:
             raise LogError("the cluster has other partitions than this process has opened: it begins anew with those")
         if self._state.note_restored(view.restored):
             self._tell("cluster.copy_doubted", shard=shard, why="the disk was restored from an old copy")
+        self._standing.may_pack(all_pack(view, shard))
         known = view.shards[shard] if shard < len(view.shards) else None
         self._core.seen(known if known is not None and known.revision else None, view.is_current, now)
 
@@ -279,6 +285,7 @@ class Upkeep:
             self.has_work, self.has_news = self._copies.work(), False
             self._work_at = now + WORK_SECONDS
         self._standing.scrub()
+        self._standing.pack(now)
         self._standing.look_after()
         if now >= self._give_back_at:
             self._give_back_at = now + GIVE_BACK_SECONDS

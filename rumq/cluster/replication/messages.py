@@ -15,13 +15,15 @@ DOUBTED = -1
 
 class SegmentInfo(msgspec.Struct, frozen=True, array_like=True):
     """A segment of a replica. name: of its file; end_lsn, stop: the lsn and the byte behind its last whole chunk
-    is_done: sealed or abandoned; nothing is added to it"""
+    is_done: sealed or abandoned; nothing is added to it
+    salt: of the file; bytes of files with different salts are not compared. 0: an earlier version does not say"""
 
     name: str
     base_lsn: int
     end_lsn: int
     stop: int
     is_done: bool
+    salt: int = 0
 
 
 class Members(msgspec.Struct, frozen=True, array_like=True):
@@ -127,7 +129,10 @@ class Cut(msgspec.Struct, frozen=True, tag=True, array_like=True):
     """Make a follower's copy a prefix of the leader's: remove whole segments, and end one at a chunk.
 
     drop: names; name: of the one that ends at byte `stop`, before `end_lsn`; "" for none
-    first_lsn: of the leader's log; segments wholly below it are removed too"""
+    first_lsn: of the leader's log; segments wholly below it are removed too
+    salt: of the leader's file of that segment, which `stop` is a byte of
+    refill, refill_lsn: the copy's last segment, whose file is another one than the leader's: all of it is sent next,
+    and takes the place of what is there once it goes up to this lsn"""
 
     epoch: int
     partition: str
@@ -136,6 +141,9 @@ class Cut(msgspec.Struct, frozen=True, tag=True, array_like=True):
     end_lsn: int
     stop: int
     first_lsn: int
+    salt: int = 0
+    refill: str = ""
+    refill_lsn: int = 0
 
 
 class Open(msgspec.Struct, frozen=True, tag=True, array_like=True):

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
@@ -15,13 +16,14 @@ from rumq.cluster.control.agent_messages import SOCKET_NAME
 from rumq.cluster.control.records import View
 from rumq.cluster.links.greeting_queue import GREETINGS_MAX
 from rumq.cluster.node.beats import OpeningBeats
-from rumq.cluster.node.copy_disk import CopyDisk
+from rumq.cluster.node.copy_disk import CopyDisk, free_bytes_of
 from rumq.cluster.node.copy_inquiries import CopyInquiries
-from rumq.cluster.node.copy_scrubber import CopyScrubber, put_aside
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.node.log_copies import CopyId, NodeLogCopies
 from rumq.cluster.node.shard_layout import laid_out, met_view
 from rumq.cluster.node.standby_process import StandbyContext, StandbyProcess
+from rumq.cluster.node.upkeep.copy_packer import CopyPacker
+from rumq.cluster.node.upkeep.copy_scrubber import CopyScrubber, put_aside
 from rumq.events.event_log import tell
 from rumq.net.sockets.fd_limit import raise_limit, room_for_connections
 from rumq.net.sockets.fd_passing import FdPassing
@@ -59,6 +61,7 @@ def run_shard(node: Node) -> int:
         doors = FdPassing(node.doors, shard, lambda seconds, call: None)  # what waits goes with the next call
         links = link_tls(node.settings)
         inquiries = CopyInquiries(RealFiles(), place.data, [each.key for each in copies_of(place)])
+        packer = packer_of(node, copies)
         standing = StandbyContext(
             node.identity.id, shard, f"{place.data}/{SOCKET_NAME}", node.addresses.sockets[shard],
             GivenBack(doors, place.count).give_back,
@@ -69,10 +72,13 @@ def run_shard(node: Node) -> int:
             greetings_max(len(copies_of(place))),
             look_after(node, links),
             inquiries,
+            packer.step,
+            partial(setattr, packer, "may_pack"),
         )  # fmt: skip
         standby = StandbyProcess(standing, copies, state, tell)
         warm_up()
-        office = standby.run(lambda: stopping.came)
+        with closing(packer):
+            office = standby.run(lambda: stopping.came)
     except (OSError, LogError) as fault:
         tell("cluster.copy_failed", shard=shard, why=str(fault))
         return FAILED
@@ -120,6 +126,14 @@ def scrub_of(node: Node, copies: NodeLogCopies) -> Callable[[], None]:
             raise LogError(f"{damage.why}; it was put aside, and is sent again by the leader")
 
     return scrub
+
+
+def packer_of(node: Node, copies: NodeLogCopies) -> CopyPacker:
+    """Packs what is finished; what it writes leaves the reserve of the disk to records."""
+    data = node.place.data
+    least = reserve(node.settings, data)
+    rate = node.settings.log.pack_bytes_per_second
+    return CopyPacker(copies, rate, lambda size: free_bytes_of(data) - size >= least, tell, time.monotonic())
 
 
 def note_doubt(copies: NodeLogCopies, state: StoredReplicaState, shard: int) -> None:

@@ -143,7 +143,7 @@ class Log(Storage, frozen=True, kw_only=True):
     pack_bytes_per_second: Annotated[
         int, number(
             "rate at which sealed segments of small chunks are read, to be written anew in large ones (packing); "
-            "0: they stay; not on a node of a cluster",
+            "0: they stay; in a cluster only while all nodes with a copy are there",
             RESTART, "bytes/s", 0, 64 * GIB
         )
     ] = 16 * MIB

@@ -37,7 +37,7 @@ def build_retention(
     packed = packable(store, is_of_cluster=context.term is not None) if context.pack_bytes_per_second else []
     packer = SegmentPacker(
         packed, base.workers, base.timers, base.lifecycle, events, bytes_per_second=context.pack_bytes_per_second,
-        has_room=disk.has_room,
+        has_room=disk.has_room, below=None if writing.replication is None else writing.replication.packable_below,
     )  # fmt: skip
     writing.commit.on_indexed = packer.look
     return RetentionParts(bounds, removal, disk, packer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from commitlog.log.partition import Partition
 from commitlog.log.store import Store
 from rumq.admin.cluster_rows import TermRow
 from rumq.cluster.control.records import ShardRecord, View
@@ -16,6 +17,7 @@ from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.leader_core import BEAT_SECONDS, LeaderCore
+from rumq.cluster.replication.packing_members import all_pack
 from rumq.cluster.replication.quorum import majority_of
 from rumq.cluster.replication.standby.office import WAY_OUT
 from rumq.loop.ports import Clock, EventSink, ReadPool, Timers
@@ -62,6 +64,7 @@ class Replication(Stage):
             self._carry_out,
         )  # fmt: skip
         self._is_ended = self._was_opened = False
+        self._copies.all_pack = all_pack(term.view, term.shard)
         self._waiting: list[Callable[[], None]] = []
 
     # The term
@@ -88,6 +91,7 @@ class Replication(Stage):
     def seen(self, view: View) -> None:
         """A new view of the cluster."""
         self._links.seen(view, self._term.shard)
+        self._copies.all_pack = all_pack(view, self._term.shard)
         if self._term.shard < len(view.shards):
             record = view.shards[self._term.shard].record
             own = self.core.record
@@ -137,6 +141,14 @@ class Replication(Stage):
         self.core.written(copied.source.key, end)
         self._carry_out()
         self._feeding.go_on(copied)
+
+    def packable_below(self, partition: Partition) -> int:
+        """The lsn up to which segments may be packed now. 0: none, while a node that has a copy is away or cannot know
+        packed files, or while a copy is sent what it lacks by its bytes."""
+        copied = self._copies.maybe_at(partition.index)
+        if copied is None or not self._copies.all_pack or copied.source.lagging or not self._was_opened:
+            return 0
+        return min(partition.committed_lsn, self.core.committed(copied.source.key))
 
     def uncommitted_bytes(self, index: int) -> int:
         """What a partition has written that no majority has yet: backpressure counts it as unwritten."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from commitlog import Partition, Store
+from commitlog.chunk import NUMBER_MAX
 from commitlog.log.packing import replaced, take_packing, take_replacement
 from commitlog.read.log_reader import NODE
 from commitlog.write.segment_packing import BLOCK_BYTES, SegmentPacking
@@ -23,20 +24,28 @@ REST_SECONDS = 60.0  # after a failure, and while the disk is full
 class SegmentPacker:
     """bytes_per_second: what is read at most; partitions: none where nothing is to be packed
 
-    has_room: whether so many bytes may be written without taking room that records need"""
+    has_room: whether so many bytes may be written without taking room that records need
+    below: of a partition, the lsn up to which segments may be packed now; asked again before a file is replaced"""
 
     def __init__(
         self, partitions: Sequence[Partition], workers: DiskWorkers, timers: Timers, lifecycle: LifecycleState,
         events: EventSink, *, bytes_per_second: int, has_room: Callable[[int], bool],
+        below: Callable[[Partition], int] | None = None,
     ) -> None:  # fmt: skip
         self._partitions, self._workers = partitions, workers
         self._timers, self._lifecycle, self._events = timers, lifecycle, events
-        self._has_room = has_room
+        self._has_room, self._below = has_room, below or unlimited
+        self._looks_again = below is not None
         self._pause = BLOCK_BYTES / max(1, bytes_per_second)
         self._is_busy = False
         self._next = 0  # the partition that is looked at first
         if partitions:
-            timers.later(START_SECONDS, self.look)
+            timers.later(START_SECONDS, self._look_again if self._looks_again else self.look)
+
+    def _look_again(self) -> None:
+        """What may be packed changes while nothing is written here."""
+        self._timers.later(START_SECONDS, self._look_again)
+        self.look()
 
     def look(self) -> None:
         """A segment may have been finished: pack it, unless one is being packed."""
@@ -44,7 +53,7 @@ class SegmentPacker:
             return
         for _ in range(len(self._partitions)):
             partition = self._partitions[self._next]
-            packing = take_packing(partition)
+            packing = take_packing(partition, self._below(partition))
             if packing is not None:
                 self._is_busy = True
                 if self._has_room(packing.segment.disk_bytes):
@@ -80,6 +89,11 @@ class SegmentPacker:
         if self._lifecycle.stop_phase:  # the writer's thread may have ended
             packing.discard()
             return
+        if self._below(partition) < (packing.segment.end_lsn or 0):
+            packing.discard()
+            packing.segment.is_packed = False  # later
+            self._timers.later(REST_SECONDS, self._go_on)
+            return
         replacement = take_replacement(partition, packing)
         if replacement is None and partition.segments.removing:  # perhaps others
             self._timers.later(self._pause, lambda: self._replace(partition, packing))
@@ -113,8 +127,12 @@ class SegmentPacker:
         self._timers.later(REST_SECONDS, self._go_on)
 
 
+def unlimited(partition: Partition) -> int:
+    return NUMBER_MAX
+
+
 def packable(store: Store, *, is_of_cluster: bool) -> list[Partition]:
-    """Copies of a partition are the same bytes on each node: also while the directory of a node is served alone."""
-    if is_of_cluster or store.files.exists(f"{store.root}/{NODE}"):
+    """None while the directory of a node is served alone: nobody there knows what the other nodes can read."""
+    if not is_of_cluster and store.files.exists(f"{store.root}/{NODE}"):
         return []
     return list(store.own)

@@ -7,14 +7,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from commitlog.replica.mirror_partition import MirrorPartition
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cli.cluster import verify
 from rumq.cli.cluster.verify import NoCopy, Verdict, Verification
 from rumq.cluster.control.records import ShardRecord, Versioned, View
 from rumq.cluster.node import copy_inquiries
 from rumq.cluster.node.copy_inquiries import CopyAnswer, CopyInquiries, CopyQuestion
-from tests.cluster.node.test_copy_scrubber import log_of
+from tests.cluster.node.upkeep.test_copy_scrubber import log_of
 from tests.cluster.node.world import KEY
+from tests.commitlog.replica.copying import index, pack
 
 NODES = ("n1#a", "n2#b", "n3#c")
 
@@ -60,7 +62,7 @@ class Site:
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.setattr(copy_inquiries, "BYTES_MAX", 30_000)  # a question reads no whole copy
+    monkeypatch.setattr(copy_inquiries, "RECORD_BYTES_MAX", 10_000)  # a question reads no whole copy
     return Site()
 
 
@@ -70,6 +72,42 @@ def test_equal_copies_are_equal_to_the_last_committed_record(site: Site) -> None
     assert {each.end_lsn for each in found.values()} == {600}
     assert found["n2#b"].words == "0 to 600, as at n1" and len(site.segments("n1#a")) > 3
     assert len(site.asked) > 3 * 3, "in pieces"
+
+
+def test_a_copy_that_was_packed_is_equal_to_one_that_was_not(site: Site) -> None:
+    """Its chunks are other ones, and so are the places at which questions end in them."""
+    assert packed(site, "n2#b", 1001) and packed(site, "n3#c", 100_001)
+    assert site.states() == ["equal", "equal", "equal"] and not site.sleeps
+
+
+def test_a_bit_that_flipped_in_a_packed_copy_is_seen(site: Site) -> None:
+    assert packed(site, "n2#b", 1001)
+    site.files["n2#b"].damage(f"data/{KEY}/{site.segments('n2#b')[0]}", 4096 + 200)
+    assert site.states() == ["equal", "different", "equal"]
+
+
+def packed(site: Site, node: str, salt: int) -> int:
+    copy = MirrorPartition(site.files[node], f"data/{KEY}", "main", 0)
+    index(copy)
+    count = pack(copy, salt)
+    copy.close()
+    return count
+
+
+def test_nodes_of_an_earlier_version_are_asked_for_their_bytes(site: Site) -> None:
+    asked: list[CopyQuestion] = []
+    ask = site.ask
+
+    def earlier(node: str, shard: int, question: CopyQuestion) -> CopyAnswer:
+        asked.append(question)
+        if question.records and node == "n2#b":
+            raise NoCopy("Object contains unknown field `records`")
+        return ask(node, shard, question)
+
+    site.ask = earlier  # type: ignore[method-assign]
+    assert site.states() == ["equal", "equal", "equal"] and not site.sleeps
+    assert sum(each.records for each in asked) == 2, "then no more"
+    assert b"records" not in msgspec.json.encode(CopyQuestion("p", 1, 2)), "which it would not understand"
 
 
 @pytest.mark.parametrize("at", [4096 + 60, 4096 + 300])

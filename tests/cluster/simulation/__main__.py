@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from multiprocessing import get_context
 
 from tests.cluster.simulation.ledger import Wrong
@@ -22,9 +23,10 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes [1]")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so long [none]")
     parser.add_argument("--go-on", action="store_true", help="after one that fails")
+    parser.add_argument("--packs", action="store_true", help="copies pack their segments")
     args = parser.parse_args()
     if args.seed is not None:
-        return replay(args.seed)
+        return replay(args.seed, packs=args.packs)
     begun = time.monotonic()
     counts: Counter[str] = Counter()
     wrong: list[str] = []
@@ -32,7 +34,7 @@ def main() -> int:
     starts = range(args.first, args.first + args.seeds, BATCH)
     batches = [range(at, min(at + BATCH, args.first + args.seeds)) for at in starts]
     with get_context("fork").Pool(args.jobs) as pool:
-        for some, failed, size in pool.imap(play, batches):
+        for some, failed, size in pool.imap(partial(play, packs=args.packs), batches):
             counts += some
             done += size
             wrong += failed
@@ -50,7 +52,7 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def play(seeds: Iterable[int]) -> tuple[Counter[str], list[str], int]:
+def play(seeds: Iterable[int], *, packs: bool) -> tuple[Counter[str], list[str], int]:
     counts: Counter[str] = Counter()
     wrong = []
     size = 0
@@ -58,16 +60,16 @@ def play(seeds: Iterable[int]) -> tuple[Counter[str], list[str], int]:
     for seed in seeds:
         size += 1
         try:
-            counts += run(seed)
+            counts += run(seed, packs=packs)
         except Wrong as fault:
             wrong.append(str(fault))
     gc.collect()
     return counts, wrong, size
 
 
-def replay(seed: int) -> int:
+def replay(seed: int, *, packs: bool) -> int:
     try:
-        run(seed, print)
+        run(seed, print, packs=packs)
     except Wrong as fault:
         print(fault)
         return 1

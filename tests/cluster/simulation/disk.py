@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from random import Random
-from struct import pack, unpack_from
+from struct import pack, unpack
 from typing import Any, NamedTuple
+
+import msgspec
 
 from commitlog.errors import LogError
 from commitlog.replica.replica_note import Note, Voters, joined
 from commitlog.testing.memory_state import MemoryState
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.ports import CutRefused, DataFrame
-from tests.cluster.simulation.image import RECORD_BYTES, Image, Segment
+from tests.cluster.simulation.image import HEADER_BYTES, PACKED_BYTES, RECORD_BYTES, Image, Segment
 
 PARTITIONS = ("main/g0/p0", "main/g0/p1")
 
@@ -58,7 +60,8 @@ class Part:
         if torn is not None and torn[0] is Image.write:
             data = torn[1][0]
             assert isinstance(data, bytes)
-            self.durable.write(data[: random.randrange(len(data) // RECORD_BYTES + 1) * RECORD_BYTES])
+            width = self.durable.segments[-1].width
+            self.durable.write(data[: random.randrange(len(data) // width + 1) * width])
         self.journal.clear()
         self.now = self.durable.copy()
 
@@ -76,7 +79,8 @@ class Disk:
     told: by partition, what a leader has said is committed; kept through crashes, for the checks
     away: the volume with the partitions and the journal, while it is not mounted
     was_harmed: it has lost what was synced, by a fault that its process cannot have prevented
-    begins_anew: a copy was emptied, as its leader's log begins before it"""
+    begins_anew: a copy was emptied, as its leader's log begins before it
+    sent_again: segments whose file another one has taken the place of"""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -85,6 +89,7 @@ class Disk:
         self.spent = 0.0
         self.sync_seconds = 0.0005
         self.is_failing = self.was_harmed = self.begins_anew = False
+        self.sent_again = 0
         self.trap = ""
         self.told = dict.fromkeys(PARTITIONS, 0)
         self.away: DiskImage | None = None
@@ -120,7 +125,7 @@ class Disk:
         part = self.random.choice(list(self.parts.values()))
         if part.durable.segments:
             last = part.durable.segments[-1]
-            del last.data[self.random.randrange(len(last.data) // RECORD_BYTES + 1) * RECORD_BYTES :]
+            del last.data[self.random.randrange(len(last.data) // last.width + 1) * last.width :]
             if len(part.durable.segments) > 1 and self.random.random() < 0.5:
                 part.durable.segments.pop()
         part.now = part.durable.copy()
@@ -167,7 +172,7 @@ class Disk:
         """Of the whole log, from its first lsn on."""
         found: list[int] = []
         for each in self.parts[partition].now.segments:
-            found += unpack_from(f"<{len(each.data) // RECORD_BYTES}q", each.data)
+            found += each.values
         return found
 
 
@@ -206,6 +211,14 @@ def last_name(part: Part) -> str:
     return part.now.segments[-1].name if part.now.segments else ""
 
 
+class Refill:
+    """segment: what was sent of it"""
+
+    def __init__(self, name: str, end_lsn: int) -> None:
+        self.name, self.end_lsn = name, end_lsn
+        self.segment: Segment | None = None
+
+
 class MemoryLogs:
     """`LogCopies`, and what a leader's writer does. is_guarded: refuses to cut below the mark"""
 
@@ -217,6 +230,7 @@ class MemoryLogs:
         self._parts = disk.parts
         self._marks = {**dict.fromkeys(PARTITIONS, 0), **disk.note.marks}
         self._guards = dict(self._marks)  # nothing below is cut
+        self._refills: dict[str, Refill] = {}  # of last segments that are sent again, by partition
 
     def ends(self) -> dict[str, int]:
         self._sync_parts()
@@ -225,7 +239,8 @@ class MemoryLogs:
     def inventory(self, partition: str) -> list[m.SegmentInfo]:
         segments = self._parts[partition].now.segments
         return [
-            m.SegmentInfo(s.name, s.base_lsn, s.end_lsn, s.stop, n < len(segments) - 1) for n, s in enumerate(segments)
+            m.SegmentInfo(s.name, s.base_lsn, s.end_lsn, s.stop, n < len(segments) - 1, s.salt)
+            for n, s in enumerate(segments)
         ]
 
     def segments(self, partition: str) -> list[Segment]:
@@ -243,7 +258,10 @@ class MemoryLogs:
         self._disk.point("apply")
         part = self._parts[frame.partition]
         part.is_touched = True
-        if isinstance(frame, m.Write):
+        refill = self._refills.get(frame.partition)
+        if refill is not None and isinstance(frame, m.Open | m.Write):
+            self._refill(part, refill, frame, bytes(raw))
+        elif isinstance(frame, m.Write):
             last = part.now.segments[-1] if part.now.segments else None
             if last is None or last.name != frame.name or last.stop != frame.position:
                 self._misfit(f"{frame} behind {last and (last.name, last.stop)}")
@@ -251,19 +269,41 @@ class MemoryLogs:
         elif isinstance(frame, m.Open):
             if part.now.end_lsn != frame.base_lsn:
                 self._misfit(f"{frame} behind lsn {part.now.end_lsn}")
-            part.do(Image.open, frame.name, frame.base_lsn)
+            part.do(Image.open, frame.name, frame.base_lsn, bytes(raw))
         elif isinstance(frame, m.TrimCopy):
             part.do(Image.trim, frame.first_lsn)
         elif isinstance(frame, m.Cut):
             self._cut(part, frame)
 
+    def _refill(self, part: Part, refill: Refill, frame: m.Open | m.Write, raw: bytes) -> None:
+        sent = refill.segment
+        if frame.name != refill.name:
+            self._misfit(f"{frame} while {refill.name} is sent again")
+        elif isinstance(frame, m.Open):
+            refill.segment = Segment(frame.name, frame.base_lsn, b"", *unpack("<qq", raw))
+        elif sent is None or sent.stop != frame.position:
+            self._misfit(f"{frame} behind {sent and sent.stop} of what is sent again")
+        else:
+            sent.data += raw
+        if refill.segment is not None and refill.segment.end_lsn >= refill.end_lsn:
+            part.do(Image.refill, refill.segment)
+            self._disk.sent_again += 1
+            del self._refills[frame.partition]
+
     def _cut(self, part: Part, frame: m.Cut) -> None:
+        self._refills.pop(frame.partition, None)
+        drop, stop = frozenset(frame.drop), frame.stop
         if frame.name:
             left = [each for each in part.now.segments if each.name not in frame.drop]
-            if not left or left[-1].name != frame.name or left[-1].stop < frame.stop:
+            if left and left[-1].name == frame.name and left[-1].salt != frame.salt:
+                if left[-1].width == PACKED_BYTES:  # a chunk of many records
+                    self._cut(part, msgspec.structs.replace(frame, drop=[*frame.drop, frame.name], name=""))
+                    return
+                stop = HEADER_BYTES + (frame.end_lsn - left[-1].base_lsn) * RECORD_BYTES
+            if not left or left[-1].name != frame.name or left[-1].stop < stop:
                 self._misfit(f"{frame} of {[(s.name, s.stop) for s in part.now.segments]}")
         after = part.now.copy()
-        cut = (frozenset(frame.drop), frame.name, frame.stop, frame.first_lsn)
+        cut = (drop, frame.name, stop, frame.first_lsn)
         after.cut(*cut)
         before = part.now.end_lsn
         if self.begins_anew(frame):
@@ -279,6 +319,8 @@ class MemoryLogs:
             self._marks[frame.partition] = self.marks()[frame.partition]
             self._guards[frame.partition] = self._disk.told[frame.partition] = frame.first_lsn
         part.do(Image.cut, *cut)
+        if frame.refill:
+            self._refills[frame.partition] = Refill(frame.refill, frame.refill_lsn)
 
     def _misfit(self, what: str) -> None:
         self._disk.faults.append(f"does not fit: {what}")
@@ -328,9 +370,9 @@ class MemoryLogs:
 
     # The leader's writer
 
-    def open_segment(self, partition: str, name: str) -> None:
+    def open_segment(self, partition: str, name: str, salt: int) -> None:
         part = self._parts[partition]
-        part.do(Image.open, name, part.now.end_lsn)
+        part.do(Image.open, name, part.now.end_lsn, Segment(name, 0, b"", salt).opening)
 
     def append(self, partition: str, values: list[int]) -> int:
         """The lsn of the first."""
@@ -341,6 +383,21 @@ class MemoryLogs:
 
     def trim(self, partition: str, first_lsn: int) -> None:
         self._parts[partition].do(Image.trim, first_lsn)
+
+    # Packing, of a leader and of others
+
+    def pack(self, partition: str, below: int, salt: int) -> bool:
+        """Pack the first finished segment that ends at or below an lsn; whether there is one."""
+        part = self._parts[partition]
+        for segment in part.now.segments[:-1]:
+            if segment.width == RECORD_BYTES and segment.base_lsn < segment.end_lsn <= below:
+                part.do(Image.pack, segment.name, salt)
+                return True
+        return False
+
+    def guard(self, partition: str) -> int:
+        """What it knows to be committed of what it has."""
+        return self._guards[partition]
 
     def begin_sync(self) -> list[tuple[str, int, int]]:
         """(partition, operations, the lsn behind them) of what a sync that begins now will make durable."""

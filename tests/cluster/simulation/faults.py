@@ -49,6 +49,19 @@ class Faults:
         if self._volumes.random() < 0.2:
             world.at(self._volumes.uniform(0.5, 3.0), self._unmount)
 
+        self._packs = Random(world.seed + 2_000_003)
+        if world.build.packs:
+            world.at(self._packs.uniform(0.2, 1.0), self._pack)
+
+    def _pack(self) -> None:
+        """Each copy for itself, at any time; to the end, for it is no fault."""
+        for node in self._world.nodes.values():
+            process = node.process
+            if process is not None and process.role is not None and self._packs.random() < 0.5:
+                for partition in node.disk.parts:
+                    process.take(process.role.pack, partition)
+        self._world.at(self._world.now + self._packs.choice((0.02, 0.1, 0.4)), self._pack)
+
     def _strike(self) -> None:
         if self.is_on:
             kind = self._random.choices(self._kinds, self._weights)[0]

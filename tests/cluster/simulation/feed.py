@@ -19,10 +19,12 @@ BLOCK_BYTES = 6 * RECORD_BYTES
 
 
 class Cursor:
-    """How far a copy has been sent a log. name, stop: of the segment, and the byte behind what was sent of it"""
+    """How far a copy has been sent a log. name, stop: of the segment, and the byte behind what was sent of it
 
-    def __init__(self, name: str, stop: int) -> None:
-        self.name, self.stop = name, stop
+    salt: of the file that the byte is in"""
+
+    def __init__(self, name: str, stop: int, salt: int) -> None:
+        self.name, self.stop, self.salt = name, stop, salt
         self.is_waiting = False  # for its pace
 
 
@@ -31,11 +33,14 @@ def cut_of(logs: MemoryLogs, partition: str, theirs: list[m.SegmentInfo], epoch:
     ours = logs.inventory(partition)
     found = difference([SegmentState(*astuple(s)) for s in ours], [SegmentState(*astuple(s)) for s in theirs])
     first = max(logs.first_lsn(partition), kept_from(theirs, found.drop))
-    cut = m.Cut(epoch, partition, found.drop, found.name, found.end_lsn, found.stop, first)
+    cut = m.Cut(
+        epoch, partition, found.drop, found.name, found.end_lsn, found.stop, first, found.salt, found.refill,
+        found.refill_lsn,
+    )  # fmt: skip
     if found.send_index < len(ours) and found.position:
-        return cut, Cursor(ours[found.send_index].name, found.position)
+        return cut, Cursor(ours[found.send_index].name, found.position, ours[found.send_index].salt)
     before = ours[found.send_index - 1] if found.send_index else None
-    return cut, Cursor(before.name, before.stop) if before is not None else Cursor("", 0)
+    return cut, Cursor(before.name, before.stop, before.salt) if before is not None else Cursor("", 0, 0)
 
 
 def kept_from(theirs: list[m.SegmentInfo], drop: list[str]) -> int:
@@ -43,12 +48,14 @@ def kept_from(theirs: list[m.SegmentInfo], drop: list[str]) -> int:
 
 
 def frames_behind(logs: MemoryLogs, partition: str, cursor: Cursor, epoch: int) -> Frames:
-    """What a copy lacks; moves the cursor. KeyError: retention has removed what comes next."""
+    """What a copy lacks; moves the cursor. KeyError: retention has removed what comes next, or it was packed."""
     while True:
         segments = logs.segments(partition)
         at = next((n for n, each in enumerate(segments) if each.name == cursor.name), -1)
         if at < 0 and cursor.name:
             raise KeyError(cursor.name)
+        if at >= 0 and cursor.salt != segments[at].salt:
+            raise KeyError(cursor.name)  # bytes of another file
         if at >= 0 and cursor.stop < segments[at].stop:
             segment, start = segments[at], cursor.stop
             data = bytes(segment.data[start - HEADER_BYTES : start - HEADER_BYTES + BLOCK_BYTES])
@@ -56,8 +63,8 @@ def frames_behind(logs: MemoryLogs, partition: str, cursor: Cursor, epoch: int) 
             yield m.Write(epoch, partition, segment.name, start), memoryview(data)
         elif at + 1 < len(segments):
             segment = segments[at + 1]
-            cursor.name, cursor.stop = segment.name, HEADER_BYTES
-            yield m.Open(epoch, partition, segment.name, segment.base_lsn), NOTHING
+            cursor.name, cursor.stop, cursor.salt = segment.name, HEADER_BYTES, segment.salt
+            yield m.Open(epoch, partition, segment.name, segment.base_lsn), memoryview(segment.opening)
         else:
             return
 

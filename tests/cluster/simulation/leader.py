@@ -116,7 +116,7 @@ class Leader:
         if not segment or len(segments[-1].data) >= SEGMENT_BYTES:
             self._world.segments += 1
             name = f"{segments[-1].end_lsn if segments else 0:06d}-{self._world.segments:05d}"
-            self._logs.open_segment(partition, name)
+            self._logs.open_segment(partition, name, self._world.salt())
             self._segments[partition] = name
         lsn = self._logs.append(partition, [value])
         self._world.wrote(partition, lsn, value, self.core.epoch)
@@ -155,6 +155,12 @@ class Leader:
             for peer, where in list(self._cursors):
                 if where == partition:
                     self._say(peer, m.TrimCopy(self.core.epoch, partition, first))
+            self._sync()
+
+    def pack(self, partition: str) -> None:
+        """Without a look at what its followers have."""
+        if self._logs.pack(partition, self.core.committed(partition), self._world.salt()):
+            self._world.count["packed by a leader"] += 1
             self._sync()
 
     def _send_on(self, partition: str, only: str = "") -> None:

@@ -127,9 +127,7 @@ def durable(disk: Disk, partition: str, first: int, end: int) -> list[int]:
     image = disk.parts[partition].durable
     for each in image.segments:
         if each.end_lsn > first and each.base_lsn < end:
-            view = memoryview(each.data).cast("q")
-            found += view[max(0, first - each.base_lsn) : end - each.base_lsn].tolist()
-            view.release()
+            found += each.values[max(0, first - each.base_lsn) : end - each.base_lsn]
     return found
 
 

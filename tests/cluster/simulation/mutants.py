@@ -24,13 +24,14 @@ class Line(NamedTuple):
 
 class Mutant(NamedTuple):
     """rule: of docs/explanation/replication.md; first: a seed whose run fails; seeds_max: within so many from 0 on,
-    one is found"""
+    one is found; packs: in a run in which copies pack their segments"""
 
     name: str
     rule: str
     lines: list[Line]
     first: int = 0
     seeds_max: int = 1000
+    packs: bool = False
 
 
 MUTANTS = [
@@ -283,6 +284,40 @@ MUTANTS = [
         "vanished directories count as empty copies", "R11",
         [Line(HERE + "standby", "if self.logs.restore_notes(self.state):", "if False:")],
         first=98,
+    ),
+    Mutant(
+        "what is not committed is packed", "R5",
+        [Line(HERE + "disk", "segment.base_lsn < segment.end_lsn <= below", "segment.base_lsn < segment.end_lsn")],
+        first=1, packs=True,
+    ),
+    Mutant(
+        "bytes of a packed file are taken for those of the file before", "R12",
+        [
+            Line(
+                "commitlog.replica.differences",
+                "    return 0 not in (our.salt, their.salt) and our.salt != their.salt\n", "    return False\n",
+            )
+        ], packs=True,
+    ),
+    Mutant(
+        "a copy is sent the rest of a file that was packed meanwhile", "R12",
+        [Line(HERE + "feed", "if at >= 0 and cursor.salt != segments[at].salt:", "if False:")],
+        first=200, packs=True,
+    ),
+    Mutant(
+        "a copy gives up what it has of a segment that is sent again", "R5",
+        [
+            Line(
+                "commitlog.replica.differences",
+                "        return Difference(drop, *cut, index, 0, our.salt, our.name, our.end_lsn)\n",
+                "        return Difference([*drop, our.name], '', 0, 0, index, 0)\n",
+            )
+        ], packs=True,
+    ),
+    Mutant(
+        "a segment that is sent again counts before all of it is there", "R5",
+        [Line(HERE + "disk", "refill.segment.end_lsn >= refill.end_lsn:", "True:")],
+        first=840, packs=True,
     ),
 ]  # fmt: skip
 

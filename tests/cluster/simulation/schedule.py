@@ -16,13 +16,13 @@ CHANGE_SECONDS = 10.0
 QUIET_SECONDS = 5.0  # an end of a link is told up to 3 s late
 
 
-def run(seed: int, say: Callable[[str], None] | None = None) -> Counter[str]:
-    """raises: Wrong, with the seed and the time"""
+def run(seed: int, say: Callable[[str], None] | None = None, *, packs: bool = False) -> Counter[str]:
+    """packs: copies pack their segments, for which no other number is drawn. raises: Wrong, with seed and time"""
     random = Random(seed * 7919 + 1)
     voters = random.choice((3, 3, 3, 5))
     build = Build(
         voters, random.choice((0, 1, 1, 2)), random.random() < 0.5, random.choice((0.01, 0.02, 0.05)),
-        random.choice((0.0, 0.0, 0.003, 0.02)),
+        random.choice((0.0, 0.0, 0.003, 0.02)), packs,
     )  # fmt: skip
     world = World(seed, build, say)
     try:
@@ -30,6 +30,7 @@ def run(seed: int, say: Callable[[str], None] | None = None) -> Counter[str]:
     except Wrong as wrong:
         raise Wrong(f"seed {seed}, {world.now:.4f} s: {wrong}") from None
     world.count["events"] = world.events
+    world.count["sent again"] = sum(node.disk.sent_again for node in world.nodes.values())
     world.count["acknowledged"] = world.ledger.acknowledged
     world.count["seconds"] = round(world.now)
     return world.count

@@ -34,6 +34,7 @@ class Standby:
             process.node.name, self.logs, self.state, patience=lambda: random.uniform(low, high),
             unique=self._world.unique, now=self._world.now,
         )  # fmt: skip
+        self._served = 0
         self._waiting: dict[str, list[m.ReplicaMessage]] = {}
         self._flushes = False
 
@@ -101,6 +102,7 @@ class Standby:
                         process.close_accepted(link)
             elif isinstance(effect, fx.Serve):
                 frames = frames_of(self.logs, effect.partition, effect.have, effect.epoch)
+                self._served += 1
                 self._serve(effect, frames)
             elif isinstance(effect, fx.ClaimShard):
                 world.moment("claim", process.node)
@@ -118,17 +120,24 @@ class Standby:
         """A frame at a time, for as long as no newer leader was promised."""
         link = self._process.accepted.get(effect.link)
         if link is None or self._process.role is not self or not self._process.is_alive:
+            self._served -= 1
             return
         if self.state.promised != effect.epoch:
             link.send(1, m.Outdated(self.state.promised, self.state.promised_term))
             self._process.close_accepted(link)
+            self._served -= 1
             return
         frame = next(frames, None)
         if frame is None:
             link.send(1, m.Fetched(effect.epoch, effect.partition))
+            self._served -= 1
             return
         link.send(1, *frame)
         self._world.at(self._world.now + 0.0002, self._process.take, self._serve, effect, frames)
+
+    def pack(self, partition: str) -> None:
+        if not self._served and self.logs.pack(partition, self.logs.guard(partition), self._world.salt()):
+            self._world.count["packed by a follower"] += 1
 
     def _send(self, peer: str, message: m.ReplicaMessage) -> None:
         process = self._process

@@ -13,21 +13,23 @@ from tests.cluster.simulation.mutants import MUTANTS, Mutant, planted
 def test_a_dropped_rule_is_found(mutant: Mutant) -> None:
     """Where it was found last, and if runs have changed since, from the first seed on."""
     with planted(mutant):
-        assert seed_that_fails([*range(mutant.first, mutant.first + 4), *range(mutant.seeds_max)]) is not None
+        seeds = [*range(mutant.first, mutant.first + 4), *range(mutant.seeds_max)]
+        assert seed_that_fails(seeds, packs=mutant.packs) is not None
 
 
 def test_without_a_fault_the_same_runs_pass() -> None:
-    assert seed_that_fails([mutant.first for mutant in MUTANTS]) is None
+    for packs in (False, True):
+        assert seed_that_fails([each.first for each in MUTANTS if each.packs is packs], packs=packs) is None
 
 
-def seed_that_fails(seeds: list[int]) -> int | None:
+def seed_that_fails(seeds: list[int], *, packs: bool) -> int | None:
     gc.disable()
     try:
         for count, seed in enumerate(seeds):
             if count % 50 == 49:
                 gc.collect()
             try:
-                schedule.run(seed)
+                schedule.run(seed, packs=packs)
             except Wrong:
                 return seed
         return None

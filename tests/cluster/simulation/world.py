@@ -30,13 +30,15 @@ CHECK_SECONDS = 0.5
 class Build(NamedTuple):
     """voters, spares: nodes; writes_early: leaders write before their term is open
 
-    publish_seconds: between two messages; feed_seconds: between two blocks of what a follower lacks"""
+    publish_seconds: between two messages; feed_seconds: between two blocks of what a follower lacks
+    packs: each copy packs its finished segments, for itself"""
 
     voters: int = 3
     spares: int = 1
     writes_early: bool = True
     publish_seconds: float = 0.02
     feed_seconds: float = 0.0
+    packs: bool = False
 
 
 class World:
@@ -45,6 +47,7 @@ class World:
         self.random = Random(seed)
         self.now = 0.0
         self._heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
+        self._salts = 0
         self._events = self._claims = self.segments = self._links = self.published = 0
         self.count: Counter[str] = Counter()
         self.blocked: set[tuple[str, str]] = set()
@@ -93,6 +96,11 @@ class World:
     def unique(self) -> str:
         self._claims += 1
         return f"claim{self._claims}"
+
+    def salt(self) -> int:
+        """Of a segment's file."""
+        self._salts += 1
+        return self._salts
 
     def latency(self) -> float:
         return self.random.uniform(0.0002, 0.001) + (self.random.uniform(0, self.slow_links) if self.slow_links else 0)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from commitlog import Partition
+from commitlog.log.copy_packing import CopyPacking
 from commitlog.replica.block_reader import read_block, read_opening, saved_names
 from commitlog.replica.differences import difference
 from commitlog.replica.inventory import SegmentState, states_of
@@ -28,7 +29,10 @@ def align(
     """Cut what the leader does not have, and send the names of what it has removed to a copy that begins there;
     returns (segment, byte) from which it must send."""
     found = difference(ours, mirror.segments)
-    mirror.cut(found.drop, found.name, found.end_lsn, found.stop, first_lsn)
+    mirror.cut(
+        found.drop, found.name, found.end_lsn, found.stop, first_lsn, salt=found.salt, refill=found.refill,
+        refill_lsn=found.refill_lsn,
+    )  # fmt: skip
     if first_lsn > 0 and not mirror.segments:
         mirror.adopt_names(saved_names(files, DIRECTORY))
     return found.send_index, found.position
@@ -45,12 +49,12 @@ def copy(
         state = ours[at]
         path = f"{DIRECTORY}/{state.name}"
         if not position:
-            mirror.open_segment(state.name, read_opening(files, path))
+            mirror.open_segment(state.name, read_opening(files, path, state.salt))
             position = 4096
         while position < state.stop:
             if writes == writes_max:
                 return
-            data, following = read_block(files, path, position, state.stop, bytes_max)
+            data, following = read_block(files, path, position, state.stop, bytes_max, state.salt)
             mirror.write(state.name, position, data)
             position = following
             writes += 1
@@ -70,6 +74,17 @@ def index(mirror: MirrorPartition) -> None:
     mirror.note_committed(mirror.synced_lsn)
     while (job := mirror.take_seal_job()) is not None:
         job.run()
+
+
+def pack(mirror: MirrorPartition, salt: int) -> int:
+    """Pack what is finished, indexed and committed, as a node does; returns how many segments."""
+    packed = 0
+    packings = CopyPacking(mirror._files, mirror.directory)
+    while (packing := packings.take(mirror.segments, mirror.packable_below, salt + 2 * packed)) is not None:
+        while not packing.step():
+            pass
+        packed += packing.packed is not None and mirror.replace_packed(packing)
+    return packed
 
 
 def same_bytes(files: SimulatedFiles, ours: Sequence[SegmentState], copied: SimulatedFiles) -> None:

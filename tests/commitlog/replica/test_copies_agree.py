@@ -11,7 +11,7 @@ from commitlog.replica.inventory import inventory
 from commitlog.testing.simulated_files import SimulatedFiles
 from tests.commitlog import records
 from tests.commitlog.records import DIRECTORY, NOW, Seen, append, opened, preallocate, write
-from tests.commitlog.replica.copying import SEGMENT_BYTES, copy_all, mirror_of, recovered
+from tests.commitlog.replica.copying import SEGMENT_BYTES, copy_all, mirror_of, pack, recovered
 from tests.commitlog.test_log_agrees_with_a_list import CHOICES, RECORDS, PowerLost, chooser, power_for
 
 APART_US = 4_000_000_000  # too far apart for one chunk, and for one segment
@@ -26,6 +26,7 @@ class CopiesAgree(RuleBasedStateMachine):
     @initialize(sector_bytes=st.sampled_from([512, 4096]))
     def start(self, sector_bytes: int) -> None:
         self.now, self.starts, self.committed = NOW, 0, 0
+        self.salts = self.packed = 0
         self.files = SimulatedFiles(sector_bytes=sector_bytes)
         self.others = SimulatedFiles(sector_bytes=sector_bytes)
         self.model: list[Seen] = []
@@ -215,6 +216,45 @@ class CopiesAgree(RuleBasedStateMachine):
         if committed <= self.mirror.synced_lsn and self.is_aligned:
             while (job := self.mirror.take_seal_job()) is not None:
                 job.run()
+
+    def _salt(self) -> int:
+        self.salts += 2
+        return (1 << 40) + 1000 * self.salts + 1
+
+    @rule()
+    def pack_leader(self) -> None:
+        """Without a look at what the copy has: it may have a part of what is packed."""
+        records.index(self.partition)
+        self.packed += records.pack(self.partition, self.committed)
+
+    @rule(call=st.integers(0, 25), choices=CHOICES)
+    def leader_loses_power_while_it_packs(self, call: int, choices: list[int]) -> None:
+        records.index(self.partition)
+        self.files.before_call = power_for(call)
+        try:
+            records.pack(self.partition, self.committed)
+        except PowerLost:
+            pass
+        self.files = self.files.after_power_loss(chooser(choices))
+        self._lead()
+
+    @rule()
+    def pack_copy(self) -> None:
+        if not self.mirror.failed:
+            self.index()
+            pack(self.mirror, self._salt())
+
+    @rule(call=st.integers(0, 25), choices=CHOICES)
+    def follower_loses_power_while_it_packs(self, call: int, choices: list[int]) -> None:
+        self.index()
+        synced = self._synced()
+        self.others.before_call = power_for(call)
+        try:
+            pack(self.mirror, self._salt())
+        except PowerLost:
+            pass
+        self.others = self.others.after_power_loss(chooser(choices))
+        self._follow(synced, power_lost=True)
 
     @invariant()
     def a_start_on_the_copy_finds_what_was_sent(self) -> None:

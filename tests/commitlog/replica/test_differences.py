@@ -169,10 +169,10 @@ A, B, C = state("a", 0, 10), state("b", 10, 20), state("c", 20, 25, is_done=Fals
     ],
 )
 def test_cases(why: str, theirs: list[SegmentState], expected: tuple[object, ...]) -> None:
-    assert difference([A, B, C], theirs) == expected, why
+    assert difference([A, B, C], theirs)[:6] == expected, why
 
 
 def test_what_the_leader_has_removed_is_not_dropped_twice() -> None:
     """It is removed as being below the leader's first lsn."""
-    assert difference([B, C], [A, B]) == ([], "", 0, 0, 1, 0)
-    assert difference([C], [A, B._replace(end_lsn=15)]) == (["a", "b"], "", 0, 0, 0, 0)
+    assert difference([B, C], [A, B])[:6] == ([], "", 0, 0, 1, 0)
+    assert difference([C], [A, B._replace(end_lsn=15)])[:6] == (["a", "b"], "", 0, 0, 0, 0)

@@ -145,9 +145,62 @@ def test_while_others_are_removed_a_packed_file_waits() -> None:
     assert len(world.packed()) == 4
 
 
-def test_copies_of_a_cluster_are_never_packed_not_even_while_a_node_is_a_broker_alone() -> None:
+def test_the_copies_of_a_node_that_is_served_alone_stay_as_they_are() -> None:
+    """Nobody there knows what the other nodes can read."""
     world = World()
     assert packable(world.store, is_of_cluster=False) == world.store.own
-    assert packable(world.store, is_of_cluster=True) == []
     world.files.make_directory("data/_cluster")
     assert packable(world.store, is_of_cluster=False) == []
+    assert packable(world.store, is_of_cluster=True) == world.store.own
+
+
+class OfCluster(World):
+    """below: what may be packed now"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now.waiting.clear()
+        workers: Any = DiskWorkers(self.now, self.now)  # type: ignore[arg-type]
+        self.below = 0
+        self.packer = SegmentPacker(
+            self.store.own[:1], workers, self.now, self.lifecycle, self.now, bytes_per_second=RATE,
+            has_room=lambda size: True, below=lambda partition: self.below,
+        )  # fmt: skip
+
+    def turn_all(self) -> None:
+        """Whatever waits now, once."""
+        waiting, self.now.waiting = self.now.waiting, []
+        for _, call in waiting:
+            call()
+
+
+def test_in_a_cluster_only_what_may_be_is_packed_and_that_is_asked_again_and_again() -> None:
+    world = OfCluster()
+    first, second, _ = world.store.own[0].segments.files
+    for _ in range(5):
+        world.turn_all()
+    assert not world.packed()
+    world.below = second.base_lsn
+    for _ in range(30):
+        world.turn_all()
+    assert world.packed() == [(0, first.base_lsn)]
+    world.below = 1 << 40
+    for _ in range(30):
+        world.turn_all()
+    assert world.packed() == [(0, first.base_lsn), (0, second.base_lsn)]
+
+
+def test_a_packed_file_is_given_up_if_it_may_not_be_used_any_more() -> None:
+    """A node went away while it was written; later it is made again."""
+    world = OfCluster()
+    world.below = 1 << 40
+    while not any(name.endswith(".pack") for name in world.files.names("data/main/g1/p0")):
+        world.turn_all()
+    world.below = 0
+    for _ in range(30):
+        world.turn_all()
+    assert not world.packed() and not any(n.endswith(".pack") for n in world.files.names("data/main/g1/p0"))
+    world.below = 1 << 40
+    for _ in range(60):
+        world.turn_all()
+    assert len(world.packed()) == 2

@@ -132,5 +132,10 @@ class CopiedPartition:
         segments = self.segments()
         return (segments[-1].name, segments[-1].stop) if segments else ("", 0)
 
+    def salt_of(self, name: str) -> int:
+        """Of a segment's file; 0: it is not known, or has just begun."""
+        path = self.path_of(name)
+        return next((each.salt for each in reversed(self.partition.segments.files) if each.path == path), 0)
+
     def path_of(self, name: str) -> str:
         return f"{self.partition.directory}/{name}"

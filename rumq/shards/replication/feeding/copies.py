@@ -44,7 +44,8 @@ class PartitionCopies:
 
 
 class Copies:
-    """by_key: by the partition's directory below the store's"""
+    """by_key: by the partition's directory below the store's; all_pack: whether all that have a copy are here, and know
+    packed ones"""
 
     def __init__(
         self, store: Store, watch: Callable[[int, Callable[[], None]], None], woken: Callable[[], None]
@@ -52,7 +53,7 @@ class Copies:
         """watch: of the pump, calls when a descriptor is readable; woken: called on the loop, there is news"""
         assert store.internal is not None
         self._woken = woken
-        self._has_news = False
+        self._has_news = self.all_pack = False
         self._loop_thread = threading.get_ident()
         self._fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         watch(self._fd, self._awake)

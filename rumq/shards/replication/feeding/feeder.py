@@ -70,6 +70,7 @@ class Feeder:
         self._is_reading = False
         self._round = 0  # number of the feeding: results of reads for an earlier one are dropped
         self._place: Place = ("", 0)  # where the next piece begins
+        self._salt = 0  # of the file that the place is in, once it is read from disk; 0: not known
         self._sent: deque[SentBlock] = deque()
         self._unsynced_bytes = 0
 
@@ -78,14 +79,19 @@ class Feeder:
         source = self._source
         self._stop()
         ours = source.segments()
-        found = difference(ours, [SegmentState(s.name, s.base_lsn, s.end_lsn, s.stop, s.is_done) for s in theirs])
+        have = [SegmentState(s.name, s.base_lsn, s.end_lsn, s.stop, s.is_done, s.salt) for s in theirs]
+        found = difference(ours, have)
         first_lsn = source.partition.first_lsn
-        cut = m.Cut(self._feeds.epoch(), source.key, found.drop, found.name, found.end_lsn, found.stop, first_lsn)
+        cut = m.Cut(
+            self._feeds.epoch(), source.key, found.drop, found.name, found.end_lsn, found.stop, first_lsn, found.salt,
+            found.refill, found.refill_lsn,
+        )  # fmt: skip
         self._link.say(cut)
         if found.send_index < len(ours):
-            self._place = (ours[found.send_index].name, found.position)
+            segment = ours[found.send_index]
+            self._place, self._salt = (segment.name, found.position), segment.salt
         else:
-            self._place = (ours[-1].name, ours[-1].stop) if ours else ("", 0)
+            self._place, self._salt = ((ours[-1].name, ours[-1].stop), ours[-1].salt) if ours else (("", 0), 0)
         # A copy that begins anew behind records that are removed: their topics keep their numbers.
         self._wants_names = first_lsn > 0 and self._place[1] == 0 and len(found.drop) == len(theirs)
         self._lag(True)
@@ -119,6 +125,7 @@ class Feeder:
             return
         if self._link.room < frames.size:
             self.is_live = False
+            self._salt = self._source.salt_of(self._place[0])
             self._lag(True)
             self._link.wants_room()
             return
@@ -151,6 +158,7 @@ class Feeder:
                 return
             self._link.write(frames_of([piece], self._feeds.epoch(), self._source.key))
             self._place = piece.after
+            self._salt = self._source.salt_of(piece.after[0])
         self._lag(False)
         self.is_live = True
 
@@ -168,6 +176,9 @@ class Feeder:
         if at < 0 and name:
             self.compare()  # retention has removed it
             return
+        if at >= 0 and position and self._salt not in (0, ours[at].salt):
+            self.compare()  # it was packed
+            return
         if at >= 0 and position and position >= ours[at].stop:
             at, position = at + 1, 0
         elif at < 0:
@@ -176,8 +187,8 @@ class Feeder:
             return  # what follows is being written
         segment = ours[at]
         path = source.path_of(segment.name)
-        block = partial(read_block, self._files, path, position, segment.stop, BLOCK_BYTES)
-        job = block if position else partial(opening, self._files, path)
+        block = partial(read_block, self._files, path, position, segment.stop, BLOCK_BYTES, segment.salt)
+        job = block if position else partial(opening, self._files, path, segment.salt)
         self._is_reading = True
         self._feeds.reader.submit(job, partial(self._has_read, self._round, segment, position), FEEDS)
 
@@ -208,14 +219,14 @@ class Feeder:
             self._link.say(m.Write(epoch, key, segment.name, position), [data])
         else:
             self._link.say(m.Open(epoch, key, segment.name, segment.base_lsn), [data])
-        self._place = (segment.name, stop)
+        self._place, self._salt = (segment.name, stop), segment.salt
         self._sent.append(SentBlock(self._place, len(data)))
         self._unsynced_bytes += len(data)
         self.go_on()
 
     def _failed(self, fault: BaseException | None) -> None:
         if isinstance(fault, FileNotFoundError):
-            self.compare()  # retention has removed it
+            self.compare()  # retention has removed it, or a packed file is in its place
             return
         if not isinstance(fault, OSError | LogError):
             assert fault is not None
@@ -242,7 +253,7 @@ class Feeder:
         self.go_on()
 
 
-def opening(files: Files, path: str) -> tuple[bytes, int]:
-    """A segment's header, and the position behind it."""
-    data = read_opening(files, path)
+def opening(files: Files, path: str, salt: int) -> tuple[bytes, int]:
+    """A segment's header, and the position behind it. salt: of the file that is meant"""
+    data = read_opening(files, path, salt)
     return data, len(data)

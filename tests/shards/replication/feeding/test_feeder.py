@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.cluster.replication import messages as m
 from rumq.net.frames import MessageReader, Raw
+from rumq.shards.replication.feeding import feeder
 from rumq.shards.replication.feeding.copied_partition import CopiedPartition, CopyPiece, Trimmed
 from rumq.shards.replication.feeding.feeder import RETRY_SECONDS, Feeder, Feeds
 from rumq.shards.replication.feeding.piece_frames import Frames, frames_of
-from tests.commitlog.records import append, opened, some_records, write
+from tests.commitlog.records import append, index, opened, pack, some_records, write
 
 
 class World:
@@ -129,3 +132,70 @@ def test_a_trim_is_passed_on_to_who_is_being_fed() -> None:
     world.feeder.begin([])
     world.feeder.trimmed(Trimmed(5))
     assert world.said[-1] == m.TrimCopy(4, "p", 5)
+
+
+def two_segments() -> World:
+    """Of lone messages; the second one is not finished."""
+    world = World()
+    world.partition = opened(SimulatedFiles(), segment_bytes_max=100_000).own[0]
+    world.copied = CopiedPartition("p", world.partition, lambda: None)
+    world.feeder = Feeder(world.copied, world, world.feeder._feeds)
+    for n in range(40):
+        append(world.partition, some_records(1, n))
+        write(world.partition)
+        world.copied.take()
+        world.copied.group_ended()
+    index(world.partition)
+    return world
+
+
+@pytest.mark.parametrize("when", ["while the next block is read", "before it is"])
+def test_a_copy_that_is_sent_a_file_is_compared_anew_when_that_is_packed(
+    when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next byte of the one is none of the other; it may lie behind the end of the other."""
+    monkeypatch.setattr(feeder, "BLOCK_BYTES", 50_000)
+    world = two_segments()
+    world.feeder.begin([])
+    for _ in range(2):
+        if when == "before it is" and len(world.said) == 2:
+            world.room = 0
+        [(job, done)] = world.jobs
+        world.jobs.clear()
+        done(job(), None)
+    assert world.kinds() == ["Cut", "Open", "Write"] and world.copied.lagging == 1
+    assert pack(world.partition) == 1
+    world.room = 1 << 20
+    if when == "before it is":
+        assert world.jobs == []
+        world.feeder.go_on()
+    else:
+        [(job, done)] = world.jobs
+        with pytest.raises(FileNotFoundError) as fault:
+            job()
+        done(None, fault.value)
+    assert world.compared == [("n1", "p")] and world.kinds() == ["Cut", "Open", "Write"]
+
+
+def test_a_copy_that_has_a_part_of_a_packed_segment_is_sent_it_anew() -> None:
+    world = two_segments()
+    before = world.copied.segments()[0]
+    assert pack(world.partition) == 1
+    part = m.SegmentInfo(before.name, before.base_lsn, before.end_lsn - 3, before.stop - 12_288, False, before.salt)
+    world.feeder.begin([part])
+    [cut] = world.said
+    assert (cut.drop, cut.name, cut.refill, cut.refill_lsn) == ([], "", before.name, before.end_lsn)
+    world.read()
+    assert [type(each).__name__ for each in world.said[1:3]] == ["Open", "Write"]
+    assert world.said[1].name == before.name and world.said[2].position == 4096
+
+
+def test_a_copy_that_has_all_of_a_packed_segment_goes_on_behind_it() -> None:
+    world = two_segments()
+    before = world.copied.segments()
+    whole = [m.SegmentInfo(s.name, s.base_lsn, s.end_lsn, s.stop, True, s.salt) for s in before[:1]]
+    assert pack(world.partition) == 1
+    world.feeder.begin(whole)
+    world.read()
+    assert world.said[0].drop == [] and world.said[0].refill == ""
+    assert world.said[1].name == before[1].name, "the next one"

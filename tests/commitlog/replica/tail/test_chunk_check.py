@@ -4,7 +4,7 @@ import pytest
 
 from commitlog import Damaged
 from commitlog.chunk import MARK, SEAL, encode_header
-from commitlog.replica.chunk_check import Checked, checked
+from commitlog.replica.tail.chunk_check import Checked, checked
 
 SALT = 77
 

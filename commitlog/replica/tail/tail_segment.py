@@ -141,3 +141,19 @@ def opened_tail(files: Files, path: str, stop: int, end_lsn: int) -> TailSegment
         files.close(handle)
         raise
     return tail
+
+
+def stop_before(files: Files, path: str, salt: int, stop: int, end_lsn: int) -> int:
+    """The byte at which records before an lsn end, chunks without records included; 0: a chunk goes beyond.
+
+    salt, stop: of the file. Cost: reads its chunk headers. raises: OSError"""
+    found, reached = 0, -1
+    handle = files.open(path)
+    try:
+        for at, chunk in walk(files, handle, salt, SEGMENT_HEADER_BYTES, stop):
+            if chunk.next_lsn > end_lsn:
+                break
+            found, reached = at + chunk.total_len, chunk.next_lsn
+    finally:
+        files.close(handle)
+    return found if reached == end_lsn else 0

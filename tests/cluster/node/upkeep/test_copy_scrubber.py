@@ -6,8 +6,8 @@ import pytest
 
 from commitlog.format.segment import SEGMENT_HEADER_BYTES, opening, walk
 from commitlog.testing.simulated_files import SimulatedFiles
-from rumq.cluster.node.copy_scrubber import ASIDE, IDLE_SECONDS, CopyScrubber, Damage, put_aside
 from rumq.cluster.node.log_copies import NodeLogCopies
+from rumq.cluster.node.upkeep.copy_scrubber import ASIDE, IDLE_SECONDS, CopyScrubber, Damage, put_aside
 from rumq.cluster.replication.messages import Cut
 from tests.cluster.node.world import COPIES, KEY
 from tests.commitlog.records import append, mark, opened, some_records, write
@@ -36,6 +36,30 @@ def one_round(scrubber: CopyScrubber, now: float = 0.0) -> tuple[Damage | None, 
             return found, now
         now = max(now, scrubber._next) if scrubber.rounds == before else now
     return None, now
+
+
+def test_a_segment_that_is_packed_between_two_pieces_is_no_damage() -> None:
+    """It was listed with the end of another file, which may be open."""
+    for steps in range(12):
+        files = log_of(60)
+        copies = NodeLogCopies(files, "data", COPIES)
+        scrubber = CopyScrubber(files, copies, 1 << 30, 0.0)
+        for now in range(steps):
+            assert scrubber.step(float(now)) is None
+        copies.note_committed(KEY, copies.ends()[KEY])
+        for _ in range(20):
+            copies.work()
+            if copies._indexing is not None:
+                copies._indexing.result()
+        packed = 0
+        while (taken := copies.take_packing(1001 + 2 * packed)) is not None:
+            while not taken[1].step():
+                pass
+            packed += taken[1].packed is not None and copies.replace_packed(*taken)
+        assert packed > 2
+        damage, _ = one_round(scrubber, float(steps))
+        assert damage is None, f"packed after {steps} steps"
+        copies.close()
 
 
 def test_sound_copies_are_read_round_after_round_as_slowly_as_is_wanted() -> None:

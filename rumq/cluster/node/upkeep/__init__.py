@@ -1,0 +1,1 @@
+"""Upkeep of the copies that a node does not lead: read again, and packed."""
