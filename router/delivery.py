@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from commitlog import Gap
 from commitlog.chunk import Chunk
-from router.backlog import chunk_returned, lose, next_rows
+from router.backlog import chunk_returned, lose, next_rows, wait_until_shown
 from router.effects import (
     CatchUpPaused,
     Deliver,
@@ -264,6 +264,10 @@ class Delivery:
         for reader in feed.waiters.pop(lsn, ()):
             reader.waiting &= ~(1 << feed.index)
             if chunks and chunks[0].next_lsn <= lsn:
+                continue
+            if not chunks and lsn >= feed.mark(False):
+                # A home gave out what its owner lost, or did not send yet: asked again at once, it says the same.
+                wait_until_shown(reader, feed)
                 continue
             self._resume_any(reader)
 
