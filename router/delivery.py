@@ -266,10 +266,9 @@ class Delivery:
             if chunks and chunks[0].next_lsn <= lsn:
                 continue
             if not chunks and lsn >= feed.mark(False):
-                # A home gave out what its owner lost, or did not send yet: asked again at once, it says the same.
-                wait_until_shown(reader, feed)
-                continue
-            self._resume_any(reader)
+                wait_until_shown(reader, feed)  # its owner lost it, and asked at once would say the same
+            else:
+                self._resume_any(reader)
 
     def _deliver_wanted(
         self, feed: Feed, chunk: Chunk, group: Group, first: int, stop: int, readers: list[Reader],

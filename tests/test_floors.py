@@ -19,7 +19,7 @@ ROUTER_DATA = {
     "router.readers.subscription",
 }  # fmt: skip
 FLOORS: dict[str, tuple[set[str], set[str]]] = {
-    "commitlog": ({"cython"}, WORLD - {"threading"}),
+    "commitlog": ({"cython", "isal"}, WORLD - {"threading"}),
     "router": ({"commitlog", "cython"}, WORLD),
     "rumq/mqtt": ({"cython"}, WORLD | {"os"}),
     "rumq/auth": ({"argon2", "jwt", "cryptography", "msgspec", "rumq.mqtt.topics", "rumq.mqtt.errors"}, WORLD),

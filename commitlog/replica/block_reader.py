@@ -5,8 +5,7 @@ Chunk headers are checked, as they give the lengths; bodies are checked by the f
 
 from __future__ import annotations
 
-from zlib import crc32
-
+from commitlog.checksum import crc32
 from commitlog.chunk import HEADER_BYTES, MAGIC
 from commitlog.disk.files import Files, whole_file
 from commitlog.errors import Damaged
