@@ -24,6 +24,12 @@ def test_a_line_that_is_cut_and_processes_that_are_killed() -> None:
     assert outcome.cuts >= 10 and outcome.connections >= 10 and outcome.found.messages[2] > 1_000
 
 
+def test_an_edge_that_is_unplugged_and_killed_meanwhile() -> None:
+    outcome = run(Plan(cuts=1, kills=0, unplugged_seconds=2.0))
+    assert outcome.found.is_right, outcome.found.examples
+    assert outcome.connections >= 3 and outcome.found.messages[1] > 1_000
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
 def test_many_times(seed: int) -> None:
