@@ -16,7 +16,9 @@ def main() -> int:
     add("--unplugged", type=float, default=0.0, metavar="S", help="then the line takes nothing for so long [0]")
     add("--seed", type=int, default=1, metavar="N", help="[1]")
     args = parser.parse_args()
-    outcome = run(Plan(args.cuts, args.kills, args.seconds, args.seed, args.unplugged), lambda line: print(line, flush=True))
+    outcome = run(
+        Plan(args.cuts, args.kills, args.seconds, args.seed, args.unplugged), lambda line: print(line, flush=True)
+    )
     found = outcome.found
     print(f"{outcome.cuts} cuts, {outcome.kills} kills, {outcome.connections} times connected, seed {args.seed}")
     print(f"{'':6}{'messages':>12}{'lost':>8}{'doubled':>9}")
