@@ -1,6 +1,7 @@
 """Apply subscribe, unsubscribe, connect and disconnect to readers and groups. MQTT 5.0, 3.8, 3.10, 4.8.
 
 Requests have been checked already."""
+# compiled: warm
 
 from __future__ import annotations
 
