@@ -42,13 +42,16 @@ Tell = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class BridgeRules:
-    """bytes_per_second_max: of payloads, each way, 0: no limit; inflight_max: messages without an answer, each way"""
+    """bytes_per_second_max: of payloads, each way, 0: no limit; inflight_max: messages without an answer, each way
+
+    exactly_once: between rumq brokers QoS 1 is carried as QoS 2"""
 
     name: str
     topics: tuple[TopicRule, ...]
     inflight_max: int = 100
     bytes_per_second_max: int = 0
     retry_seconds_max: float = 60.0
+    exactly_once: bool = True
 
 
 class RunningBridge:
@@ -63,6 +66,8 @@ class RunningBridge:
         # Sides, and their addresses, whose session has the filters, since this process began.
         self._assured: set[tuple[str, str]] = set()
         self._windows = dict.fromkeys(SIDES, rules.inflight_max)  # side -> messages that it takes without an answer
+        # Sides that are asked to carry QoS 1 as QoS 2: the local one if the remote one does, or did last.
+        self._asked = {REMOTE: rules.exactly_once, LOCAL: rules.exactly_once and pairing.exactly_once}
         self._lost: set[str] = set()  # sides whose session was lost, and that the other side's messages may have
         self._topics = {side: TopicMap(rules.topics, DIRECTION[side]) for side in SIDES}
 
@@ -136,13 +141,18 @@ class RunningBridge:
     async def _opened(self, side: str, receive_maximum: int) -> SideConnection:
         """raises: ConnectionLost, Refused; then the next address is tried"""
         try:
-            connection = await open_side(self._side(side), receive_maximum)
+            connection = await open_side(self._side(side), receive_maximum, exactly_once=self._asked[side])
         except (ClientError, OSError):
             if side == REMOTE:
                 self._remotes.note_failed()
             raise
         if side == REMOTE:
             self._remotes.note_opened(connection.version)
+            self._asked[LOCAL] = connection.is_exactly_once
+        elif self._asked[LOCAL] and not connection.is_exactly_once:
+            self._asked = dict.fromkeys(SIDES, False)
+            await connection.stream.close()
+            raise ConnectionLost("the local broker takes no messages of QoS 2")
         return connection
 
     def _note_opened(self, side: str, connection: SideConnection) -> None:
@@ -175,13 +185,17 @@ class RunningBridge:
         if self._pairing.remote not in ("", remote):
             # Another broker, with ids of another time, and which does not have the ids of the last one.
             self._lost = set(SIDES)
-        for side in sorted(self._lost):
+        is_exactly_once, released = connections[REMOTE].is_exactly_once, set(self._lost)
+        if self._pairing.exactly_once and self._asked[REMOTE] and not is_exactly_once:
+            # An older version sends again with QoS 1 what went out with QoS 2: PUBREL for these will not come.
+            released.add(REMOTE)
+        for side in sorted(released):
             self._tell("bridge.doubtful", name=self.rules.name, side=side)
             with trio.move_on_after(RELEASE_SECONDS_MAX) as scope:
                 await release_ids(connections[OTHER[side]])
             if scope.cancelled_caught:
                 raise ConnectionLost(f"the {OTHER[side]} broker does not answer PUBREL")
-        self._pairing.note_paired(remote)
+        self._pairing.note_paired(remote, exactly_once=is_exactly_once)
 
     # --- connected
 
@@ -198,6 +212,7 @@ class RunningBridge:
         self._tell(
             "bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker",
             address=self._remotes.side.address, mqtt=SHOWN_VERSIONS[connections[REMOTE].version],
+            exactly_once=connections[REMOTE].is_exactly_once,
         )  # fmt: skip
         self._notify(connections)
         await link.run()

@@ -28,6 +28,7 @@ from rumq.mqtt.packets import (
     Unsuback,
     Unsubscribe,
 )
+from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 
 LOCAL, REMOTE = "local", "remote"
@@ -35,6 +36,7 @@ SIDES = (LOCAL, REMOTE)
 OTHER = {LOCAL: REMOTE, REMOTE: LOCAL}
 LOST = "rumq-lost"  # user property of CONNACK: what a rumq session lost to retention while we were away
 BROKER_ID = "rumq-broker"  # user property of CONNECT, which asks, and of CONNACK, which answers
+EXACTLY_ONCE = "rumq-exactly-once"  # likewise: messages of QoS 1 are carried as QoS 2, to it and from it
 REQUEST_ID = 65_535  # of SUBSCRIBE and UNSUBSCRIBE: brokers begin with 1
 IDS_MAX = 65_535
 RELEASED_AT_ONCE = 1_000
@@ -86,6 +88,11 @@ class SideConnection:
         return next(iter(self._told(BROKER_ID)), "")
 
     @property
+    def is_exactly_once(self) -> bool:
+        """Whether the broker carries QoS 1 as QoS 2, as it was asked to."""
+        return bool(self._told(EXACTLY_ONCE))
+
+    @property
     def lost(self) -> list[str]:
         """Records that the session lost, as a rumq broker says: place, records, why."""
         return self._told(LOST)
@@ -107,9 +114,16 @@ class SideConnection:
         )  # fmt: skip
 
 
-async def open_side(side: Side, receive_maximum: int) -> SideConnection:
-    """receive_maximum: what the other side takes. raises: ConnectionLost, Refused"""
-    return await open_with(side, replace(side.options, receive_maximum=receive_maximum), clean_start=False)
+async def open_side(side: Side, receive_maximum: int, *, exactly_once: bool = False) -> SideConnection:
+    """receive_maximum: what the other side takes; exactly_once: ask for QoS 1 to be carried as QoS 2
+
+    raises: ConnectionLost, Refused"""
+    options = replace(side.options, receive_maximum=receive_maximum)
+    if exactly_once:
+        said = options.properties or Properties()
+        asked = [*said.get("user_properties", ()), (EXACTLY_ONCE, "")]
+        options = replace(options, properties=Properties({**said, "user_properties": asked}))
+    return await open_with(side, options, clean_start=False)
 
 
 async def forget_session(side: Side) -> None:

@@ -39,11 +39,13 @@ class Form:
         located: bytes,
         publishers: object = None,
         is_live: bool = False,
+        raised: bytes | None = None,
     ) -> None:
         """retain: 0 never, 1 as published, 2 always; identifiers: encoded properties; located: the partition's
         name where offsets are to be told as user properties, else empty; publishers: the partition's list of client
         ids by publisher number, where who published is to be told, else None; is_live: records of QoS 0 may be sent
-        before they are committed, so their offsets, which a crash could give to others, are not told."""
+        before they are committed, so their offsets, which a crash could give to others, are not told.
+        raised: messages of QoS 1 are sent with QoS 2 and these properties; None: with QoS 1"""
         self.qos = qos
         self.retain = retain
         self.no_local = no_local
@@ -51,11 +53,12 @@ class Form:
         self.located = located
         self.publishers = publishers
         self.is_live = is_live
+        self.raised = raised
 
     def plain(self) -> bool:
         """Whether a stored frame of QoS up to `qos` can go out as it is."""
         told = self.located or self.publishers is not None
-        return not (self.identifiers or told or self.no_local or self.retain == 2)
+        return not (self.identifiers or told or self.no_local or self.retain == 2 or self.raised is not None)
 
 
 @cython.cclass
@@ -349,6 +352,10 @@ def build(
             continue
         source_qos = flags & 3
         qos = form.qos if form.qos < source_qos else source_qos
+        told = b""
+        if qos == 1 and form.raised is not None:
+            qos = 2
+            told = form.raised
         topic_at = body_at(src, start)
         topic_len = (src[topic_at] << 8) | src[topic_at + 1]
         payload_at = start + words[w + 5]
@@ -384,11 +391,10 @@ def build(
         head = 0x30 | (qos << 1)
         if form.retain == 2 or (form.retain == 1 and flags & ROW_RETAIN):
             head |= 1
-        told = b""
         alias = 0
         named = True
         if v5 and form.located and (source_qos or not form.is_live):
-            told = location(
+            told = told + location(
                 form.located,
                 words[w + 2] | (cython.cast(cython.ulonglong, words[w + 3]) << 32),
                 base_lsn + i,

@@ -28,6 +28,7 @@ from rumq.session.state.wills import author_of
 
 DURABILITY = "rumq-durability"  # user property of CONNECT, which asks, and of CONNACK, which answers
 BROKER_ID = "rumq-broker"  # likewise: which broker this is, for bridges
+EXACTLY_ONCE = "rumq-exactly-once"  # likewise: QoS 1 is carried as QoS 2, both ways, for bridges between rumqs
 ANCHOR = "$anchor/"  # begin of client ids: `rumq.queues.link.anchors`
 CONTROL = "$CONTROL/"  # of mosquitto's plugins; a bridge would carry the order to one
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: a limit as high need not be told
@@ -130,7 +131,8 @@ def open_session(
     """(the session, whether it was there before)"""
     registry, wanted = client.broker.registry, connect.properties.get("topic_alias_maximum", 0)
     alias_out = min(wanted, client.limits.topic_alias_out_maximum)
-    shape = shape_of(5 if connect.version == 5 else 4, client.packet_bytes_max, alias_out)
+    raises_qos = is_exactly_once(connect, client.limits)
+    shape = shape_of(5 if connect.version == 5 else 4, client.packet_bytes_max, alias_out, raises_qos)
     session, present = registry.open(
         client_id, shape, personal=alias_out > 0, clean_start=connect.clean_start, owner=owner
     )
@@ -151,6 +153,7 @@ def wire_of(client: Client, session: Session) -> Wire:
     wire.others = 1  # CONNECT
     wire.qos_max = limits.maximum_qos
     wire.retain_available = limits.retain_available
+    wire.restores_qos = getattr(session.subscriber.shape, "raises_qos", False)
     wire.publishers = session.publishers
     wire.qos2_open = session.qos2_open
     wire.session_tag = tag_of(session.number)
@@ -278,7 +281,15 @@ def answers_asked_for(connect: p.Connect, limits: Limits) -> list[tuple[str, str
         found += [(DURABILITY if name == "main" else f"{DURABILITY}/{name}", each) for name, each in limits.durability]
     if BROKER_ID in asked and limits.broker_id:
         found.append((BROKER_ID, limits.broker_id))
+    if is_exactly_once(connect, limits):
+        found.append((EXACTLY_ONCE, "yes"))
     return found
+
+
+def is_exactly_once(connect: p.Connect, limits: Limits) -> bool:
+    """Whether the client asks for messages of QoS 1 to be carried as QoS 2, and they can be."""
+    asked = connect.properties.get("user_properties", ())
+    return limits.maximum_qos == 2 and any(name == EXACTLY_ONCE for name, _ in asked)
 
 
 def answer(connected: Connected, connack: p.Connack) -> None:
