@@ -189,6 +189,7 @@ class RunningBridge:
         if self._pairing.exactly_once and self._asked[REMOTE] and not is_exactly_once:
             # An older version sends again with QoS 1 what went out with QoS 2: PUBREL for these will not come.
             released.add(REMOTE)
+            self._lost.add(LOCAL)
         for side in sorted(released):
             self._tell("bridge.doubtful", name=self.rules.name, side=side)
             with trio.move_on_after(RELEASE_SECONDS_MAX) as scope:

@@ -133,7 +133,7 @@ async def test_it_subscribes_at_each_side_and_relays_between_two_connections(tmp
         await here.send(Puback(9))
         assert await there.receive() == Puback(9)
         assert site.named("bridge.connected") == [
-            {"name": "b", "remote": "not a rumq broker", "address": "", "mqtt": "5.0"}
+            {"name": "b", "remote": "not a rumq broker", "address": "", "mqtt": "5.0", "exactly_once": False}
         ]
         assert not site.named("bridge.doubtful"), "sessions that begin together lose nothing"
         nursery.cancel_scope.cancel()

@@ -153,7 +153,7 @@ def wire_of(client: Client, session: Session) -> Wire:
     wire.others = 1  # CONNECT
     wire.qos_max = limits.maximum_qos
     wire.retain_available = limits.retain_available
-    wire.restores_qos = getattr(session.subscriber.shape, "raises_qos", False)
+    wire.restores_qos = session.raises_qos
     wire.publishers = session.publishers
     wire.qos2_open = session.qos2_open
     wire.session_tag = tag_of(session.number)

@@ -115,6 +115,11 @@ class Session:
         self.number = 0
         self.durable = False
 
+    @property
+    def raises_qos(self) -> bool:
+        """Whether its client is sent messages of QoS 1 as QoS 2: a bridge to a rumq broker."""
+        return bool(getattr(self.subscriber.shape, "raises_qos", False))
+
     def own_filters(self) -> SubscribedFilters:
         """Its filters, to be added to; sessions without any share `NO_FILTERS`."""
         if self.asked is NO_FILTERS:

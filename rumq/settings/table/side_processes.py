@@ -137,7 +137,8 @@ class Bridge(Struct, frozen=True, kw_only=True):
     ] = False
     exactly_once: Annotated[
         bool, choice(
-            "between rumq brokers each message of QoS 1 is there once, carried as QoS 2: two more packets for each", LIVE
+            "between rumq brokers each message of QoS 1 is there once: it is carried as QoS 2, with two packets more",
+            LIVE,
         )
     ] = True
     inflight_max: Annotated[

@@ -21,7 +21,7 @@ from rumq.session.protocol import authorization
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters, Why
 from rumq.shards.delivery.fan_out_cache import located, wire_form
 
-UNANSWERED = (1, 2)  # states of the in-flight window: PUBACK or PUBREC is awaited
+WAITS_PUBACK, WAITS_PUBREC = UNANSWERED = (1, 2)  # states of the in-flight window
 
 
 class Redelivery:
@@ -104,8 +104,8 @@ class Redelivery:
         v5 = deliveries.client.version == 5
         state = deliveries.flow.window.state_of(packet_id)
         # One that was sent with QoS 2 stays one, whoever asks now: its packet id is in a handshake of QoS 2.
-        raises_qos = state == 2 and getattr(deliveries.session.subscriber.shape, "raises_qos", False)
-        raised = None if state != 2 else RAISED if raises_qos else b""
+        raises_qos = state == WAITS_PUBREC and deliveries.session.raises_qos
+        raised = None if state != WAITS_PUBREC else RAISED if raises_qos else b""
         form = self._form(deliveries, code, chunk, row, state, raises_qos=raises_qos)
         named = chunk.publishers
         publishers = self._feeds[partition_of(code)].partition.publisher_names if named is None else named
@@ -155,8 +155,13 @@ class Redelivery:
         """A message that was sent and never acknowledged cannot be sent again: it does not count as delivered.
 
         topic: unknown where the log does not have the record any more"""
-        assert deliveries.flow.window is not None
-        deliveries.flow.window.refuse(packet_id)
+        window = deliveries.flow.window
+        assert window is not None
+        if window.state_of(packet_id) == WAITS_PUBREC and deliveries.session.raises_qos:
+            # A bridge's target may have it, and would take a later message with the same id for it.
+            deliveries.release(packet_id)
+        else:
+            window.refuse(packet_id)
         if deliveries.session.delivered:  # of this run of the broker
             deliveries.session.delivered -= 1
         self._drop_counters.count(why, deliveries.session.key, topic)
