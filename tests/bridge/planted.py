@@ -120,7 +120,7 @@ PLANTED = [
     Planted(
         "a message of QoS 1 that was sent as QoS 2 comes again as QoS 1",
         "rumq/shards/delivery/redelivery.py",
-        "raised = None if state != WAITS_PUBREC else RAISED if raises_qos else b\"\"",
+        'raised = None if state != WAITS_PUBREC else RAISED if raises_qos else b""',
         "raised = None",
         RAISED,
     ),
@@ -155,8 +155,8 @@ PLANTED = [
     Planted(
         "a raised message does not say so where its subscription was granted QoS 1",
         "rumq/mqtt/kernels/fanout.py",
-        "        if qos == 1 and form.raised is not None:",
-        "        if source_qos == 1 and qos == 1 and form.raised is not None:",
+        "        is_raised = raises and qos == 1\n",
+        "        is_raised = raises and qos == 1 and source_qos == 1\n",
         RAISED_KERNEL,
     ),
     Planted(

@@ -271,6 +271,9 @@ def build(
     form: Form = forms[0]
     extra: cython.const[cython.uchar][::1] = form.identifiers
     extra_len: cython.Py_ssize_t = len(extra)
+    raises: cython.bint = form.raised is not None
+    raised: cython.const[cython.uchar][::1] = None
+    is_raised: cython.bint
     capacity: cython.Py_ssize_t
     buffer: object
     out: cython.uchar[::1]
@@ -308,8 +311,10 @@ def build(
     byte: cython.uint
     alias: cython.Py_ssize_t
     named: cython.bint
-    told: object
+    told: bytes
 
+    if raises:
+        raised = form.raised
     if places is not None:
         place_of = places
         form_of = wanted
@@ -340,6 +345,9 @@ def build(
                 form = forms[which - 1]
                 extra = form.identifiers
                 extra_len = len(extra)
+                raises = form.raised is not None
+                if raises:
+                    raised = form.raised
                 last_which = which
         flags = words[w + 7] & 0xFFFF
         if form.no_local and publisher and words[w + 6] == publisher:
@@ -352,10 +360,9 @@ def build(
             continue
         source_qos = flags & 3
         qos = form.qos if form.qos < source_qos else source_qos
-        told = b""
-        if qos == 1 and form.raised is not None:
+        is_raised = raises and qos == 1
+        if is_raised:
             qos = 2
-            told = form.raised
         topic_at = body_at(src, start)
         topic_len = (src[topic_at] << 8) | src[topic_at + 1]
         payload_at = start + words[w + 5]
@@ -391,10 +398,11 @@ def build(
         head = 0x30 | (qos << 1)
         if form.retain == 2 or (form.retain == 1 and flags & ROW_RETAIN):
             head |= 1
+        told = b""
         alias = 0
         named = True
         if v5 and form.located and (source_qos or not form.is_live):
-            told = told + location(
+            told = location(
                 form.located,
                 words[w + 2] | (cython.cast(cython.ulonglong, words[w + 3]) << 32),
                 base_lsn + i,
@@ -413,6 +421,8 @@ def build(
         new_props = 0
         if v5:
             new_props = props_len + extra_len + len(told) + (3 if alias else 0)
+            if is_raised:
+                new_props += len(raised)
             size += new_props + varint_size(new_props)
         if packet_max and 1 + varint_size(size) + size > packet_max:
             too_large.append(i)
@@ -465,6 +475,9 @@ def build(
             if told:
                 copy(out, at, told, 0, len(told))
                 at += len(told)
+            if is_raised:
+                copy(out, at, raised, 0, len(raised))
+                at += len(raised)
         copy(out, at, src, payload_at, end - payload_at)
         at += end - payload_at
         i += 1

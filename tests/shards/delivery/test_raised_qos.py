@@ -72,11 +72,12 @@ def test_it_holds_for_a_session_that_began_without(shard: Shard) -> None:
     assert of(messages(bridge(shard))) == [(b"1", 1, False, True), (b"2", 2, True, False)]
 
 
+@pytest.mark.parametrize("granted", [1, 2])
 @pytest.mark.parametrize("kill", [False, True])
-def test_what_was_in_flight_comes_again_with_the_same_id_and_as_qos_2(kill: bool) -> None:
+def test_what_was_in_flight_comes_again_with_the_same_id_and_as_qos_2(kill: bool, granted: int) -> None:
     shard = Shard(SimulatedFiles(), segment_bytes_max=1 << 16)
     reader = bridge(shard)
-    reader.say(wire.subscribe(1, [("t", 2)]))
+    reader.say(wire.subscribe(1, [("t", granted)]))
     published(shard, 1, 2)
     before = messages(reader)
     reader.link.lost("the network")
@@ -84,7 +85,7 @@ def test_what_was_in_flight_comes_again_with_the_same_id_and_as_qos_2(kill: bool
         shard = Shard(shard.files.after_kill(), seed=1, now_us=shard.now_us)
     again = bridge(shard)
     came = messages(again)
-    assert of(came) == [(b"1", 2, True, True), (b"2", 2, False, True)]
+    assert of(came) == [(b"1", 2, True, True), (b"2", 2, granted == 1, True)]
     assert [each.packet_id for each in came] == [each.packet_id for each in before]
     for each in came:
         again.say(wire.ack(Kind.PUBREC, each.packet_id))
