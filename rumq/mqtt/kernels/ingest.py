@@ -24,14 +24,12 @@ if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
     from cython.cimports.libc.string import memcmp, memcpy
     from cython.cimports.rumq.mqtt.kernels.batch import Batch
-    from cython.cimports.rumq.mqtt.kernels.publish_properties import Found, walk_properties
-    from cython.cimports.rumq.mqtt.kernels.raised_qos import raised_at
+    from cython.cimports.rumq.mqtt.kernels.publish_properties import Found, raised_at, walk_properties
     from cython.cimports.rumq.mqtt.kernels.short_acks import put_ack, short_ack
     from cython.cimports.rumq.mqtt.kernels.topics import TopicTable
     from cython.cimports.rumq.mqtt.kernels.wire_state import Wire, acks_of
 else:
-    from rumq.mqtt.kernels.publish_properties import walk_properties
-    from rumq.mqtt.kernels.raised_qos import raised_at
+    from rumq.mqtt.kernels.publish_properties import raised_at, walk_properties
     from rumq.mqtt.kernels.short_acks import put_ack, short_ack
     from rumq.mqtt.kernels.wire_state import acks_of
 
@@ -41,7 +39,7 @@ PARTITION = cython.declare(cython.ulonglong, 0xFFFFFF)
 # In the number of a topic: nothing may be retained there by who uses this table.
 NO_RETAIN_BIT = cython.declare(cython.longlong, 1 << 62)
 NO_RETAIN = 1 << 62
-RAISED_BYTES = cython.declare(cython.Py_ssize_t, 14)  # of `raised_qos`
+RAISED_BYTES = cython.declare(cython.Py_ssize_t, 14)  # of `publish_properties`
 # Row and chunk flags of docs/reference/log-format.md.
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
@@ -500,7 +498,6 @@ def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cy
                     topic_at,
                     topic_len,
                     key,
-                    qos,
                     props_at,
                     props_end,
                     found.alias_at,
@@ -540,9 +537,8 @@ def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cy
 @cython.cfunc
 def write_without(
     out: cython.p_uchar, at: cython.Py_ssize_t, buf: cython.pointer(cython.const[cython.uchar]), head: cython.uint,
-    topic_at: cython.Py_ssize_t, topic_len: cython.Py_ssize_t, key: object, qos: cython.uint,
-    props_at: cython.Py_ssize_t, props_end: cython.Py_ssize_t, alias_at: cython.Py_ssize_t, raised: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
+    topic_at: cython.Py_ssize_t, topic_len: cython.Py_ssize_t, key: object, props_at: cython.Py_ssize_t,
+    props_end: cython.Py_ssize_t, alias_at: cython.Py_ssize_t, raised: cython.Py_ssize_t, stop: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:  # fmt: skip
     """Write the frame with its full topic, without its alias, and without the property at `raised`; -1: there is none.
 
@@ -560,7 +556,7 @@ def write_without(
     if topic_len == 0:
         name = key
         full = len(key)
-    size = 2 + full + (2 if qos else 0) + varint_size(props_len) + props_len + (stop - props_end)
+    size = 2 + full + (2 if head & 6 else 0) + varint_size(props_len) + props_len + (stop - props_end)
     out[at] = head & 0xF6
     at = put_varint(out, at + 1, size)
     out[at] = full >> 8
@@ -571,7 +567,7 @@ def write_without(
     else:
         copy(out, at, buf, topic_at, full)
     at += full
-    if qos:
+    if head & 6:
         out[at] = buf[pid_at]
         out[at + 1] = buf[pid_at + 1]
         at += 2

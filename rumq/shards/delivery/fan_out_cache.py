@@ -16,7 +16,7 @@ from router.readers.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.delivery_properties import NamesByNumber
 from rumq.mqtt.kernels.fanout import Blob
-from rumq.mqtt.kernels.raised_qos import RAISED
+from rumq.mqtt.kernels.publish_properties import RAISED
 from rumq.session.state.session import Shape
 from rumq.shards.delivery.traced_deliveries import replayed
 from rumq.tracing.tracer import Tracer

@@ -15,7 +15,7 @@ from router.readers.slots import RETAINED_CODE, partition_of, reader_of
 from router.readers.subscription import DeliveryOptions
 from rumq.loop.ports import ChunkReader, Clock, CommandQueue, Timers
 from rumq.mqtt.kernels import fanout
-from rumq.mqtt.kernels.raised_qos import RAISED
+from rumq.mqtt.kernels.publish_properties import RAISED
 from rumq.session.connection.broker_port import Redelivering
 from rumq.session.protocol import authorization
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters, Why

@@ -21,7 +21,7 @@ from router.readers.slots import PARTITION_BITS
 from router.readers.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob
-from rumq.mqtt.kernels.raised_qos import RAISED
+from rumq.mqtt.kernels.publish_properties import RAISED
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Shape
 from rumq.shards.delivery.fan_out_cache import wire_form

@@ -12,7 +12,7 @@ from commitlog.row_layout import ROW_PROPERTIES, ROW_QOS, ROW_RETAIN, ROW_V5
 from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
 from rumq.mqtt.frames import frame_at
-from rumq.mqtt.kernels.raised_qos import RAISED
+from rumq.mqtt.kernels.publish_properties import RAISED
 from rumq.mqtt.packets import Publish
 from rumq.mqtt.properties import Properties
 from tests.kernel_forms import forms
