@@ -15,6 +15,8 @@ from rumq.bridge.pairing import Pairing
 from rumq.bridge.relay import PacketRelay
 from rumq.bridge.remote_addresses import RemoteAddresses
 from rumq.bridge.side import (
+    EXACTLY_ONCE,
+    HOLD,
     LOCAL,
     OTHER,
     REMOTE,
@@ -66,8 +68,8 @@ class RunningBridge:
         # Sides, and their addresses, whose session has the filters, since this process began.
         self._assured: set[tuple[str, str]] = set()
         self._windows = dict.fromkeys(SIDES, rules.inflight_max)  # side -> messages that it takes without an answer
-        # Sides that are asked to carry QoS 1 as QoS 2: the local one if the remote one does, or did last.
-        self._asked = {REMOTE: rules.exactly_once, LOCAL: rules.exactly_once and pairing.exactly_once}
+        # Sides that are asked to carry QoS 1 as QoS 2: the local one once the remote one has said that it does.
+        self._asked = {REMOTE: rules.exactly_once, LOCAL: False}
         self._lost: set[str] = set()  # sides whose session was lost, and that the other side's messages may have
         self._topics = {side: TopicMap(rules.topics, DIRECTION[side]) for side in SIDES}
 
@@ -123,12 +125,15 @@ class RunningBridge:
 
     async def _assure(self, side: str) -> None:
         """Let there be a session with the filters. raises: ClientError, OSError"""
-        connection = await self._opened(side, self.rules.inflight_max)
+        connection = await self._opened(side, self.rules.inflight_max, HOLD)
         try:
             self._note_opened(side, connection)
-            if not connection.connack.session_present:
+            is_there = connection.connack.session_present
+            if not is_there:
                 self._pairing.note_new(side)
-            await self._subscribe(side, connection)
+            # Here retained messages wait in memory until both were connected for the first time.
+            is_waiting = is_there and side == LOCAL and not self._pairing.remote
+            await self._subscribe(side, connection, retained_again=is_waiting)
             await leave(connection)
         finally:
             with trio.CancelScope(shield=True):
@@ -138,10 +143,11 @@ class RunningBridge:
     def _side(self, side: str) -> Side:
         return self._local if side == LOCAL else self._remotes.side
 
-    async def _opened(self, side: str, receive_maximum: int) -> SideConnection:
+    async def _opened(self, side: str, receive_maximum: int, *asked: str) -> SideConnection:
         """raises: ConnectionLost, Refused; then the next address is tried"""
         try:
-            connection = await open_side(self._side(side), receive_maximum, exactly_once=self._asked[side])
+            once = (EXACTLY_ONCE,) if self._asked[side] else ()
+            connection = await open_side(self._side(side), receive_maximum, *once, *asked)
         except (ClientError, OSError):
             if side == REMOTE:
                 self._remotes.note_failed()
@@ -160,11 +166,11 @@ class RunningBridge:
         for lost in connection.lost:
             self._tell("bridge.gap", name=self.rules.name, side=side, lost=lost)
 
-    async def _subscribe(self, side: str, connection: SideConnection) -> None:
+    async def _subscribe(self, side: str, connection: SideConnection, *, retained_again: bool) -> None:
         filters = sorted(self._side(side).filters)
         before = self._pairing.filters.get(side, [])
         with trio.move_on_after(self._side(side).options.connect_seconds_max):
-            await subscribe(connection, self._side(side), before)
+            await subscribe(connection, self._side(side), before, retained_again=retained_again)
             self._pairing.note_filters(side, filters)
             return
         raise ConnectionLost("no answer to SUBSCRIBE")

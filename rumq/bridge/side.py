@@ -37,6 +37,7 @@ OTHER = {LOCAL: REMOTE, REMOTE: LOCAL}
 LOST = "rumq-lost"  # user property of CONNACK: what a rumq session lost to retention while we were away
 BROKER_ID = "rumq-broker"  # user property of CONNECT, which asks, and of CONNACK, which answers
 EXACTLY_ONCE = "rumq-exactly-once"  # likewise: messages of QoS 1 are carried as QoS 2, to it and from it
+HOLD = "rumq-hold"  # user property of CONNECT: the session sends nothing on this connection
 REQUEST_ID = 65_535  # of SUBSCRIBE and UNSUBSCRIBE: brokers begin with 1
 IDS_MAX = 65_535
 RELEASED_AT_ONCE = 1_000
@@ -114,15 +115,13 @@ class SideConnection:
         )  # fmt: skip
 
 
-async def open_side(side: Side, receive_maximum: int, *, exactly_once: bool = False) -> SideConnection:
-    """receive_maximum: what the other side takes; exactly_once: ask for QoS 1 to be carried as QoS 2
-
-    raises: ConnectionLost, Refused"""
+async def open_side(side: Side, receive_maximum: int, *asked: str) -> SideConnection:
+    """receive_maximum: what the other side takes; asked: EXACTLY_ONCE, HOLD. raises: ConnectionLost, Refused"""
     options = replace(side.options, receive_maximum=receive_maximum)
-    if exactly_once:
+    if asked:
         said = options.properties or Properties()
-        asked = [*said.get("user_properties", ()), (EXACTLY_ONCE, "")]
-        options = replace(options, properties=Properties({**said, "user_properties": asked}))
+        more = [*said.get("user_properties", ()), *((name, "") for name in asked)]
+        options = replace(options, properties=Properties({**said, "user_properties": more}))
     return await open_with(side, options, clean_start=False)
 
 
@@ -197,15 +196,19 @@ async def taken_connack(stream: PacketStream) -> Connack:
     return first
 
 
-async def subscribe(connection: SideConnection, side: Side, before: Iterable[str]) -> None:
+async def subscribe(
+    connection: SideConnection, side: Side, before: Iterable[str], *, retained_again: bool = False
+) -> None:
     """Have the session the filters of the settings, and no others. Messages that arrive meanwhile come again.
 
-    before: filters that it may have. raises: ConnectionLost, Refused"""
+    before: filters that it may have; retained_again: have retained messages for these too
+    raises: ConnectionLost, Refused"""
     stream = connection.stream
     await ask(
         stream, [Unsubscribe(REQUEST_ID, part) for part in parts(sorted(set(before) - set(side.filters)))], Unsuback
     )
-    wanted = [SubscriptionRequest(each, qos, True, True, 1) for each, qos in side.filters.items()]
+    handling = 0 if retained_again else 1
+    wanted = [SubscriptionRequest(each, qos, True, True, handling) for each, qos in side.filters.items()]
     answers = await ask(stream, [Subscribe(REQUEST_ID, part) for part in parts(wanted)], Suback)
     reasons = [reason for answer in answers for reason in answer.reasons]
     for request, reason in zip(wanted, reasons, strict=False):

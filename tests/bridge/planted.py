@@ -113,8 +113,8 @@ PLANTED = [
     Planted(
         "whoever asks which broker this is is sent QoS 1 as QoS 2",
         "rumq/session/handshake/connect.py",
-        "any(name == EXACTLY_ONCE for name, _ in asked)",
-        "bool(asked)",
+        "EXACTLY_ONCE in asked_of(connect)",
+        "bool(asked_of(connect))",
         "tests/session/handshake/test_connect.py",
     ),
     Planted(
@@ -192,6 +192,28 @@ PLANTED = [
         "rumq/bridge/pairing.py",
         'found.get("exactly_once", False)',
         "False",
-        EXACTLY_ONCE,
+        "tests/bridge/test_pairing.py",
+    ),
+    Planted(
+        "messages go out while a bridge subscribes",
+        "rumq/session/handshake/connect.py",
+        "    if HOLD not in asked_of(connect):\n",
+        "    if True:\n",
+        "tests/shards/delivery/test_held.py",
+    ),
+    Planted(
+        "retained messages that wait for a client go with its connection",
+        "router/subscription_changes.py",
+        "        for reader in subscriber.readers():\n            reader.sink = None\n",
+        "        subscriber.pending_retained = NONE\n        for reader in subscriber.readers():\n"
+        "            reader.sink = None\n",
+        "tests/shards/delivery/test_held.py",
+    ),
+    Planted(
+        "a retained message that came while a bridge waited goes out twice",
+        "router/readers/subscriber.py",
+        "            below = self.pending_retained[asked][1]\n",
+        "            pass\n",
+        "tests/shards/delivery/test_held.py",
     ),
 ]

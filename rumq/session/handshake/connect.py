@@ -29,6 +29,7 @@ from rumq.session.state.wills import author_of
 DURABILITY = "rumq-durability"  # user property of CONNECT, which asks, and of CONNACK, which answers
 BROKER_ID = "rumq-broker"  # likewise: which broker this is, for bridges
 EXACTLY_ONCE = "rumq-exactly-once"  # likewise: QoS 1 is carried as QoS 2, both ways, for bridges between rumqs
+HOLD = "rumq-hold"  # of CONNECT: no message is sent on this connection, for bridges while they subscribe
 ANCHOR = "$anchor/"  # begin of client ids: `rumq.queues.link.anchors`
 CONTROL = "$CONTROL/"  # of mosquitto's plugins; a bridge would carry the order to one
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: a limit as high need not be told
@@ -92,7 +93,8 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     missed, session.missed = session.missed, ()
     for gap in missed:
         broker.event("log.gap", client, **gap)
-    connected.deliveries.start()
+    if HOLD not in asked_of(connect):
+        connected.deliveries.start()
     return connected
 
 
@@ -275,7 +277,7 @@ def conditions(limits: Limits, told: Properties) -> Properties:
 
 def answers_asked_for(connect: p.Connect, limits: Limits) -> list[tuple[str, str]]:
     """Nobody is told unasked: some clients cannot parse a CONNACK with user properties."""
-    asked = {name for name, _ in connect.properties.get("user_properties", ())}
+    asked = asked_of(connect)
     found: list[tuple[str, str]] = []
     if DURABILITY in asked:
         found += [(DURABILITY if name == "main" else f"{DURABILITY}/{name}", each) for name, each in limits.durability]
@@ -288,8 +290,12 @@ def answers_asked_for(connect: p.Connect, limits: Limits) -> list[tuple[str, str
 
 def is_exactly_once(connect: p.Connect, limits: Limits) -> bool:
     """Whether the client asks for messages of QoS 1 to be carried as QoS 2, and they can be."""
-    asked = connect.properties.get("user_properties", ())
-    return limits.maximum_qos == 2 and any(name == EXACTLY_ONCE for name, _ in asked)
+    return limits.maximum_qos == 2 and EXACTLY_ONCE in asked_of(connect)
+
+
+def asked_of(connect: p.Connect) -> set[str]:
+    """Names of the user properties of CONNECT."""
+    return {name for name, _ in connect.properties.get("user_properties", ())}
 
 
 def answer(connected: Connected, connack: p.Connack) -> None:
