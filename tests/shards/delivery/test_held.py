@@ -80,3 +80,11 @@ def test_a_subscription_that_goes_takes_its_retained_messages_along(shard: Shard
     held.say(wire.unsubscribe(2, ["t/#"]))
     held.link.lost("the network")
     assert payloads(bridge(shard)) == []
+
+
+def test_what_is_retained_meanwhile_comes_whatever_its_qos(shard: Shard) -> None:
+    """Of QoS 0 too: it is in the log, behind where the session stands."""
+    subscribe_held(shard)
+    publish(shard, "t/a", b"new", retain=True, qos=0)
+    subscribe_held(shard)
+    assert all_payloads(bridge(shard)) == [b"live", b"new", b"live"]
