@@ -216,4 +216,18 @@ PLANTED = [
         "            pass\n",
         "tests/shards/delivery/test_held.py",
     ),
+    Planted(
+        "the log does not say which messages of QoS 1 came as QoS 2",
+        "rumq/mqtt/kernels/ingest.py",
+        "                if not wire.own:  # a will has none",
+        "                if not wire.own and row_flags & 2:  # a will has none",
+        "tests/bridge/test_two_shards.py",
+    ),
+    Planted(
+        "a message that was sent as QoS 2 comes again as QoS 1, seen from the other log",
+        "rumq/shards/delivery/redelivery.py",
+        "always_retain=is_retained, raised=raised)",
+        "always_retain=is_retained)",
+        "tests/bridge/test_two_shards.py",
+    ),
 ]
