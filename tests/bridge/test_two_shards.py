@@ -115,13 +115,15 @@ class World:
             if packet := self.outputs[step.side].take_packet():
                 self.connections[step.side].say(packet)
         else:
-            for connection in self.connections.values():
-                connection.link.lost("the network")
-            for shard in self.shards.values():
-                shard.settle()
             if step.what == "kill":
                 old = self.shards[step.side]
-                self.shards[step.side] = Shard(old.files.after_kill(), seed=len(self.published), now_us=old.now_us)
+                files = old.files.after_kill()
+                old.end()
+                self.shards[step.side] = Shard(files, seed=len(self.published), now_us=old.now_us)
+            for side, connection in self.connections.items():
+                if step.what == "cut" or side != step.side:
+                    connection.link.lost("the network")
+                    self.shards[side].settle()
             self._connect()
 
     def settle(self) -> None:
