@@ -161,6 +161,16 @@ def rounds(draw: st.DrawFn) -> list[Step]:
 STEPS = st.lists(rounds(), max_size=6).map(lambda each: [step for some in each for step in some])
 
 
+@pytest.mark.parametrize("harm", [("cut", LOCAL), ("kill", LOCAL), ("kill", REMOTE)])
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("moves", range(9))
+def test_a_message_is_there_once_whatever_ends_at_each_step_of_its_handshake(
+    moves: int, qos: int, harm: tuple[str, str]
+) -> None:
+    steps = [Step(*AROUND[at % 4], 500) for at in range(moves)]
+    check([Step("publish", size=qos - 1), *steps, Step(*harm), Step("publish", size=qos - 1)])
+
+
 @given(STEPS)
 @settings(max_examples=40, deadline=None)
 def test_each_message_is_there_once_with_its_qos_wherever_it_is_cut(steps: list[Step]) -> None:
