@@ -31,16 +31,9 @@ class Form:
     """How a subscription wants its messages. Its fields are typed in fanout.pxd."""
 
     def __init__(
-        self,
-        qos: int,
-        retain: int,
-        no_local: bool,
-        identifiers: bytes,
-        located: bytes,
-        publishers: object = None,
-        is_live: bool = False,
-        raised: bytes | None = None,
-    ) -> None:
+        self, qos: int, retain: int, no_local: bool, identifiers: bytes, located: bytes, publishers: object = None,
+        is_live: bool = False, raised: bytes | None = None,
+    ) -> None:  # fmt: skip
         """retain: 0 never, 1 as published, 2 always; identifiers: encoded properties; located: the partition's
         name where offsets are to be told as user properties, else empty; publishers: the partition's list of client
         ids by publisher number, where who published is to be told, else None; is_live: records of QoS 0 may be sent
@@ -230,25 +223,12 @@ def whole(data: object, rows: object, count: cython.Py_ssize_t, qos: cython.bint
 
 
 def build(
-    rows: object,
-    frames: object,
-    first: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
-    base_lsn: cython.ulonglong,
-    base_ts: cython.longlong,
-    forms: list,
-    wanted: object,
-    places: object,
-    v5: cython.bint,
-    packet_max: cython.Py_ssize_t,
-    publisher: cython.uint,
-    now: cython.longlong,
-    aliases: object,
-    alias_max: cython.Py_ssize_t,
-    bytes_max: cython.Py_ssize_t,
-    partition: cython.ulonglong = 0,
+    rows: object, frames: object, first: cython.Py_ssize_t, count: cython.Py_ssize_t, base_lsn: cython.ulonglong,
+    base_ts: cython.longlong, forms: list, wanted: object, places: object, v5: cython.bint,
+    packet_max: cython.Py_ssize_t, publisher: cython.uint, now: cython.longlong, aliases: object,
+    alias_max: cython.Py_ssize_t, bytes_max: cython.Py_ssize_t, partition: cython.ulonglong = 0,
     numbered_max: cython.Py_ssize_t = 1 << 40,
-) -> tuple[Blob, int]:
+) -> tuple[Blob, int]:  # fmt: skip
     """Build what a group gets of rows first..count; returns it and the first row not looked at.
 
     forms, wanted, places: row -> places[row] -> wanted[place] -> forms[that - 1]; 0 is "not wanted".

@@ -491,19 +491,8 @@ def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cy
                 out += frame_len
             else:
                 i = write_without(
-                    frames,
-                    out,
-                    buf,
-                    head,
-                    topic_at,
-                    topic_len,
-                    key,
-                    props_at,
-                    props_end,
-                    found.alias_at,
-                    raised,
-                    stop,
-                )
+                    frames, out, buf, head, topic_at, topic_len, key, props_at, props_end, found.alias_at, raised, stop
+                )  # fmt: skip
                 put_u32(rows, row_at + 20, i - (stop - payload_at) - out)
                 if props_end - props_at == (3 if found.alias_at >= 0 else 0) + (RAISED_BYTES if raised >= 0 else 0):
                     row_flags &= ~ROW_PROPERTIES
