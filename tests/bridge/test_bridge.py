@@ -289,6 +289,7 @@ async def test_filters_that_are_no_longer_in_the_settings_are_unsubscribed(tmp_p
         first = trio.CancelScope()
         nursery.start_soon(run_in, first, site.bridge())
         await site.begun()
+        await trio.sleep(0.1)
         first.cancel()
         site.rules = ("other/# out 2",)
         nursery.start_soon(site.bridge().run)
