@@ -15,6 +15,8 @@ from rumq.bridge.pairing import Pairing
 from rumq.bridge.relay import PacketRelay
 from rumq.bridge.remote_addresses import RemoteAddresses
 from rumq.bridge.side import (
+    EXACTLY_ONCE,
+    HOLD,
     LOCAL,
     OTHER,
     REMOTE,
@@ -42,13 +44,16 @@ Tell = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class BridgeRules:
-    """bytes_per_second_max: of payloads, each way, 0: no limit; inflight_max: messages without an answer, each way"""
+    """bytes_per_second_max: of payloads, each way, 0: no limit; inflight_max: messages without an answer, each way
+
+    exactly_once: between rumq brokers QoS 1 is carried as QoS 2"""
 
     name: str
     topics: tuple[TopicRule, ...]
     inflight_max: int = 100
     bytes_per_second_max: int = 0
     retry_seconds_max: float = 60.0
+    exactly_once: bool = True
 
 
 class RunningBridge:
@@ -63,6 +68,8 @@ class RunningBridge:
         # Sides, and their addresses, whose session has the filters, since this process began.
         self._assured: set[tuple[str, str]] = set()
         self._windows = dict.fromkeys(SIDES, rules.inflight_max)  # side -> messages that it takes without an answer
+        # Sides that are asked to carry QoS 1 as QoS 2: the local one once the remote one has said that it does.
+        self._asked = {REMOTE: rules.exactly_once, LOCAL: False}
         self._lost: set[str] = set()  # sides whose session was lost, and that the other side's messages may have
         self._topics = {side: TopicMap(rules.topics, DIRECTION[side]) for side in SIDES}
 
@@ -118,12 +125,15 @@ class RunningBridge:
 
     async def _assure(self, side: str) -> None:
         """Let there be a session with the filters. raises: ClientError, OSError"""
-        connection = await self._opened(side, self.rules.inflight_max)
+        connection = await self._opened(side, self.rules.inflight_max, HOLD)
         try:
             self._note_opened(side, connection)
-            if not connection.connack.session_present:
+            is_there = connection.connack.session_present
+            if not is_there:
                 self._pairing.note_new(side)
-            await self._subscribe(side, connection)
+            # Here retained messages wait in memory until both were connected for the first time.
+            is_waiting = is_there and side == LOCAL and not self._pairing.remote
+            await self._subscribe(side, connection, retained_again=is_waiting)
             await leave(connection)
         finally:
             with trio.CancelScope(shield=True):
@@ -133,16 +143,22 @@ class RunningBridge:
     def _side(self, side: str) -> Side:
         return self._local if side == LOCAL else self._remotes.side
 
-    async def _opened(self, side: str, receive_maximum: int) -> SideConnection:
+    async def _opened(self, side: str, receive_maximum: int, *asked: str) -> SideConnection:
         """raises: ConnectionLost, Refused; then the next address is tried"""
         try:
-            connection = await open_side(self._side(side), receive_maximum)
+            once = (EXACTLY_ONCE,) if self._asked[side] else ()
+            connection = await open_side(self._side(side), receive_maximum, *once, *asked)
         except (ClientError, OSError):
             if side == REMOTE:
                 self._remotes.note_failed()
             raise
         if side == REMOTE:
             self._remotes.note_opened(connection.version)
+            self._asked[LOCAL] = connection.is_exactly_once
+        elif self._asked[LOCAL] and not connection.is_exactly_once:
+            self._asked = dict.fromkeys(SIDES, False)
+            await connection.stream.close()
+            raise ConnectionLost("the local broker takes no messages of QoS 2")
         return connection
 
     def _note_opened(self, side: str, connection: SideConnection) -> None:
@@ -150,11 +166,11 @@ class RunningBridge:
         for lost in connection.lost:
             self._tell("bridge.gap", name=self.rules.name, side=side, lost=lost)
 
-    async def _subscribe(self, side: str, connection: SideConnection) -> None:
+    async def _subscribe(self, side: str, connection: SideConnection, *, retained_again: bool) -> None:
         filters = sorted(self._side(side).filters)
         before = self._pairing.filters.get(side, [])
         with trio.move_on_after(self._side(side).options.connect_seconds_max):
-            await subscribe(connection, self._side(side), before)
+            await subscribe(connection, self._side(side), before, retained_again=retained_again)
             self._pairing.note_filters(side, filters)
             return
         raise ConnectionLost("no answer to SUBSCRIBE")
@@ -175,13 +191,18 @@ class RunningBridge:
         if self._pairing.remote not in ("", remote):
             # Another broker, with ids of another time, and which does not have the ids of the last one.
             self._lost = set(SIDES)
-        for side in sorted(self._lost):
+        is_exactly_once, released = connections[REMOTE].is_exactly_once, set(self._lost)
+        if self._pairing.exactly_once and self._asked[REMOTE] and not is_exactly_once:
+            # An older version sends again with QoS 1 what went out with QoS 2: PUBREL for these will not come.
+            released.add(REMOTE)
+            self._lost.add(LOCAL)
+        for side in sorted(released):
             self._tell("bridge.doubtful", name=self.rules.name, side=side)
             with trio.move_on_after(RELEASE_SECONDS_MAX) as scope:
                 await release_ids(connections[OTHER[side]])
             if scope.cancelled_caught:
                 raise ConnectionLost(f"the {OTHER[side]} broker does not answer PUBREL")
-        self._pairing.note_paired(remote)
+        self._pairing.note_paired(remote, exactly_once=is_exactly_once)
 
     # --- connected
 
@@ -198,6 +219,7 @@ class RunningBridge:
         self._tell(
             "bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker",
             address=self._remotes.side.address, mqtt=SHOWN_VERSIONS[connections[REMOTE].version],
+            exactly_once=connections[REMOTE].is_exactly_once,
         )  # fmt: skip
         self._notify(connections)
         await link.run()

@@ -28,7 +28,8 @@ def paired_names(folder: Path) -> list[str]:
 class Pairing:
     """new: sides whose session began since both were connected; filters: by side, as they were subscribed
 
-    remote: the broker that packet ids were paired with, by its id or address; "": none yet"""
+    remote: the broker that packet ids were paired with, by its id or address; "": none yet
+    exactly_once: then both carried QoS 1 as QoS 2"""
 
     def __init__(self, path: Path) -> None:
         """A file that cannot be read counts as none: then no session is new. raises: OSError"""
@@ -41,6 +42,7 @@ class Pairing:
         self.new: set[str] = set(found.get("new", ()))
         self.filters: dict[str, list[str]] = {side: list(each) for side, each in found.get("filters", {}).items()}
         self.remote: str = found.get("remote", "")
+        self.exactly_once: bool = found.get("exactly_once", False)
 
     def note_new(self, side: str) -> None:
         """raises: OSError"""
@@ -55,15 +57,16 @@ class Pairing:
             self.filters[side] = filters
             self._write()
 
-    def note_paired(self, remote: str) -> None:
+    def note_paired(self, remote: str, *, exactly_once: bool = False) -> None:
         """Both sides have been connected, and packet ids are free. raises: OSError"""
-        if self.new or self.remote != remote:
+        if self.new or self.remote != remote or self.exactly_once != exactly_once:
             self.new.clear()
-            self.remote = remote
+            self.remote, self.exactly_once = remote, exactly_once
             self._write()
 
     def _write(self) -> None:
-        text = json.dumps({"new": sorted(self.new), "filters": self.filters, "remote": self.remote})
+        kept = {"new": sorted(self.new), "filters": self.filters, "remote": self.remote}
+        text = json.dumps({**kept, "exactly_once": self.exactly_once})
         temporary = self._path.with_suffix(".tmp")
         with open(temporary, "w", encoding="utf-8") as file:
             file.write(text)

@@ -28,6 +28,7 @@ from rumq.mqtt.packets import (
     Unsuback,
     Unsubscribe,
 )
+from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 
 LOCAL, REMOTE = "local", "remote"
@@ -35,6 +36,8 @@ SIDES = (LOCAL, REMOTE)
 OTHER = {LOCAL: REMOTE, REMOTE: LOCAL}
 LOST = "rumq-lost"  # user property of CONNACK: what a rumq session lost to retention while we were away
 BROKER_ID = "rumq-broker"  # user property of CONNECT, which asks, and of CONNACK, which answers
+EXACTLY_ONCE = "rumq-exactly-once"  # likewise: messages of QoS 1 are carried as QoS 2, to it and from it
+HOLD = "rumq-hold"  # user property of CONNECT: the session sends nothing on this connection
 REQUEST_ID = 65_535  # of SUBSCRIBE and UNSUBSCRIBE: brokers begin with 1
 IDS_MAX = 65_535
 RELEASED_AT_ONCE = 1_000
@@ -86,6 +89,11 @@ class SideConnection:
         return next(iter(self._told(BROKER_ID)), "")
 
     @property
+    def is_exactly_once(self) -> bool:
+        """Whether the broker carries QoS 1 as QoS 2, as it was asked to."""
+        return bool(self._told(EXACTLY_ONCE))
+
+    @property
     def lost(self) -> list[str]:
         """Records that the session lost, as a rumq broker says: place, records, why."""
         return self._told(LOST)
@@ -107,9 +115,14 @@ class SideConnection:
         )  # fmt: skip
 
 
-async def open_side(side: Side, receive_maximum: int) -> SideConnection:
-    """receive_maximum: what the other side takes. raises: ConnectionLost, Refused"""
-    return await open_with(side, replace(side.options, receive_maximum=receive_maximum), clean_start=False)
+async def open_side(side: Side, receive_maximum: int, *asked: str) -> SideConnection:
+    """receive_maximum: what the other side takes; asked: EXACTLY_ONCE, HOLD. raises: ConnectionLost, Refused"""
+    options = replace(side.options, receive_maximum=receive_maximum)
+    if asked:
+        said = options.properties or Properties()
+        more = [*said.get("user_properties", ()), *((name, "") for name in asked)]
+        options = replace(options, properties=Properties({**said, "user_properties": more}))
+    return await open_with(side, options, clean_start=False)
 
 
 async def forget_session(side: Side) -> None:
@@ -183,15 +196,19 @@ async def taken_connack(stream: PacketStream) -> Connack:
     return first
 
 
-async def subscribe(connection: SideConnection, side: Side, before: Iterable[str]) -> None:
+async def subscribe(
+    connection: SideConnection, side: Side, before: Iterable[str], *, retained_again: bool = False
+) -> None:
     """Have the session the filters of the settings, and no others. Messages that arrive meanwhile come again.
 
-    before: filters that it may have. raises: ConnectionLost, Refused"""
+    before: filters that it may have; retained_again: have retained messages for these too
+    raises: ConnectionLost, Refused"""
     stream = connection.stream
     await ask(
         stream, [Unsubscribe(REQUEST_ID, part) for part in parts(sorted(set(before) - set(side.filters)))], Unsuback
     )
-    wanted = [SubscriptionRequest(each, qos, True, True, 1) for each, qos in side.filters.items()]
+    handling = 0 if retained_again else 1
+    wanted = [SubscriptionRequest(each, qos, True, True, handling) for each, qos in side.filters.items()]
     answers = await ask(stream, [Subscribe(REQUEST_ID, part) for part in parts(wanted)], Suback)
     reasons = [reason for answer in answers for reason in answer.reasons]
     for request, reason in zip(wanted, reasons, strict=False):

@@ -63,7 +63,7 @@ class Site:
         filters = {LOCAL: TopicMap(rules, OUT).subscriptions(), REMOTE: TopicMap(rules, IN).subscriptions()}
         options = ConnectOptions(session_expiry=99, keep_alive=10, topic_alias_maximum=0)
         sides = {
-            name: Side(name, broker.open_stream, options, filters[name])
+            name: Side(name, broker.open_stream, options, filters[name], name)
             for name, broker in ((LOCAL, self.local), (REMOTE, self.remote))
         }
         pairing = Pairing(pairing_file(self.folder, "b"))
@@ -133,7 +133,7 @@ async def test_it_subscribes_at_each_side_and_relays_between_two_connections(tmp
         await here.send(Puback(9))
         assert await there.receive() == Puback(9)
         assert site.named("bridge.connected") == [
-            {"name": "b", "remote": "not a rumq broker", "address": "", "mqtt": "5.0"}
+            {"name": "b", "remote": "not a rumq broker", "address": REMOTE, "mqtt": "5.0", "exactly_once": False}
         ]
         assert not site.named("bridge.doubtful"), "sessions that begin together lose nothing"
         nursery.cancel_scope.cancel()
@@ -289,6 +289,7 @@ async def test_filters_that_are_no_longer_in_the_settings_are_unsubscribed(tmp_p
         first = trio.CancelScope()
         nursery.start_soon(run_in, first, site.bridge())
         await site.begun()
+        await trio.sleep(0.1)
         first.cancel()
         site.rules = ("other/# out 2",)
         nursery.start_soon(site.bridge().run)

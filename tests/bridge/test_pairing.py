@@ -13,7 +13,9 @@ def test_it_is_there_again(tmp_path: Path) -> None:
     again.note_filters("local", ["x/#"])
     again.note_paired("centre")
     assert (Pairing(path).new, Pairing(path).filters) == (set(), {"local": ["x/#"]})
-    assert Pairing(path).remote == "centre"
+    assert Pairing(path).remote == "centre" and not Pairing(path).exactly_once
+    again.note_paired("centre", exactly_once=True)
+    assert Pairing(path).exactly_once
     again.note_new("local")
     assert (Pairing(path).new, Pairing(path).filters) == ({"local"}, {})
     assert paired_names(tmp_path) == ["a"]

@@ -95,7 +95,9 @@ def bridge_of(kernel: Any, limits: dict[str, TargetLimits], ids: dict[str, str],
         return Bridge(limits, ids, by_runs=by_runs)
 
 
-PAIRS = st.sampled_from([(VIA, "a"), (VIA, "b"), (VIA, "c"), (VIA, ""), ("k", "v"), ("rumq-vi", "a"), ("", "")])
+PAIRS = st.sampled_from(
+    [(VIA, "a"), (VIA, "b"), (VIA, "c"), (VIA, ""), ("k", "v"), ("rumq-vi", "a"), ("rumq-qos", "1"), ("", "")]
+)
 PROPERTIES = st.fixed_dictionaries(
     {},
     optional={
@@ -206,13 +208,19 @@ def test_ordinary_packets_are_relayed_without_being_decoded(kernel: Any, monkeyp
     taken: list[Packet] = []
     monkeypatch.setattr(bridge.relay, "take", lambda side, packet: taken.append(packet))
     via = [("k", "v"), (VIA, "c")]
+    raised = [("k", "v"), ("rumq-qos", "1")]  # of QoS 1, between rumq brokers
     bridge.receive(LOCAL, message(0, 0) + message(1, 1) + message(2, 2, user_properties=via, message_expiry_interval=7))
     bridge.receive(REMOTE, encode(Puback(1, Reason.NO_MATCHING_SUBSCRIBERS), 5) + encode(Pubrec(2), 5))
     bridge.receive(LOCAL, encode(Pubrel(2), 5))
     bridge.receive(REMOTE, encode(Pubcomp(2), 5))
+    bridge.receive(LOCAL, message(3, 2, content_type="c", user_properties=raised))
+    bridge.receive(REMOTE, encode(Pubrec(3), 5))
+    bridge.receive(LOCAL, encode(Pubrel(3), 5))
+    bridge.receive(REMOTE, encode(Pubcomp(3), 5))
     assert taken == []
-    assert bytes(bridge.wires[LOCAL].sent) == b"".join(encode(each, 5) for each in (Puback(1), Pubrec(2), Pubcomp(2)))
-    assert bridge.counts[LOCAL].messages == 3 and bridge.counts[LOCAL].bytes == 3
+    answers = (Puback(1), Pubrec(2), Pubcomp(2), Pubrec(3), Pubcomp(3))
+    assert bytes(bridge.wires[LOCAL].sent) == b"".join(encode(each, 5) for each in answers)
+    assert bridge.counts[LOCAL].messages == 4 and bridge.counts[LOCAL].bytes == 4
 
 
 @kernels

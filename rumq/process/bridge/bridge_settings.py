@@ -124,8 +124,9 @@ def tls_of(bridge: Bridge) -> Tls:
 
 def rules_of(bridge: Bridge) -> BridgeRules:
     return BridgeRules(
-        bridge.name, topic_rules_of(bridge), bridge.inflight_max, bridge.bytes_per_second_max, bridge.retry_seconds_max
-    )
+        bridge.name, topic_rules_of(bridge), bridge.inflight_max, bridge.bytes_per_second_max, bridge.retry_seconds_max,
+        bridge.exactly_once,
+    )  # fmt: skip
 
 
 def topic_rules_of(bridge: Bridge) -> tuple[TopicRule, ...]:

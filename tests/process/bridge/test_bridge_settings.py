@@ -91,7 +91,7 @@ def test_sides_have_sessions_and_logins_by_the_settings(tmp_path: Path) -> None:
     here, there = local_side(settings, second), *remote_sides(second, "0123")
     assert (here.options.username, here.options.password) == ("robot", OWN_PASSWORD)
     assert (there.options.client_id, there.options.session_expiry) == ("me", 3600)
-    assert rules_of(first).inflight_max == 1000
+    assert rules_of(first).inflight_max == 1000 and rules_of(first).exactly_once
 
 
 def test_a_reload_puts_bridges_into_force_where_there_is_a_process_for_them() -> None:
