@@ -4,7 +4,7 @@ Either both sides are connected or none is read from: so what one broker sends a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import trio
@@ -40,6 +40,11 @@ SHOWN_VERSIONS = {5: "5.0", 4: "3.1.1"}
 DIRECTION = {LOCAL: OUT, REMOTE: IN}  # of what comes from a side
 
 Tell = Callable[..., None]
+StillOurs = Callable[[], Awaitable[None]]  # raises: ConnectionLost, if another process may have taken the bridge over
+
+
+async def always_ours() -> None:
+    """Of a broker alone: no other process runs its bridges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +65,13 @@ class RunningBridge:
     """Runs until it is cancelled, however often it is refused."""
 
     def __init__(
-        self, rules: BridgeRules, local: Side, remotes: RemoteAddresses, pairing: Pairing, tell: Tell
+        self, rules: BridgeRules, local: Side, remotes: RemoteAddresses, pairing: Pairing, tell: Tell,
+        now_us: Callable[[], int], still_ours: StillOurs = always_ours,
     ) -> None:  # fmt: skip
-        self.rules, self.counts = rules, BridgeCounts()
+        """now_us: µs since 1970, for people"""
+        self.rules, self.counts, self._now_us = rules, BridgeCounts(), now_us
         self._local, self._remotes, self._pairing, self._tell = local, remotes, pairing, tell
+        self._still_ours = still_ours
         remotes.note_paired_before(pairing.remote)
         # Sides, and their addresses, whose session has the filters, since this process began.
         self._assured: set[tuple[str, str]] = set()
@@ -82,7 +90,8 @@ class RunningBridge:
                 await self._connect_and_relay()
             except (ClientError, OSError) as fault:
                 why = str(fault)
-            was_up, self.counts.is_up = self.counts.is_up, False
+            was_up = self.counts.is_up
+            self.counts.note_failed(self._now_us(), why)
             if was_up:
                 self._remotes.note_lost()
                 back_off.connected_for(trio.current_time() - begun)
@@ -96,6 +105,7 @@ class RunningBridge:
 
     async def _connect_and_relay(self) -> None:
         """raises: ClientError, OSError; it ends in no other way"""
+        await self._still_ours()
         # The local one first: it collects while the remote side is away.
         for side in SIDES:
             if (side, self._side(side).address) not in self._assured:
@@ -119,7 +129,7 @@ class RunningBridge:
         connection = await self._opened(side, min(self.rules.inflight_max, self._windows[OTHER[side]]))
         self._note_opened(side, connection)
         if side == LOCAL and connection.receive_maximum < told:
-            await connection.stream.close()
+            await drop(connection)
             raise ConnectionLost("the local broker takes fewer messages at once than before")
         return connection
 
@@ -128,11 +138,9 @@ class RunningBridge:
         connection = await self._opened(side, self.rules.inflight_max, HOLD)
         try:
             self._note_opened(side, connection)
-            is_there = connection.connack.session_present
-            if not is_there:
-                self._pairing.note_new(side)
+            await self._check_ours({side: connection})
             # Here retained messages wait in memory until both were connected for the first time.
-            is_waiting = is_there and side == LOCAL and not self._pairing.remote
+            is_waiting = connection.connack.session_present and side == LOCAL and not self._pairing.remote
             await self._subscribe(side, connection, retained_again=is_waiting)
             await leave(connection)
         finally:
@@ -145,6 +153,7 @@ class RunningBridge:
 
     async def _opened(self, side: str, receive_maximum: int, *asked: str) -> SideConnection:
         """raises: ConnectionLost, Refused; then the next address is tried"""
+        self.counts.address = self._remotes.side.address
         try:
             once = (EXACTLY_ONCE,) if self._asked[side] else ()
             connection = await open_side(self._side(side), receive_maximum, *once, *asked)
@@ -157,7 +166,7 @@ class RunningBridge:
             self._asked[LOCAL] = connection.is_exactly_once
         elif self._asked[LOCAL] and not connection.is_exactly_once:
             self._asked = dict.fromkeys(SIDES, False)
-            await connection.stream.close()
+            await drop(connection)
             raise ConnectionLost("the local broker takes no messages of QoS 2")
         return connection
 
@@ -171,18 +180,34 @@ class RunningBridge:
         before = self._pairing.filters.get(side, [])
         with trio.move_on_after(self._side(side).options.connect_seconds_max):
             await subscribe(connection, self._side(side), before, retained_again=retained_again)
-            self._pairing.note_filters(side, filters)
+            await self._pairing.note_filters(side, filters)
             return
         raise ConnectionLost("no answer to SUBSCRIBE")
 
     async def _check_sessions(self, connections: dict[str, SideConnection]) -> None:
         """raises: ConnectionLost where one is gone: then it has no filters, and begins anew"""
+        await self._check_ours(connections)
         gone = [side for side, each in connections.items() if not each.connack.session_present]
         for side in gone:
-            self._pairing.note_new(side)
             self._assured.discard((side, self._side(side).address))
         if gone:
             raise ConnectionLost(f"the session at the {gone[0]} broker is gone")
+
+    async def _check_ours(self, connections: dict[str, SideConnection]) -> None:
+        """Before something is read from them or sent: whoever runs the bridge after us has opened its own ones later,
+        and these have ended by then. A session that is new is noted.
+
+        raises: ClientError, OSError. A new session is ended then: whoever is next has to see that it is new"""
+        new = {side: each for side, each in connections.items() if not each.connack.session_present}
+        try:
+            await self._still_ours()
+            for side in new:
+                await self._pairing.note_new(side)
+        except BaseException:  # also where it was cancelled
+            with trio.CancelScope(shield=True):
+                for each in new.values():  # on this connection: another one would end a successor's session
+                    await leave(each, session_expiry=0)
+            raise
 
     async def _pair(self, connections: dict[str, SideConnection]) -> None:
         """Before the first message behind a session that is new. raises: ClientError, OSError"""
@@ -202,7 +227,7 @@ class RunningBridge:
                 await release_ids(connections[OTHER[side]])
             if scope.cancelled_caught:
                 raise ConnectionLost(f"the {OTHER[side]} broker does not answer PUBREL")
-        self._pairing.note_paired(remote, exactly_once=is_exactly_once)
+        await self._pairing.note_paired(remote, exactly_once=is_exactly_once)
 
     # --- connected
 
@@ -213,13 +238,11 @@ class RunningBridge:
         link = Link(
             connections, relays, keep_alives, self.rules.bytes_per_second_max, preferred=self._remotes.maybe_preferred
         )
-        self.counts.is_up = True
-        self.counts.connections += 1
-        remote = connections[REMOTE].broker_id
+        remote, version = connections[REMOTE].broker_id, SHOWN_VERSIONS[connections[REMOTE].version]
+        self.counts.note_connected(self._now_us(), remote, version)
         self._tell(
             "bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker",
-            address=self._remotes.side.address, mqtt=SHOWN_VERSIONS[connections[REMOTE].version],
-            exactly_once=connections[REMOTE].is_exactly_once,
+            address=self._remotes.side.address, mqtt=version, exactly_once=connections[REMOTE].is_exactly_once,
         )  # fmt: skip
         self._notify(connections)
         await link.run()
@@ -246,3 +269,10 @@ class RunningBridge:
 
     def _keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
         return connection.connack.properties.get("server_keep_alive", self._side(side).options.keep_alive)
+
+
+async def drop(connection: SideConnection) -> None:
+    """Close it before anything was noted of it. A session that is new ends: later nobody would see that it was."""
+    if not connection.connack.session_present:
+        await leave(connection, session_expiry=0)
+    await connection.stream.close()

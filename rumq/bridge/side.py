@@ -272,8 +272,9 @@ def check_goes_on(packet: Packet) -> None:
         raise Refused("to go on", packet.reason, packet.properties.get("reason_string") or packet.reason.text)
 
 
-async def leave(connection: SideConnection) -> None:
-    """DISCONNECT; the session stays. raises: ConnectionLost"""
+async def leave(connection: SideConnection, session_expiry: int | None = None) -> None:
+    """DISCONNECT. session_expiry: 0 ends the session too, where it is MQTT 5; None: it stays. raises: ConnectionLost"""
+    properties = Properties() if session_expiry is None else Properties(session_expiry_interval=session_expiry)
     with trio.move_on_after(LEAVE_SECONDS_MAX):
-        connection.stream.send(Disconnect(Reason.NORMAL_DISCONNECTION))
+        connection.stream.send(Disconnect(Reason.NORMAL_DISCONNECTION, properties))
         await connection.stream.flush()

@@ -7,12 +7,13 @@ import trio
 
 from rumq.bridge.bridge import BridgeRules, RunningBridge
 from rumq.bridge.counts import IN, OUT
-from rumq.bridge.pairing import Pairing, pairing_file
+from rumq.bridge.pairing import Pairing, PairingFiles
 from rumq.bridge.relay import DOUBTFUL, VIA
 from rumq.bridge.remote_addresses import RemoteAddresses
 from rumq.bridge.side import BROKER_ID, IDS_MAX, LOCAL, REMOTE, REQUEST_ID, Side
 from rumq.bridge.topic_rules import TopicMap, parse_rule
 from rumq.client.session.options import ConnectOptions
+from rumq.errors import ConnectionLost
 from rumq.mqtt.packets import (
     Connack,
     Disconnect,
@@ -50,12 +51,20 @@ class HeldBroker(FakeBroker):
 
 
 class Site:
-    """Two brokers that do as a test says, and the bridge between them. said: its events"""
+    """Two brokers that do as a test says, and the bridge between them. said: its events
+
+    is_ours: no other process has taken the bridge over"""
 
     def __init__(self, folder: Path, *rules: str, **more: Any) -> None:
         self.folder, self.rules, self.more = folder, rules or RULES, more
         self.local, self.remote = FakeBroker(), HeldBroker()
         self.said: list[tuple[str, dict[str, Any]]] = []
+        self.is_ours = True
+        self.began_us = int(trio.current_time() * 1_000_000)
+
+    async def still_ours(self) -> None:
+        if not self.is_ours:
+            raise ConnectionLost("another node may run the bridges now")
 
     def bridge(self) -> RunningBridge:
         """As of a process that has just begun."""
@@ -63,13 +72,14 @@ class Site:
         filters = {LOCAL: TopicMap(rules, OUT).subscriptions(), REMOTE: TopicMap(rules, IN).subscriptions()}
         options = ConnectOptions(session_expiry=99, keep_alive=10, topic_alias_maximum=0)
         sides = {
-            name: Side(name, broker.open_stream, options, filters[name], name)
+            name: Side(name, broker.open_stream, options, filters[name], "mqtt://far" if name == REMOTE else name)
             for name, broker in ((LOCAL, self.local), (REMOTE, self.remote))
         }
-        pairing = Pairing(pairing_file(self.folder, "b"))
+        pairing = Pairing(PairingFiles(self.folder), "b")
         return RunningBridge(
-            BridgeRules("b", rules, **self.more), sides[LOCAL], RemoteAddresses([sides[REMOTE]]), pairing, self._tell
-        )
+            BridgeRules("b", rules, **self.more), sides[LOCAL], RemoteAddresses([sides[REMOTE]]), pairing, self._tell,
+            lambda: int(trio.current_time() * 1_000_000) - self.began_us, self.still_ours,
+        )  # fmt: skip
 
     def _tell(self, event: str, **fields: Any) -> None:
         self.said.append((event, fields))
@@ -133,7 +143,7 @@ async def test_it_subscribes_at_each_side_and_relays_between_two_connections(tmp
         await here.send(Puback(9))
         assert await there.receive() == Puback(9)
         assert site.named("bridge.connected") == [
-            {"name": "b", "remote": "not a rumq broker", "address": REMOTE, "mqtt": "5.0", "exactly_once": False}
+            {"name": "b", "remote": "not a rumq broker", "address": "mqtt://far", "mqtt": "5.0", "exactly_once": False}
         ]
         assert not site.named("bridge.doubtful"), "sessions that begin together lose nothing"
         nursery.cancel_scope.cancel()
@@ -417,4 +427,67 @@ async def test_a_broker_that_does_not_release_ids_is_left_and_asked_again(tmp_pa
             await site.local.accept(RESUMED)
             assert isinstance(await there.receive(), Pubrel)
         assert "does not answer PUBREL" in site.named("bridge.lost")[0]["why"]
+        nursery.cancel_scope.cancel()
+
+
+# --- on a node of a cluster, of which another one may take the bridge over
+
+
+@simulated
+async def test_who_was_replaced_while_it_connected_reads_and_relays_nothing(tmp_path: Path) -> None:
+    """It may be paused between its two connections: its successor has ended the first one, and what the broker had sent
+    on that is old. `tests/bridge/nodes/test_two_processes.py` shows what it would do."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        for broker in (site.local, site.remote):
+            peer, _ = await broker.accept(RESUMED)
+            await answer_subscriptions(peer)
+        there, _ = await site.remote.accept(RESUMED)
+        await there.send(publish(b"old", 9, topic="down/1"), Pubrel(8))
+        site.is_ours = False
+        here, _ = await site.local.accept(RESUMED)
+        await here.send(publish(b"old", 9))
+        assert await here.gone() and await there.gone()
+        tried = len(site.local.tried_at + site.remote.tried_at)
+        await trio.sleep(100)
+        assert len(site.local.tried_at + site.remote.tried_at) == tried, "nor does it take the successor's sessions"
+        site.is_ours = True
+        await site.remote.accept(RESUMED)
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_new_session_that_could_not_be_noted_ends_again_on_its_own_connection(tmp_path: Path) -> None:
+    """Else its successor would not see that it is new, and packet ids of the one before would swallow messages. Another
+    CONNECT would end the successor's session."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        peer, _ = await site.local.accept(RESUMED)
+        await answer_subscriptions(peer)
+        peer, _ = await site.remote.accept(RESUMED)
+        await answer_subscriptions(peer)
+        there, _ = await site.remote.accept(Connack(False))  # it lost the session meanwhile
+        site.is_ours = False
+        await site.local.accept(RESUMED)
+        ended = await there.receive()
+        assert isinstance(ended, Disconnect) and ended.properties == {"session_expiry_interval": 0}
+        assert await there.gone()
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_figures_say_where_it_is_connected_and_since_when(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        site.remote.is_up = False
+        peer, _ = await site.local.accept()
+        await answer_subscriptions(peer)
+        await trio.sleep(100)
+        told = bridge.counts.figures()
+        assert (told["up"], told["address"]) == (0, "mqtt://far") and "all attempts failed" in told["why"]
+        assert told["since_us"] < 1_000_000, "since the first failure"
         nursery.cancel_scope.cancel()

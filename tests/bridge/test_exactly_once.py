@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from rumq.bridge.pairing import Pairing, pairing_file
+from rumq.bridge.pairing import Pairing, PairingFiles
 from rumq.bridge.relay import DOUBTFUL
 from rumq.bridge.side import BROKER_ID, EXACTLY_ONCE, HOLD, REMOTE
-from rumq.mqtt.packets import Connack, Connect, Packet, Publish, Subscribe
+from rumq.mqtt.packets import Connack, Connect, Disconnect, Packet, Publish, Subscribe
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 from tests.bridge.test_bridge import Site, answer_releases, answer_subscriptions, publish
@@ -57,7 +57,7 @@ async def test_the_local_broker_is_not_asked_where_the_other_one_does_not_know_i
         await trio.sleep(0.1)
         assert [each["exactly_once"] for each in site.named("bridge.connected")] == [False]
         nursery.cancel_scope.cancel()
-    assert not Pairing(pairing_file(tmp_path, "b")).exactly_once
+    assert not Pairing(PairingFiles(tmp_path), "b").exactly_once
 
 
 @simulated
@@ -76,7 +76,7 @@ async def test_both_are_asked_where_both_know_it(tmp_path: Path) -> None:
 @simulated
 async def test_nobody_is_asked_where_the_settings_say_so(tmp_path: Path) -> None:
     site = Site(tmp_path, exactly_once=False)
-    Pairing(pairing_file(tmp_path, "b")).note_paired("R", exactly_once=True)
+    await Pairing(PairingFiles(tmp_path), "b").note_paired("R", exactly_once=True)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(site.bridge().run)
         _, there, found = await asked(site, OLDER, OLDER)
@@ -108,7 +108,7 @@ async def test_a_local_broker_without_qos_2_is_not_asked_again_and_neither_is_th
 async def test_behind_a_broker_that_went_back_to_an_older_version_no_id_of_qos_2_is_in_use(tmp_path: Path) -> None:
     """It sends again with QoS 1 what went out with QoS 2, so PUBREL does not come: a later message would be lost."""
     site = Site(tmp_path)
-    Pairing(pairing_file(tmp_path, "b")).note_paired("R", exactly_once=True)
+    await Pairing(PairingFiles(tmp_path), "b").note_paired("R", exactly_once=True)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(site.bridge().run)
         for broker, connack in ((site.local, KNOWS), (site.remote, OLDER)):
@@ -125,7 +125,7 @@ async def test_behind_a_broker_that_went_back_to_an_older_version_no_id_of_qos_2
         assert not is_doubtful(await there.receive()), "the other way each message is in the handshake that it was in"
         assert is_doubtful(await here.receive()), "what it sends again may be here"
         nursery.cancel_scope.cancel()
-    assert not Pairing(pairing_file(tmp_path, "b")).exactly_once
+    assert not Pairing(PairingFiles(tmp_path), "b").exactly_once
 
 
 @simulated
@@ -149,3 +149,20 @@ async def test_sessions_send_nothing_while_it_subscribes(tmp_path: Path) -> None
             nursery.cancel_scope.cancel()
     assert held == [True] * 6
     assert handling == [0, 1, 0, 1, 1, 1]
+
+
+@simulated
+async def test_a_new_session_that_is_given_up_before_it_is_noted_ends(tmp_path: Path) -> None:
+    """Else the next connection would find it there, without filters, and its packet ids would not be released."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        for broker in (site.local, site.remote):
+            peer, _ = await broker.accept(KNOWS)
+            await answer_subscriptions(peer)
+        await site.remote.accept(KNOWS)
+        here, connect = await site.local.accept(Connack(False))
+        assert asks(connect)
+        left = await here.receive()
+        assert isinstance(left, Disconnect) and left.properties["session_expiry_interval"] == 0
+        nursery.cancel_scope.cancel()

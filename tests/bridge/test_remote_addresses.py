@@ -10,7 +10,7 @@ from rumq.bridge import bridge as bridge_module
 from rumq.bridge.bridge import BridgeRules, RunningBridge
 from rumq.bridge.counts import OUT
 from rumq.bridge.link import PREFERRED_SECONDS
-from rumq.bridge.pairing import Pairing, pairing_file
+from rumq.bridge.pairing import Pairing, PairingFiles
 from rumq.bridge.relay import DOUBTFUL
 from rumq.bridge.remote_addresses import RemoteAddresses
 from rumq.bridge.side import LOCAL, REMOTE, Side, release_ids
@@ -96,7 +96,7 @@ class TwoRemotes:
             BridgeRules("b", rules),
             Side(LOCAL, self.local.open_stream, OPTIONS, TopicMap(rules, OUT).subscriptions()),
             RemoteAddresses([side("first", self.first), side("second", self.second)]),
-            Pairing(pairing_file(folder, "b")), lambda event, **_: self.said.append(event),
+            Pairing(PairingFiles(folder), "b"), lambda event, **_: self.said.append(event), lambda: 0,
         )  # fmt: skip
 
     async def begun(self, broker: FakeBroker, connack: Connack = RESUMED) -> tuple[Peer, Peer]:

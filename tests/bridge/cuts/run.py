@@ -6,7 +6,7 @@ import contextlib
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -147,7 +147,7 @@ def maybe_bridge(broker: BlockingBroker) -> psutil.Process | None:
 class Publisher:
     """Publishes numbers to the topics of `names` until it is told to end. sent: acknowledged ones"""
 
-    def __init__(self, url: str, names: dict[str, tuple[str, int]]) -> None:
+    def __init__(self, url: str | Sequence[str], names: dict[str, tuple[str, int]]) -> None:
         self._url, self._names = url, names
         self._is_ending = threading.Event()
         self.sent = 0
@@ -177,7 +177,7 @@ class Publisher:
 
 
 @contextlib.contextmanager
-def publishing(url: str, names: dict[str, tuple[str, int]]) -> Iterator[Publisher]:
+def publishing(url: str | Sequence[str], names: dict[str, tuple[str, int]]) -> Iterator[Publisher]:
     publisher = Publisher(url, names)
     try:
         yield publisher

@@ -9,11 +9,12 @@ import msgspec
 import pytest
 import trio
 
+from rumq.admin.socket import held_values
 from rumq.admin.socket import kept_values as kv
+from rumq.admin.socket.held_values import pieces
 from rumq.kafka.groups.commit_entries import Commit, Forget
 from rumq.kafka.groups.commit_store import CommitsLost
-from rumq.kafka.nodes import shard_commits
-from rumq.kafka.nodes.shard_commits import ShardCommits, kept_of, pieces, take_over
+from rumq.kafka.nodes.shard_commits import ShardCommits, kept_of, take_over
 
 
 class Leader:
@@ -72,7 +73,7 @@ def test_the_last_entry_of_a_place_counts_and_what_is_forgotten_is_empty() -> No
 
 
 def test_a_question_has_no_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_commits, "PAGE_BYTES_MAX", 10)
+    monkeypatch.setattr(held_values, "PAGE_BYTES_MAX", 10)
     values = [(bytes([number]), b"x" * size) for number, size in enumerate([4, 4, 5, 30, 1])]
     found = list(pieces(values))
     assert [len(each) for each in found] == [2, 1, 1, 1]
