@@ -44,6 +44,13 @@ PLANTED = [
         BRIDGE,
     ),
     Planted(
+        "a remote broker gives orders to this one in topics that begin with a dollar sign",
+        "rumq/bridge/topic_rules.py",
+        "if matches(each.target_filter, found):",
+        "if found:",
+        "tests/bridge/test_topic_rules.py",
+    ),
+    Planted(
         "a run relays a message to a broker that it has passed",
         "rumq/bridge/kernels/relay_run.py",
         "                    return UNDECIDED  # it has been there",
