@@ -81,7 +81,12 @@ class Link:
             await self._changed.park()
         await self._connections[OTHER[source]].stream.wait_unsent(WAITING_BYTES_MAX)
         self._paused.discard(source)
-        self._connections[source].stream.received_at = trio.current_time()
+        stream = self._connections[source].stream
+        stream.received_at = trio.current_time()
+        if self._relay.answered_bytes[source] > WAITING_BYTES_MAX:
+            # Nobody else slows a source whose messages the bridge answers itself. Who does not read counts as silent.
+            await stream.wait_unsent(WAITING_BYTES_MAX)
+            self._relay.answered_bytes[source] = 0
 
     async def _pace(self, side: str) -> None:
         """Messages from this side, no faster than the bandwidth; answers do not wait for them."""

@@ -27,6 +27,8 @@ VIA = "rumq-via"  # user property, one for each broker that a message has passed
 DOUBTFUL = "rumq-doubtful"  # user property of a message that the target may have already
 PACKET_BYTES_MAX = 2**28 + 4  # of MQTT
 TOPICS_MAX = 100_000  # names of topics that are mapped already, in each direction; above it they begin anew
+TOPICS_BYTES_MAX = 2**24  # likewise
+PACKET_OBJECT_BYTES = 256  # of a packet in memory, about
 
 # A message that is refused so may be taken later; any other refusal stays one.
 TEMPORARY_REFUSALS = frozenset({Reason.QUOTA_EXCEEDED, Reason.UNSPECIFIED_ERROR, Reason.SERVER_BUSY})
@@ -69,6 +71,7 @@ class PacketRelay:
         self._in_flight = InFlightMessages()
         self._again: dict[int, Publish] = {}  # by packet id: refused for now
         self._names: dict[bytes, bytes] = {}  # topic at the source -> at the target, for runs
+        self._names_bytes = 0
 
     def run(self, back: PacketRelay) -> RelayRun:
         """What relays ordinary packets of the source by itself. back: the other direction"""
@@ -214,9 +217,12 @@ class PacketRelay:
             check_topic_name(target_topic)
         except (MqttFault, ValueError):
             return None
-        if len(self._names) >= TOPICS_MAX:
+        mapped = target_topic.encode()
+        if len(self._names) >= TOPICS_MAX or self._names_bytes > TOPICS_BYTES_MAX:
             self._names.clear()
-        self._names[name] = mapped = target_topic.encode()
+            self._names_bytes = 0
+        self._names[name] = mapped
+        self._names_bytes += len(name) + len(mapped)
         return mapped
 
     def _note_relayed(self, payload_bytes: int) -> None:
@@ -226,6 +232,19 @@ class PacketRelay:
     def _refuse(self, topic: str, reason: Reason, text: str) -> None:
         self._counts.refused[reason.text] += 1
         self._refused(topic, reason, text)
+
+
+def held_bytes(packet: Packet) -> int:
+    """What a packet that waits takes in memory, about."""
+    if not isinstance(packet, Publish):
+        return PACKET_OBJECT_BYTES
+    given = packet.properties
+    pairs = sum(len(name) + len(value) for name, value in given.get("user_properties", ()))
+    others = len(given.get("response_topic", "")) + len(given.get("content_type", ""))
+    return (
+        PACKET_OBJECT_BYTES + len(packet.topic) + len(packet.payload) + pairs + others
+        + len(given.get("correlation_data", b""))
+    )  # fmt: skip
 
 
 def message_of(held: InFlight, version: int) -> Publish:

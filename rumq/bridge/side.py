@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import trio
 
-from rumq.bridge.relay import PACKET_BYTES_MAX, TargetLimits
+from rumq.bridge.relay import PACKET_BYTES_MAX, TargetLimits, held_bytes
 from rumq.client.session.options import ConnectOptions, connect_packet
 from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
 from rumq.errors import ConnectionLost, Refused
@@ -21,6 +21,7 @@ from rumq.mqtt.packets import (
     Disconnect,
     Packet,
     Pubcomp,
+    Publish,
     Pubrel,
     Suback,
     Subscribe,
@@ -35,6 +36,10 @@ SIDES = (LOCAL, REMOTE)
 OTHER = {LOCAL: REMOTE, REMOTE: LOCAL}
 LOST = "rumq-lost"  # user property of CONNACK: what a rumq session lost to retention while we were away
 BROKER_ID = "rumq-broker"  # user property of CONNECT, which asks, and of CONNACK, which answers
+BROKER_ID_CHARACTERS_MAX = 64
+LOST_MAX, LOST_CHARACTERS_MAX = 100, 200
+KEPT_BYTES_MAX = 2**26  # of messages that come while ids are released, about
+KEPT_QOS_0_BYTES_MAX = 2**20
 REQUEST_ID = 65_535  # of SUBSCRIBE and UNSUBSCRIBE: brokers begin with 1
 IDS_MAX = 65_535
 RELEASED_AT_ONCE = 1_000
@@ -83,12 +88,13 @@ class SideConnection:
 
     @property
     def broker_id(self) -> str:
-        return next(iter(self._told(BROKER_ID)), "")
+        found = next(iter(self._told(BROKER_ID)), "")
+        return found if len(found) <= BROKER_ID_CHARACTERS_MAX else ""  # it goes with each message
 
     @property
     def lost(self) -> list[str]:
-        """Records that the session lost, as a rumq broker says: place, records, why."""
-        return self._told(LOST)
+        """Records that the session lost, as a rumq broker says: place, records, why. Of many the first ones."""
+        return [each[:LOST_CHARACTERS_MAX] for each in self._told(LOST)[:LOST_MAX]]
 
     def _told(self, name: str) -> list[str]:
         return [value for each, value in self.connack.properties.get("user_properties", ()) if each == name]
@@ -224,6 +230,7 @@ async def release_ids(connection: SideConnection, packet_ids: range = range(1, I
     raises: ConnectionLost, Refused. cost: 256 KiB each way, once for a session that was lost"""
     stream = connection.stream
     others: list[Packet] = []
+    size = 0
     for first in range(packet_ids.start, packet_ids.stop, RELEASED_AT_ONCE):
         waited = set(range(first, min(first + RELEASED_AT_ONCE, packet_ids.stop)))
         for packet_id in waited:
@@ -233,9 +240,16 @@ async def release_ids(connection: SideConnection, packet_ids: range = range(1, I
             for packet in await received(stream):
                 if isinstance(packet, Pubcomp):
                     waited.discard(packet.packet_id)
-                else:
+                elif not is_of_qos_0(packet) or size <= KEPT_QOS_0_BYTES_MAX:
                     others.append(packet)
+                    size += held_bytes(packet)
+                    if size > KEPT_BYTES_MAX:
+                        raise ConnectionLost(f"the broker sent {size >> 20} MiB instead of answers to PUBREL")
     stream.unread(others)
+
+
+def is_of_qos_0(packet: Packet) -> bool:
+    return isinstance(packet, Publish) and packet.qos == 0
 
 
 async def received(stream: PacketStream) -> list[Packet]:

@@ -8,7 +8,7 @@ from collections import deque
 from typing import Protocol
 
 from rumq.bridge.kernels.relay_run import RelayRun
-from rumq.bridge.relay import Moves, PacketRelay
+from rumq.bridge.relay import Moves, PacketRelay, held_bytes
 from rumq.bridge.side import OTHER, SIDES, check_goes_on
 from rumq.errors import ConnectionLost
 from rumq.mqtt.decode import decode
@@ -16,6 +16,7 @@ from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.frames import frame_at
 from rumq.mqtt.packets import Packet, Puback, Pubcomp, Publish, Pubrec, Pubrel
 
+ANSWER_BYTES = 4
 QOS_0_BYTES_MAX = 2**20  # waiting for a target: above it QoS 0 is dropped, so that the rest does not wait for it
 
 
@@ -47,6 +48,7 @@ class TwoWayRelay:
         self._unfinished = {side: bytearray() for side in SIDES}  # the beginning of a packet
         self.paced: dict[str, deque[Publish]] = {side: deque() for side in SIDES}  # by the source
         self.paced_bytes = dict.fromkeys(SIDES, 0)
+        self.answered_bytes = dict.fromkeys(SIDES, 0)  # of answers to messages of a side, since somebody set it to 0
 
     def receive(self, side: str, chunk: bytes) -> None:
         """raises: ConnectionLost, Refused for DISCONNECT; behind the packets before it"""
@@ -89,7 +91,7 @@ class TwoWayRelay:
                 self._relays[side].note_dropped()
             elif self._is_paced:
                 self.paced[side].append(packet)
-                self.paced_bytes[side] += len(packet.payload)
+                self.paced_bytes[side] += held_bytes(packet)
             else:
                 self._move(side, self._relays[side].publish(packet))
         elif isinstance(packet, Pubrel):
@@ -103,7 +105,7 @@ class TwoWayRelay:
     def move_paced(self, source: str) -> int:
         """Relay the first message that waits; returns the bytes of its payload."""
         packet = self.paced[source].popleft()
-        self.paced_bytes[source] -= len(packet.payload)
+        self.paced_bytes[source] -= held_bytes(packet)
         self._move(source, self._relays[source].publish(packet))
         self._relays[source].count_taken()
         return len(packet.payload)
@@ -115,5 +117,6 @@ class TwoWayRelay:
     def _move(self, source: str, moves: Moves) -> None:
         for packet in moves.to_target:
             self._outputs[OTHER[source]].send(packet)
+        self.answered_bytes[source] += ANSWER_BYTES * len(moves.to_source)
         for packet in moves.to_source:
             self._outputs[source].send(packet)

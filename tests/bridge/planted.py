@@ -51,6 +51,27 @@ PLANTED = [
         "tests/bridge/test_topic_rules.py",
     ),
     Planted(
+        "a bridge reads on from a broker that does not read the answers",
+        "rumq/bridge/link.py",
+        "if self._relay.answered_bytes[source] > WAITING_BYTES_MAX:",
+        "if False:",
+        BRIDGE,
+    ),
+    Planted(
+        "messages without payloads wait for the bandwidth without a bound",
+        "rumq/bridge/two_way_relay.py",
+        "self.paced_bytes[side] += held_bytes(packet)",
+        "self.paced_bytes[side] += len(packet.payload)",
+        RELAY_RUN,
+    ),
+    Planted(
+        "a bridge keeps whatever comes while it waits for ids to be released",
+        "rumq/bridge/side.py",
+        "if size > KEPT_BYTES_MAX:",
+        "if False:",
+        BRIDGE,
+    ),
+    Planted(
         "a run relays a message to a broker that it has passed",
         "rumq/bridge/kernels/relay_run.py",
         "                    return UNDECIDED  # it has been there",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rumq.bridge.counts import OUT, RelayCounts
 from rumq.bridge.relay import DOUBTFUL, VIA, Moves, PacketRelay, TargetLimits
 from rumq.bridge.topic_rules import TopicMap, TopicRule
+from rumq.mqtt.encode import encode
 from rumq.mqtt.packets import Packet, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
@@ -277,3 +278,14 @@ def test_a_target_that_keeps_no_retained_messages_gets_them_as_others() -> None:
     made, _ = relay(TargetLimits(takes_retained=False))
     (message,) = made.publish(Publish("t", b"x", 0, retain=True)).to_target
     assert isinstance(message, Publish) and not message.retain
+
+
+def test_names_of_topics_are_remembered_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rumq.bridge.relay.TOPICS_BYTES_MAX", 10_000)
+    made, _ = relay()
+    run = made.run(made)
+    for number in range(50):
+        packet = encode(publish(f"{number:04}{'x' * 996}", 1), 5)
+        assert run.relay(bytearray(packet), 0, len(packet), 0)[0] == len(packet)
+    names = made._names
+    assert sum(len(name) + len(to) for name, to in names.items()) <= 10_000 + 3_000

@@ -261,3 +261,16 @@ def test_more_topics_than_are_remembered_are_relayed_all_the_same(kernel: Any, m
     packets = [encode(Publish(f"up/{n % 25}", b"x", 0), 5) for n in range(100)]
     bridge.receive(LOCAL, b"".join(packets))
     assert bytes(bridge.wires[REMOTE].sent) == b"".join(packets)
+
+
+def test_what_waits_for_a_bandwidth_is_counted_as_the_memory_it_takes() -> None:
+    """Reading stops by this count, and messages need not have payloads."""
+    bridge = Bridge({side: TargetLimits() for side in SIDES}, dict.fromkeys(SIDES, ""), by_runs=False)
+    relay = TwoWayRelay(bridge.relays, {**bridge.wires}, is_paced=True)
+    topic, pairs = "t" * 20_000, [("k", "v" * 10_000)]
+    for packet_id in range(1, 101):
+        relay.take(REMOTE, Publish(topic, b"", 1, packet_id=packet_id, properties=Properties(user_properties=pairs)))
+    assert relay.paced_bytes[REMOTE] >= 100 * 30_000
+    for _ in range(100):
+        relay.move_paced(REMOTE)
+    assert relay.paced_bytes[REMOTE] == 0
