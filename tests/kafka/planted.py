@@ -233,9 +233,16 @@ PLANTED = [
     Planted(
         "offsets are told by a coordinator that does not ask whether it is one",
         "rumq/kafka/nodes/shard_commits.py",
-        "            await self._do(Confirm(self.turn), CONFIRM_SECONDS_MAX)\n",
+        "            await answered(self._ask, Confirm(self.turn), CONFIRM_SECONDS_MAX)\n",
         "            pass\n",
         MOVES,
+    ),
+    Planted(
+        "each fetch of offsets asks the shard by itself",
+        "rumq/kafka/nodes/shard_commits.py",
+        "            if self._is_asking:\n",
+        "            if False:\n",
+        SHARD_COMMITS,
     ),
     Planted(
         "a coordinator goes on after a write that nobody answered",

@@ -57,6 +57,10 @@ class ShardCommits:
         self._ask, self.turn = ask, taken.holder
         self._entries = list(entries)
         self.lost = trio.Event()
+        # Questions whether it is current: how many have begun, the last one that was answered with yes, and who waits.
+        self._begun = self._confirmed = 0
+        self._is_asking = False
+        self._waiting = trio.lowlevel.ParkingLot()
 
     def read(self) -> list[Entry]:
         entries, self._entries = self._entries, []
@@ -75,17 +79,35 @@ class ShardCommits:
         self._entries += missing
 
     async def is_current(self) -> bool:
-        """Whether no other node can have taken over when this was asked."""
-        try:
-            await self._do(Confirm(self.turn), CONFIRM_SECONDS_MAX)
-        except CommitsLost:
-            return False
+        """Whether no other node can have taken over when this was asked.
+
+        Those who ask while a question is on its way share the next one: the socket takes few at once."""
+        wanted = self._begun + 1
+        while self._confirmed < wanted:
+            if self.lost.is_set():
+                return False
+            if self._is_asking:
+                await self._waiting.park()
+            else:
+                await self._confirm()
         return True
+
+    async def _confirm(self) -> None:
+        self._begun += 1
+        number, self._is_asking = self._begun, True
+        try:
+            await answered(self._ask, Confirm(self.turn), CONFIRM_SECONDS_MAX)
+            self._confirmed = number
+        except CommitsLost:
+            self.lost.set()
+        finally:  # a client that leaves while it asks changes nothing, and another one asks again
+            self._is_asking = False
+            self._waiting.unpark_all()
 
     def close(self) -> None:
         self.lost.set()
 
-    async def _do(self, asked: KeptQuestion, seconds: float) -> None:
+    async def _do(self, asked: KeepValues, seconds: float) -> None:
         if self.lost.is_set():
             raise CommitsLost("this node does not coordinate groups any more")
         try:
