@@ -123,7 +123,12 @@ class RunningBridge:
             self._note_opened(side, connection)
             if not connection.connack.session_present:
                 self._pairing.note_new(side)
-            await self._subscribe(side, connection)
+            try:
+                await self._subscribe(side, connection)
+            except ClientError:
+                if side == REMOTE:
+                    self._remotes.note_failed()
+                raise
             await leave(connection)
         finally:
             with trio.CancelScope(shield=True):
@@ -193,6 +198,7 @@ class RunningBridge:
             connections, relays, keep_alives, self.rules.bytes_per_second_max, preferred=self._remotes.maybe_preferred
         )
         self.counts.is_up = True
+        self._remotes.note_used()
         self.counts.connections += 1
         remote = connections[REMOTE].broker_id
         self._tell(

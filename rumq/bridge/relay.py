@@ -84,6 +84,10 @@ class PacketRelay:
     def target_version(self) -> int:
         return self._target.version
 
+    @property
+    def target_packet_bytes_max(self) -> int:
+        return self._target.packet_bytes_max
+
     def ids_in_flight(self) -> list[int]:
         """Packet ids of messages without an answer, in the order of arrival."""
         return list(self._in_flight.ids())
@@ -118,6 +122,17 @@ class PacketRelay:
         if self._target.qos_max < 2:
             return Moves([Pubcomp(packet.packet_id)], [])
         return Moves([], [Pubrel(packet.packet_id)])
+
+    def refuse_large(self, packet: Publish, size: int) -> Moves:
+        """A message of which only the beginning was read. packet: without payload and properties; size: of all"""
+        if (topic := self._topics.maybe_target_topic(packet.topic)) is None:
+            self._counts.unmapped += 1
+        else:
+            self._refuse_large(topic, size)
+        if packet.packet_id is None:
+            return Moves([], [])
+        self._in_flight.add(packet.packet_id, packet.qos, 0, None)
+        return Moves(self._answered(packet.packet_id), [])
 
     # --- from the target
 
@@ -201,8 +216,7 @@ class PacketRelay:
             self._refuse(message.topic, Reason.TOPIC_NAME_INVALID, str(fault))
             return False
         if size > self._target.packet_bytes_max:
-            text = f"{size} bytes, the target's maximum is {self._target.packet_bytes_max}"
-            self._refuse(message.topic, Reason.PACKET_TOO_LARGE, text)
+            self._refuse_large(message.topic, size)
             return False
         return True
 
@@ -228,6 +242,10 @@ class PacketRelay:
     def _note_relayed(self, payload_bytes: int) -> None:
         self._counts.messages += 1
         self._counts.bytes += payload_bytes
+
+    def _refuse_large(self, topic: str, size: int) -> None:
+        text = f"{size} bytes, the target's maximum is {self._target.packet_bytes_max}"
+        self._refuse(topic, Reason.PACKET_TOO_LARGE, text)
 
     def _refuse(self, topic: str, reason: Reason, text: str) -> None:
         self._counts.refused[reason.text] += 1

@@ -72,6 +72,20 @@ PLANTED = [
         BRIDGE,
     ),
     Planted(
+        "a bridge collects a packet that its target does not take",
+        "rumq/bridge/two_way_relay.py",
+        "if header_len + body_len > self._collected_max[side]:",
+        "if False:",
+        RELAY_RUN,
+    ),
+    Planted(
+        "addresses that refuse the subscription are asked without a pause",
+        "rumq/bridge/remote_addresses.py",
+        "        if version == 5:\n",
+        "        self._failed = 0\n        if version == 5:\n",
+        "tests/bridge/test_remote_addresses.py",
+    ),
+    Planted(
         "a run relays a message to a broker that it has passed",
         "rumq/bridge/kernels/relay_run.py",
         "                    return UNDECIDED  # it has been there",

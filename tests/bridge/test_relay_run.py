@@ -274,3 +274,34 @@ def test_what_waits_for_a_bandwidth_is_counted_as_the_memory_it_takes() -> None:
     for _ in range(100):
         relay.move_paced(REMOTE)
     assert relay.paced_bytes[REMOTE] == 0
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.parametrize("piece", [1_000_003, 2**18])
+def test_a_packet_that_the_target_does_not_take_is_not_collected(qos: int, piece: int) -> None:
+    """A broker may send 256 MiB, and say so a byte at a time."""
+    limits = {side: TargetLimits(packet_bytes_max=2**20) for side in SIDES}
+    bridge = Bridge(limits, dict.fromkeys(SIDES, ""), by_runs=True)
+    packet_id = 9 if qos else None
+    large = encode(Publish("t", bytes(2**23), qos, packet_id=packet_id), 5)
+    small = encode(Publish("t", b"small", 1, packet_id=10), 5)
+    raw = small + large + small.replace(b"\x00\x0a", b"\x00\x0b")
+    most = 0
+    for at in range(0, len(raw), piece):
+        bridge.receive(REMOTE, raw[at : at + piece])
+        most = max(most, len(bridge.relay._unfinished[REMOTE]))
+    assert most <= piece and not bridge.ended
+    assert [(reason, topic) for topic, reason, _ in bridge.refused] == [(Reason.PACKET_TOO_LARGE, "t")]
+    assert bridge.counts[REMOTE].refused == {Reason.PACKET_TOO_LARGE.text: 1}
+    assert bytes(bridge.wires[LOCAL].sent).count(b"small") == 2
+    bridge.receive(LOCAL, encode(Puback(10), 5) + encode(Puback(11), 5))
+    answered = [encode(Puback(10), 5), encode((Puback, Puback, Pubrec)[qos](9), 5), encode(Puback(11), 5)]
+    assert bridge.wires[REMOTE].sent == b"".join(answered if qos else answered[::2])
+
+
+def test_a_large_packet_that_is_no_message_ends_the_link() -> None:
+    bridge = Bridge(
+        {side: TargetLimits(packet_bytes_max=2**20) for side in SIDES}, dict.fromkeys(SIDES, ""), by_runs=True
+    )
+    bridge.receive(REMOTE, b"\x90\xff\xff\xff\x7f")
+    assert "268435455" in bridge.ended
