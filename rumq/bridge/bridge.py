@@ -70,11 +70,13 @@ class RunningBridge:
         policy = Reconnect(first_seconds=0.2, seconds_max=self.rules.retry_seconds_max)
         back_off, said = BackOff(policy), ""
         while True:
-            begun = trio.current_time()
+            begun, bug = trio.current_time(), {}
             try:
                 await self._connect_and_relay()
             except (ClientError, OSError) as fault:
                 why = str(fault)
+            except Exception as fault:  # ours: bridges to other brokers go on
+                why, bug = f"a bug: {type(fault_in(fault)).__name__}", {"exc_info": fault}
             was_up, self.counts.is_up = self.counts.is_up, False
             if was_up:
                 self._remotes.note_lost()
@@ -83,7 +85,7 @@ class RunningBridge:
                 continue
             pause = back_off.maybe_pause() or 0.0
             if was_up or why != said:  # of days without the other side, one event
-                self._tell("bridge.lost", name=self.rules.name, why=why, retry_seconds=round(pause, 1))
+                self._tell("bridge.lost", name=self.rules.name, why=why, retry_seconds=round(pause, 1), **bug)
                 said = why
             await trio.sleep(pause)
 
@@ -230,3 +232,10 @@ class RunningBridge:
 
     def _keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
         return connection.connack.properties.get("server_keep_alive", self._side(side).options.keep_alive)
+
+
+def fault_in(fault: BaseException) -> BaseException:
+    """The first fault of those that tasks ended with."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return fault

@@ -26,6 +26,7 @@ from rumq.mqtt.topics import check_topic_name
 VIA = "rumq-via"  # user property, one for each broker that a message has passed
 DOUBTFUL = "rumq-doubtful"  # user property of a message that the target may have already
 PACKET_BYTES_MAX = 2**28 + 4  # of MQTT
+LARGE_BYTES = 2**27  # of messages above it is seen whether they can be a packet
 TOPICS_MAX = 100_000  # names of topics that are mapped already, in each direction; above it they begin anew
 TOPICS_BYTES_MAX = 2**24  # likewise
 PACKET_OBJECT_BYTES = 256  # of a packet in memory, about
@@ -211,7 +212,8 @@ class PacketRelay:
     def _fits(self, message: Publish) -> bool:
         try:
             check_topic_name(message.topic)
-            size = len(encode(message, self._target.version)) if self._target.packet_bytes_max < PACKET_BYTES_MAX else 0
+            is_limited = self._target.packet_bytes_max < PACKET_BYTES_MAX or held_bytes(message) > LARGE_BYTES
+            size = len(encode(message, self._target.version)) if is_limited else 0
         except (MqttFault, ValueError) as fault:
             self._refuse(message.topic, Reason.TOPIC_NAME_INVALID, str(fault))
             return False

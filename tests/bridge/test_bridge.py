@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from rumq.bridge.bridge import BridgeRules, RunningBridge
-from rumq.bridge.counts import IN, OUT
+from rumq.bridge.counts import IN, OUT, RelayCounts
 from rumq.bridge.pairing import Pairing, pairing_file
 from rumq.bridge.relay import DOUBTFUL, VIA
 from rumq.bridge.remote_addresses import RemoteAddresses
@@ -477,4 +477,29 @@ async def test_what_a_broker_says_of_itself_is_kept_short(tmp_path: Path) -> Non
         assert isinstance(packet, Publish) and VIA not in dict(packet.properties.get("user_properties", ()))
         gaps = site.named("bridge.gap")
         assert len(gaps) <= 2 * 100 and all(len(each["lost"]) <= 200 for each in gaps)
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_fault_of_ours_is_told_and_the_bridge_begins_again(tmp_path: Path) -> None:
+    """The other bridges of the broker run in the same process: what one broker sends must not end them."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        here, there = await site.begun()
+        bridge.counts.relayed[IN] = None  # type: ignore[assignment]
+        await there.hang_up()
+        there, _ = await site.remote.accept(RESUMED)
+        here, _ = await site.local.accept(RESUMED)
+        await there.send(publish(b"x", 1, topic="nowhere"))
+        assert await here.gone()
+        await trio.sleep(0.01)
+        lost = site.named("bridge.lost")[1]
+        assert lost["why"] == "a bug: AttributeError" and lost["exc_info"].exceptions
+        bridge.counts.relayed[IN] = RelayCounts()
+        there, _ = await site.remote.accept(RESUMED)
+        here, _ = await site.local.accept(RESUMED)
+        await there.send(publish(b"x", 1, topic="down/1"))
+        assert isinstance(await here.receive(), Publish)
         nursery.cancel_scope.cancel()

@@ -289,3 +289,20 @@ def test_names_of_topics_are_remembered_in_bounded_memory(monkeypatch: pytest.Mo
         assert run.relay(bytearray(packet), 0, len(packet), 0)[0] == len(packet)
     names = made._names
     assert sum(len(name) + len(to) for name, to in names.items()) <= 10_000 + 3_000
+
+
+def test_a_message_that_is_no_packet_any_more_with_the_way_it_came_is_refused_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """268,435,455 bytes are the most that MQTT can say: one by one of those would end the bridge again and again."""
+
+    def too_large(*_: object) -> bytes:
+        raise ValueError("too large")
+
+    monkeypatch.setattr("rumq.bridge.relay.encode", too_large)
+    monkeypatch.setattr("rumq.bridge.relay.LARGE_BYTES", 10_000)
+    made, counts = relay()
+    assert made.publish(publish()).to_target
+    made, counts = relay()
+    message = Publish("t", bytes(10_000), 1, packet_id=7)
+    assert made.publish(message) == Moves([Puback(7)], []) and counts.refused.total() == 1

@@ -174,7 +174,8 @@ async def test_an_address_where_the_subscription_is_refused_or_not_answered_is_f
         for _ in range(20):
             for broker in (site.first, site.second):
                 peer, _ = await broker.accept(RESUMED)
-                assert isinstance(packet := await peer.receive(), Subscribe)
+                packet = await peer.receive()
+                assert isinstance(packet, Subscribe)
                 if broker is site.first:
                     await peer.send(Suback(packet.packet_id, (Reason.QUOTA_EXCEEDED,) * len(packet.filters)))
         assert trio.current_time() > 20 * OPTIONS.connect_seconds_max + 100, "nobody is asked without a pause"
