@@ -32,6 +32,7 @@ NOT_RECOVERED = "the shard has not recovered yet: ask again in a moment"
 NOT_WRITTEN = f"it is not committed after {WRITTEN_SECONDS_MAX:g} s, and may be yet"
 TAKEN_OVER = "another process has taken the values over"
 HOLDERS = b"holders"  # the name under which is kept how many there have been: those of Kafka begin otherwise
+RESERVED = f"the name {HOLDERS.decode()} is the shard's own"
 Later = Callable[[Done], None]
 
 
@@ -55,10 +56,12 @@ class KeptValues:
             reply(done, KeptReply(NOT_RECOVERED))
         elif isinstance(asked, TakeOver):
             self._take_over(done)
-        elif asked.holder != self._holder:
+        elif not self._holder or asked.holder != self._holder:
             reply(done, KeptReply(TAKEN_OVER))
         elif isinstance(asked, ReadPage):
             reply(done, self._page(asked))
+        elif isinstance(asked, KeepValues) and any(name == HOLDERS for name, _ in asked.values):
+            reply(done, KeptReply(RESERVED))
         elif isinstance(asked, KeepValues):
             values = [KeptValue(name, value) for name, value in asked.values]
             self._write(values, lambda why: reply(done, KeptReply(why)))

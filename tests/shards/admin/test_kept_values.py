@@ -178,3 +178,12 @@ def test_a_snapshot_has_each_value_as_it_is_when_its_part_is_written(full: Runs)
     ask(shard, KeepValues(holder, [(b"a", b"7"), (b"b", b""), (b"c", b"8")]))
     found = {each.name: each.value for each in parts}
     assert found.pop(HOLDERS) and found == {b"a": b"7"}, "b has gone, and c has an entry of its own"
+
+
+def test_nobody_writes_before_taking_over_nor_how_many_did(runs: Runs) -> None:
+    """A number that is none would end every taking over, and stay in the journal."""
+    assert ask(runs.shard, KeepValues(0, [(b"a", b"1")])).error == TAKEN_OVER
+    holder = take_over(runs.shard)
+    reply = ask(runs.shard, KeepValues(holder, [(b"a", b"1"), (HOLDERS, b"\xff" * 9)]))
+    assert "holders" in reply.error
+    assert take_over(runs.shard) == holder + 1 and values(runs.shard) == {}
