@@ -42,7 +42,8 @@ class TargetLimits:
     """What CONNACK of the target says.
 
     broker_id: of a rumq broker; "": not known; version: of MQTT, 4 is 3.1.1
-    was_lost: its session is a new one: messages that come again may be there already"""
+    was_lost: its session is a new one: messages that come again may be there already
+    receive_maximum: messages that it takes without an answer"""
 
     broker_id: str = ""
     packet_bytes_max: int = PACKET_BYTES_MAX
@@ -50,6 +51,7 @@ class TargetLimits:
     takes_retained: bool = True
     was_lost: bool = False
     version: int = 5
+    receive_maximum: int = 65_535
 
 
 class Moves(NamedTuple):
@@ -92,6 +94,15 @@ class PacketRelay:
     def ids_in_flight(self) -> list[int]:
         """Packet ids of messages without an answer, in the order of arrival."""
         return list(self._in_flight.ids())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the target takes no further message of QoS 1 or 2 before it answers one."""
+        return len(self._in_flight) >= self._target.receive_maximum
+
+    def has_room(self, packet: Publish) -> bool:
+        """Whether a message can be sent to the target now. One that is in flight is there already."""
+        return packet.packet_id is None or not self.is_full or self.maybe_held(packet.packet_id) is not None
 
     def maybe_held(self, packet_id: int) -> InFlight | None:
         """The message with this id, while it is in flight."""

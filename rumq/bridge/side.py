@@ -109,7 +109,7 @@ class SideConnection:
         said = self.connack.properties
         return TargetLimits(
             self.broker_id, said.get("maximum_packet_size", PACKET_BYTES_MAX), said.get("maximum_qos", 2),
-            bool(said.get("retain_available", True)), was_lost, self.version,
+            bool(said.get("retain_available", True)), was_lost, self.version, self.receive_maximum,
         )  # fmt: skip
 
 

@@ -54,12 +54,27 @@ class TwoWayRelay:
             side: max(relays[side].target_packet_bytes_max, COLLECTED_BYTES_MIN) + PROPERTIES_BYTES for side in SIDES
         }
         self._left_out = dict.fromkeys(SIDES, 0)  # bytes that are still to come of a packet that is refused
+        self._is_full = dict.fromkeys(SIDES, False)
         self.paced: dict[str, deque[Publish]] = {side: deque() for side in SIDES}  # by the source
         self.paced_bytes = dict.fromkeys(SIDES, 0)
         self.answered_bytes = dict.fromkeys(SIDES, 0)  # of answers to messages of a side, since somebody set it to 0
 
     def receive(self, side: str, chunk: bytes) -> None:
-        """raises: ConnectionLost, Refused for DISCONNECT; behind the packets before it"""
+        """Also what waited for an answer that this has. raises: ConnectionLost, Refused for DISCONNECT; behind the
+        packets before it"""
+        self._receive(side, chunk)
+        while (other := next(filter(self._may_go_on, SIDES), None)) is not None:
+            self._receive(other, b"")
+
+    def is_full(self, source: str) -> bool:
+        """Whether a message of this side waits until the target has answered another one."""
+        return self._is_full[source]
+
+    def _may_go_on(self, source: str) -> bool:
+        return self._is_full[source] and not self._relays[source].is_full
+
+    def _receive(self, side: str, chunk: bytes) -> None:
+        self._is_full[side] = False
         if left := self._left_out[side]:
             self._left_out[side] = max(0, left - len(chunk))
             chunk = chunk[left:]
@@ -78,6 +93,9 @@ class TwoWayRelay:
                         at = self._leave_out(side, at, body_at, body_len)
                     break
                 packet = decode(buffer[at], bytes(buffer[body_at : body_at + body_len]), version)
+                if isinstance(packet, Publish) and not self._is_paced and not self._relays[side].has_room(packet):
+                    self._is_full[side] = True
+                    break
                 at = body_at + body_len
                 check_goes_on(packet)
                 self.take(side, packet)
@@ -132,6 +150,12 @@ class TwoWayRelay:
 
     def waiting_bytes(self, source: str) -> int:
         return self.paced_bytes[source] + self._outputs[OTHER[source]].unsent_bytes
+
+    def has_paced(self, source: str) -> bool:
+        """Whether `move_paced` has something to move that the target takes now."""
+        waiting = self.paced[source]
+        self._is_full[source] = bool(waiting) and not self._relays[source].has_room(waiting[0])
+        return bool(waiting) and not self._is_full[source]
 
     def move_paced(self, source: str) -> int:
         """Relay the first message that waits; returns the bytes of its payload."""

@@ -86,6 +86,13 @@ PLANTED = [
         "tests/bridge/test_remote_addresses.py",
     ),
     Planted(
+        "a run sends the target more messages than it takes",
+        "rumq/bridge/kernels/relay_run.py",
+        "if qos and len(self.messages.by_id) >= self.receive_maximum:",
+        "if False:",
+        RELAY_RUN,
+    ),
+    Planted(
         "a run relays a message to a broker that it has passed",
         "rumq/bridge/kernels/relay_run.py",
         "                    return UNDECIDED  # it has been there",
