@@ -314,7 +314,7 @@ def test_a_large_packet_that_is_no_message_ends_the_link() -> None:
 @pytest.mark.parametrize("by_runs", [True, False])
 @pytest.mark.parametrize("is_paced", [True, False])
 def test_the_target_has_no_more_on_its_way_than_it_takes(by_runs: bool, is_paced: bool) -> None:
-    """A source of MQTT 3.1.1 cannot be told how many, and a rumq hangs up at more: again and again, by the same ones."""
+    """A source of MQTT 3.1.1 cannot be told how many, and a rumq hangs up at more: again and again at the same ones."""
     limits = {side: TargetLimits(receive_maximum=3, version=4 if side == REMOTE else 5) for side in SIDES}
     bridge = Bridge(limits, dict.fromkeys(SIDES, ""), by_runs=by_runs, is_paced=is_paced)
     raw = b"".join(encode(Publish(f"t{n}", b"", n % 3, packet_id=n if n % 3 else None), 4) for n in range(1, 31))

@@ -191,7 +191,7 @@ PLANTED = [
     Planted(
         "values are kept for whoever held them once",
         "rumq/shards/admin/kept_values.py",
-        "elif asked.holder != self._holder:",
+        "elif not self._holder or asked.holder != self._holder:",
         "elif asked.holder < 0:",
         MOVES,
     ),
