@@ -85,11 +85,13 @@ class RunningBridge:
         policy = Reconnect(first_seconds=0.2, seconds_max=self.rules.retry_seconds_max)
         back_off, said = BackOff(policy), ""
         while True:
-            begun = trio.current_time()
+            begun, bug = trio.current_time(), {}
             try:
                 await self._connect_and_relay()
             except (ClientError, OSError) as fault:
                 why = str(fault)
+            except Exception as fault:  # ours: bridges to other brokers go on
+                why, bug = f"a bug: {type(fault_in(fault)).__name__}", {"exc_info": fault}
             was_up = self.counts.is_up
             self.counts.note_failed(self._now_us(), why)
             if was_up:
@@ -99,7 +101,7 @@ class RunningBridge:
                 continue
             pause = back_off.maybe_pause() or 0.0
             if was_up or why != said:  # of days without the other side, one event
-                self._tell("bridge.lost", name=self.rules.name, why=why, retry_seconds=round(pause, 1))
+                self._tell("bridge.lost", name=self.rules.name, why=why, retry_seconds=round(pause, 1), **bug)
                 said = why
             await trio.sleep(pause)
 
@@ -141,7 +143,12 @@ class RunningBridge:
             await self._check_ours({side: connection})
             # Here retained messages wait in memory until both were connected for the first time.
             is_waiting = connection.connack.session_present and side == LOCAL and not self._pairing.remote
-            await self._subscribe(side, connection, retained_again=is_waiting)
+            try:
+                await self._subscribe(side, connection, retained_again=is_waiting)
+            except ClientError:
+                if side == REMOTE:
+                    self._remotes.note_failed()
+                raise
             await leave(connection)
         finally:
             with trio.CancelScope(shield=True):
@@ -240,6 +247,7 @@ class RunningBridge:
         )
         remote, version = connections[REMOTE].broker_id, SHOWN_VERSIONS[connections[REMOTE].version]
         self.counts.note_connected(self._now_us(), remote, version)
+        self._remotes.note_used()
         self._tell(
             "bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker",
             address=self._remotes.side.address, mqtt=version, exactly_once=connections[REMOTE].is_exactly_once,
@@ -276,3 +284,10 @@ async def drop(connection: SideConnection) -> None:
     if not connection.connack.session_present:
         await leave(connection, session_expiry=0)
     await connection.stream.close()
+
+
+def fault_in(fault: BaseException) -> BaseException:
+    """The first fault of those that tasks ended with."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return fault

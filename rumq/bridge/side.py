@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import trio
 
-from rumq.bridge.relay import PACKET_BYTES_MAX, TargetLimits
+from rumq.bridge.relay import PACKET_BYTES_MAX, TargetLimits, held_bytes
 from rumq.client.session.options import ConnectOptions, connect_packet
 from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
 from rumq.errors import ConnectionLost, Refused
@@ -21,6 +21,7 @@ from rumq.mqtt.packets import (
     Disconnect,
     Packet,
     Pubcomp,
+    Publish,
     Pubrel,
     Suback,
     Subscribe,
@@ -38,6 +39,10 @@ LOST = "rumq-lost"  # user property of CONNACK: what a rumq session lost to rete
 BROKER_ID = "rumq-broker"  # user property of CONNECT, which asks, and of CONNACK, which answers
 EXACTLY_ONCE = "rumq-exactly-once"  # likewise: messages of QoS 1 are carried as QoS 2, to it and from it
 HOLD = "rumq-hold"  # user property of CONNECT: the session sends nothing on this connection
+BROKER_ID_CHARACTERS_MAX = 64
+LOST_MAX, LOST_CHARACTERS_MAX = 100, 200
+KEPT_BYTES_MAX = 2**26  # of messages that come while ids are released, about
+KEPT_QOS_0_BYTES_MAX = 2**20
 REQUEST_ID = 65_535  # of SUBSCRIBE and UNSUBSCRIBE: brokers begin with 1
 IDS_MAX = 65_535
 RELEASED_AT_ONCE = 1_000
@@ -86,7 +91,8 @@ class SideConnection:
 
     @property
     def broker_id(self) -> str:
-        return next(iter(self._told(BROKER_ID)), "")
+        found = next(iter(self._told(BROKER_ID)), "")
+        return found if len(found) <= BROKER_ID_CHARACTERS_MAX else ""  # it goes with each message
 
     @property
     def is_exactly_once(self) -> bool:
@@ -95,8 +101,8 @@ class SideConnection:
 
     @property
     def lost(self) -> list[str]:
-        """Records that the session lost, as a rumq broker says: place, records, why."""
-        return self._told(LOST)
+        """Records that the session lost, as a rumq broker says: place, records, why. Of many the first ones."""
+        return [each[:LOST_CHARACTERS_MAX] for each in self._told(LOST)[:LOST_MAX]]
 
     def _told(self, name: str) -> list[str]:
         return [value for each, value in self.connack.properties.get("user_properties", ()) if each == name]
@@ -111,7 +117,7 @@ class SideConnection:
         said = self.connack.properties
         return TargetLimits(
             self.broker_id, said.get("maximum_packet_size", PACKET_BYTES_MAX), said.get("maximum_qos", 2),
-            bool(said.get("retain_available", True)), was_lost, self.version,
+            bool(said.get("retain_available", True)), was_lost, self.version, self.receive_maximum,
         )  # fmt: skip
 
 
@@ -241,6 +247,7 @@ async def release_ids(connection: SideConnection, packet_ids: range = range(1, I
     raises: ConnectionLost, Refused. cost: 256 KiB each way, once for a session that was lost"""
     stream = connection.stream
     others: list[Packet] = []
+    size = 0
     for first in range(packet_ids.start, packet_ids.stop, RELEASED_AT_ONCE):
         waited = set(range(first, min(first + RELEASED_AT_ONCE, packet_ids.stop)))
         for packet_id in waited:
@@ -250,9 +257,16 @@ async def release_ids(connection: SideConnection, packet_ids: range = range(1, I
             for packet in await received(stream):
                 if isinstance(packet, Pubcomp):
                     waited.discard(packet.packet_id)
-                else:
+                elif not is_of_qos_0(packet) or size <= KEPT_QOS_0_BYTES_MAX:
                     others.append(packet)
+                    size += held_bytes(packet)
+                    if size > KEPT_BYTES_MAX:
+                        raise ConnectionLost(f"the broker sent {size >> 20} MiB instead of answers to PUBREL")
     stream.unread(others)
+
+
+def is_of_qos_0(packet: Packet) -> bool:
+    return isinstance(packet, Publish) and packet.qos == 0
 
 
 async def received(stream: PacketStream) -> list[Packet]:

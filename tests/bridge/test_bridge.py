@@ -1,12 +1,14 @@
 """A bridge's two sessions: how they begin, what happens where one is lost, and that both are connected or none."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 
 from rumq.bridge.bridge import BridgeRules, RunningBridge
-from rumq.bridge.counts import IN, OUT
+from rumq.bridge.counts import IN, OUT, RelayCounts
 from rumq.bridge.pairing import Pairing, PairingFiles
 from rumq.bridge.relay import DOUBTFUL, VIA
 from rumq.bridge.remote_addresses import RemoteAddresses
@@ -14,6 +16,7 @@ from rumq.bridge.side import BROKER_ID, IDS_MAX, LOCAL, REMOTE, REQUEST_ID, Side
 from rumq.bridge.topic_rules import TopicMap, parse_rule
 from rumq.client.session.options import ConnectOptions
 from rumq.errors import ConnectionLost
+from rumq.mqtt.encode import encode
 from rumq.mqtt.packets import (
     Connack,
     Disconnect,
@@ -490,4 +493,87 @@ async def test_figures_say_where_it_is_connected_and_since_when(tmp_path: Path) 
         told = bridge.counts.figures()
         assert (told["up"], told["address"]) == (0, "mqtt://far") and "all attempts failed" in told["why"]
         assert told["since_us"] < 1_000_000, "since the first failure"
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_broker_that_does_not_read_its_answers_is_not_read_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of messages that are not relayed the bridge answers itself: nobody else would slow their source."""
+    monkeypatch.setattr("rumq.bridge.link.WAITING_BYTES_MAX", 2**14)
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        _, there = await site.begun()
+        site.remote.hold()
+        flood = encode(publish(b"", 1, topic="x", qos=1), 5) * 1_000
+        with contextlib.suppress(trio.BrokenResourceError):
+            for _ in range(60):
+                await there.send_bytes(flood)
+        await site.remote.accept(RESUMED)
+        assert "sent nothing" in site.named("bridge.lost")[0]["why"]
+        assert 4 * bridge.counts.relayed[IN].unmapped <= 2**14 + 4 * 2**18 // 8 < 4 * 60_000
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_broker_that_sends_messages_instead_of_answers_to_pubrel_is_left(tmp_path: Path) -> None:
+    """Those of QoS 0 are dropped, of others it has some in flight, and not without end."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        for broker, connack in ((site.local, Connack()), (site.remote, RESUMED)):
+            peer, _ = await broker.accept(connack)
+            await answer_subscriptions(peer)
+        there, _ = await site.remote.accept(RESUMED)
+        await site.local.accept(RESUMED)
+        flood = encode(Publish("down/1", bytes(2**20), 0), 5) * 100
+        flood += encode(publish(bytes(2**20), 1, topic="down/1"), 5) * 100
+        with contextlib.suppress(trio.BrokenResourceError):
+            await there.send_bytes(flood)
+        await site.remote.accept(RESUMED)
+        assert "instead of" in site.named("bridge.lost")[0]["why"]
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_what_a_broker_says_of_itself_is_kept_short(tmp_path: Path) -> None:
+    """Its id goes with each message, and what its session lost into the events."""
+    site = Site(tmp_path)
+    told = [(BROKER_ID, "i" * 60_000), *[("rumq-lost", "x" * 6_000)] * 500]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        here, there = await site.begun(remote=Connack(True, Reason.SUCCESS, Properties(user_properties=told)))
+        await there.send(publish(b"", 1, topic="down/1", qos=1))
+        packet = await here.receive()
+        assert isinstance(packet, Publish) and VIA not in dict(packet.properties.get("user_properties", ()))
+        gaps = site.named("bridge.gap")
+        assert len(gaps) <= 2 * 100 and all(len(each["lost"]) <= 200 for each in gaps)
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_fault_of_ours_is_told_and_the_bridge_begins_again(tmp_path: Path) -> None:
+    """The other bridges of the broker run in the same process: what one broker sends must not end them."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        here, there = await site.begun()
+        bridge.counts.relayed[IN] = None  # type: ignore[assignment]
+        await there.hang_up()
+        there, _ = await site.remote.accept(RESUMED)
+        here, _ = await site.local.accept(RESUMED)
+        await there.send(publish(b"x", 1, topic="nowhere"))
+        assert await here.gone()
+        await trio.sleep(0.01)
+        lost = site.named("bridge.lost")[1]
+        assert lost["why"] == "a bug: AttributeError" and lost["exc_info"].exceptions
+        bridge.counts.relayed[IN] = RelayCounts()
+        there, _ = await site.remote.accept(RESUMED)
+        here, _ = await site.local.accept(RESUMED)
+        await there.send(publish(b"x", 1, topic="down/1"))
+        assert isinstance(await here.receive(), Publish)
         nursery.cancel_scope.cancel()

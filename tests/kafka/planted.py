@@ -191,7 +191,7 @@ PLANTED = [
     Planted(
         "values are kept for whoever held them once",
         "rumq/shards/admin/kept_values.py",
-        "elif asked.holder != self._holders[kind]:",
+        "elif not self._holders[kind] or asked.holder != self._holders[kind]:",
         "elif asked.holder < 0:",
         MOVES,
     ),
@@ -233,9 +233,16 @@ PLANTED = [
     Planted(
         "offsets are told by a coordinator that does not ask whether it is one",
         "rumq/admin/socket/held_values.py",
-        "            await self._do(Confirm(self.turn), CONFIRM_SECONDS_MAX)\n",
+        "            await answered(self._ask, Confirm(self.turn), CONFIRM_SECONDS_MAX)\n",
         "            pass\n",
         MOVES,
+    ),
+    Planted(
+        "each fetch of offsets asks the shard by itself",
+        "rumq/admin/socket/held_values.py",
+        "            if self._is_asking:\n",
+        "            if False:\n",
+        SHARD_COMMITS,
     ),
     Planted(
         "a coordinator goes on after a write that nobody answered",

@@ -54,6 +54,10 @@ class HeldValues:
     def __init__(self, ask: Ask, turn: int) -> None:
         self._ask, self.turn = ask, turn
         self.lost = trio.Event()
+        # Questions whether it is current: how many have begun, the last one that was answered with yes, and who waits.
+        self._begun = self._confirmed = 0
+        self._is_asking = False
+        self._waiting = trio.lowlevel.ParkingLot()
 
     async def keep(self, values: Sequence[Named]) -> None:
         """Returns once they are committed; an empty value: no longer. raises: ValuesLost: perhaps some of them are, or
@@ -62,12 +66,30 @@ class HeldValues:
             await self._do(KeepValues(self.turn, some), SECONDS_MAX)
 
     async def is_current(self) -> bool:
-        """Whether no other process can have taken them over when this was asked."""
-        try:
-            await self._do(Confirm(self.turn), CONFIRM_SECONDS_MAX)
-        except ValuesLost:
-            return False
+        """Whether no other process can have taken them over when this was asked.
+
+        Those who ask while a question is on its way share the next one: the socket takes few at once."""
+        wanted = self._begun + 1
+        while self._confirmed < wanted:
+            if self.lost.is_set():
+                return False
+            if self._is_asking:
+                await self._waiting.park()
+            else:
+                await self._confirm()
         return True
+
+    async def _confirm(self) -> None:
+        self._begun += 1
+        number, self._is_asking = self._begun, True
+        try:
+            await answered(self._ask, Confirm(self.turn), CONFIRM_SECONDS_MAX)
+            self._confirmed = number
+        except ValuesLost:
+            self.lost.set()
+        finally:  # a client that leaves while it asks changes nothing, and another one asks again
+            self._is_asking = False
+            self._waiting.unpark_all()
 
     def close(self) -> None:
         self.lost.set()

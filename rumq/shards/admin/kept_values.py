@@ -36,6 +36,7 @@ WRITTEN_SECONDS_MAX = 5.0  # less than whoever asks waits
 NOT_RECOVERED = "the shard has not recovered yet: ask again in a moment"
 NOT_WRITTEN = f"it is not committed after {WRITTEN_SECONDS_MAX:g} s, and may be yet"
 TAKEN_OVER = "another process has taken the values over"
+RESERVED = "a name is the shard's own, or of another kind"
 Later = Callable[[Done], None]
 
 
@@ -54,6 +55,12 @@ KINDS = (KAFKA, BRIDGES)
 def kind_of(name: bytes) -> ValueKind:
     """name: as in the journal"""
     return BRIDGES if name.startswith(BRIDGES.prefix) else KAFKA
+
+
+def is_of(kind: ValueKind, name: bytes) -> bool:
+    """Whether holders of this kind may write it. name: as they call it"""
+    kept_as = kind.prefix + name
+    return kind_of(kept_as) is kind and all(kept_as != each.holders for each in KINDS)
 
 
 class KeptValues:
@@ -78,10 +85,12 @@ class KeptValues:
             reply(done, KeptReply(NOT_RECOVERED))
         elif isinstance(asked, TakeOver):
             self._take_over(kind, done)
-        elif asked.holder != self._holders[kind]:
+        elif not self._holders[kind] or asked.holder != self._holders[kind]:
             reply(done, KeptReply(TAKEN_OVER))
         elif isinstance(asked, ReadPage):
             reply(done, self._page(kind, asked))
+        elif isinstance(asked, KeepValues) and not all(is_of(kind, name) for name, _ in asked.values):
+            reply(done, KeptReply(RESERVED))
         elif isinstance(asked, KeepValues):
             values = [KeptValue(kind.prefix + name, value) for name, value in asked.values]
             self._write(values, lambda why: reply(done, KeptReply(why)))

@@ -17,7 +17,15 @@ from rumq.admin.socket.kept_values import (
     ReadPage,
     TakeOver,
 )
-from rumq.shards.admin.kept_values import KAFKA, NOT_RECOVERED, NOT_WRITTEN, TAKEN_OVER, WRITTEN_SECONDS_MAX
+from rumq.shards.admin.kept_values import (
+    BRIDGES,
+    KAFKA,
+    NOT_RECOVERED,
+    NOT_WRITTEN,
+    RESERVED,
+    TAKEN_OVER,
+    WRITTEN_SECONDS_MAX,
+)
 from tests.faults.shard import Shard
 from tests.shards.admin.test_standing_orders import Runs
 from tests.shards.admin.test_standing_orders import runs as runs
@@ -195,3 +203,14 @@ def test_kinds_have_holders_and_names_of_their_own(runs: Runs) -> None:
     assert ask(shard, ReadPage(kafka, 0)).values == [(b"a", b"1")]
     shard = runs.kill()
     assert ask(shard, OfBridges(TakeOver())).holder == later + 1 and values(shard) == {b"a": b"1"}
+
+
+def test_nobody_writes_before_taking_over_nor_how_many_did(runs: Runs) -> None:
+    """A number that is none would end every taking over, and stay in the journal."""
+    assert ask(runs.shard, KeepValues(0, [(b"a", b"1")])).error == TAKEN_OVER
+    holder = take_over(runs.shard)
+    reply = ask(runs.shard, KeepValues(holder, [(b"a", b"1"), (KAFKA.holders, b"\xff" * 9)]))
+    assert reply.error == RESERVED
+    for name in (BRIDGES.holders, BRIDGES.prefix + b"a"):
+        assert ask(runs.shard, KeepValues(holder, [(name, b"1")])).error == RESERVED
+    assert take_over(runs.shard) == holder + 1 and values(runs.shard) == {}
