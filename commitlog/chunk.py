@@ -9,8 +9,8 @@ import struct
 import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
-from zlib import crc32
 
+from commitlog.checksum import crc32
 from commitlog.row_layout import ROW_BYTES
 
 if sys.byteorder != "little":

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
-from zlib import crc32
+
+from commitlog.checksum import crc32
 
 MIB = 2**20
 Matches = Callable[[str, str], bool]

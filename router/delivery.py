@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from commitlog import Gap
 from commitlog.chunk import Chunk
-from router.backlog import chunk_returned, lose, next_rows
+from router.backlog import chunk_returned, lose, next_rows, wait_until_shown
 from router.effects import (
     CatchUpPaused,
     Deliver,
@@ -265,7 +265,10 @@ class Delivery:
             reader.waiting &= ~(1 << feed.index)
             if chunks and chunks[0].next_lsn <= lsn:
                 continue
-            self._resume_any(reader)
+            if not chunks and lsn >= feed.mark(False):
+                wait_until_shown(reader, feed)  # its owner lost it, and asked at once would say the same
+            else:
+                self._resume_any(reader)
 
     def _deliver_wanted(
         self, feed: Feed, chunk: Chunk, group: Group, first: int, stop: int, readers: list[Reader],

@@ -1,6 +1,7 @@
 """Apply subscribe, unsubscribe, connect and disconnect to readers and groups. MQTT 5.0, 3.8, 3.10, 4.8.
 
 Requests have been checked already."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -108,13 +109,13 @@ class SubscriptionChanges:
             self._send_retained(subscriber, reader, subscription)
 
     def _send_retained(self, subscriber: Subscriber, reader: Reader, subscription: Subscription) -> None:
-        # What is published from now on comes live; with no_local a client's own messages do not.
-        below = None if subscription.no_local else [feed.mark(False) for feed in self.feeds]
+        marks = [feed.mark(False) for feed in self.feeds]
         if reader.sink is None:
-            # The client is connected, but in-flight messages are still being resent.
-            subscriber.defer_retained(subscription, below)
+            # The client is connected, but nothing goes out yet: what was in flight is still being resent, or it holds.
+            subscriber.defer_retained(subscription, marks)
             return
-        self._find_retained(subscriber, reader, subscription, below)
+        # What is published from now on comes live; with no_local a client's own messages do not.
+        self._find_retained(subscriber, reader, subscription, None if subscription.no_local else marks)
 
     def _find_retained(
         self, subscriber: Subscriber, reader: Reader, subscription: Subscription, below: list[int] | None
@@ -287,7 +288,6 @@ class SubscriptionChanges:
         subscriber.sink = None
         if subscriber.turns is not None:
             subscriber.turns.reset(())
-        subscriber.pending_retained = NONE
         for reader in subscriber.readers():
             reader.sink = None
             for feed in self.feeds:

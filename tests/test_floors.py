@@ -19,7 +19,7 @@ ROUTER_DATA = {
     "router.readers.subscription",
 }  # fmt: skip
 FLOORS: dict[str, tuple[set[str], set[str]]] = {
-    "commitlog": ({"cython"}, WORLD - {"threading"}),
+    "commitlog": ({"cython", "isal"}, WORLD - {"threading"}),
     "router": ({"commitlog", "cython"}, WORLD),
     "rumq/mqtt": ({"cython"}, WORLD | {"os"}),
     "rumq/auth": ({"argon2", "jwt", "cryptography", "msgspec", "rumq.mqtt.topics", "rumq.mqtt.errors"}, WORLD),
@@ -214,7 +214,7 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
     "rumq/kafka/nodes": (
         {
             "msgspec", "trio", "rumq.admin.socket", "rumq.cluster.control",
-            "rumq.kafka.groups", "rumq.kafka.protocol.errors", "rumq.net.frames", "rumq.unix_address",
+            "rumq.kafka.groups", "rumq.kafka.protocol.errors",
         },
         WORLD,
     ),
@@ -239,6 +239,10 @@ FLOORS: dict[str, tuple[set[str], set[str]]] = {
         {"argparse"},  # a command parses, and calls
     ),
     "rumq/bridge/kernels": ({"cython", "rumq.mqtt"}, WORLD | {"os"}),
+    "rumq/bridge/nodes": (
+        {"trio", "rumq.admin.socket", "rumq.bridge.pairing", "rumq.cluster.control"},
+        WORLD,
+    ),
     "rumq/bridge": (
         {"trio", "rumq.client", "rumq.errors", "rumq.mqtt"},
         {"asyncio", "multiprocessing", "random", "socket", "ssl", "subprocess", "threading", "time"},
@@ -278,7 +282,7 @@ WINGS = {
     "commitlog": ("testing", "log replica", "replica/tail", "read write", "index", "format", "disk kernels", ". names"),
     "router": (".", "matching", "kernels readers"),
     "rumq/auth": ("credentials", "."),
-    "rumq/bridge": (".", "kernels"),
+    "rumq/bridge": ("nodes", ".", "kernels"),
     "rumq/cli": ("analytics", "data", "admin client gateway settings", ". top", "ask cluster"),
     "rumq/cluster": (
         "node", "node/upkeep", "admin agent", "edge orders", "connections replication/standby", "replication",

@@ -4,8 +4,7 @@ docs/reference/log-format.md, "EXPORTED". Retention may wait for it; the log its
 
 from __future__ import annotations
 
-from zlib import crc32
-
+from commitlog.checksum import crc32
 from commitlog.disk.files import Files, replace_file, whole_file
 
 NAME = "EXPORTED"

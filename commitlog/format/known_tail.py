@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from array import array
 from typing import NamedTuple
-from zlib import crc32
 
+from commitlog.checksum import crc32
 from commitlog.chunk import HEADER_BYTES, Header, decode_aux, maybe_header, split_body
 from commitlog.disk.files import Files
 from commitlog.format.segment import HOLDS_RECORDS, SEGMENT_HEADER_BYTES, opening, place_of

@@ -9,8 +9,8 @@ import json
 import re
 from collections.abc import Mapping
 from typing import TypedDict, TypeGuard
-from zlib import crc32
 
+from commitlog.checksum import crc32
 from commitlog.chunk import NUMBER_MAX
 from commitlog.disk.clock_guard import Jump
 from commitlog.disk.files import Files, replace_file, whole_file

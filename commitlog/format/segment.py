@@ -7,8 +7,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
-from zlib import crc32
 
+from commitlog.checksum import crc32
 from commitlog.chunk import (
     ALIGN,
     CTRL,

@@ -10,8 +10,8 @@ from array import array
 from collections.abc import Mapping
 from threading import Lock
 from typing import NamedTuple
-from zlib import crc32
 
+from commitlog.checksum import crc32
 from commitlog.chunk import NUMBER_MAX
 from commitlog.disk.files import Files, replace_file, whole_file
 from commitlog.index.index import NAMES_A_PIECE, crc32_of

@@ -9,8 +9,8 @@ import struct
 from bisect import bisect_left
 from collections.abc import Container
 from typing import NamedTuple
-from zlib import crc32
 
+from commitlog.checksum import crc32
 from commitlog.chunk import HEADER_BYTES, NUMBER_MAX, decode_aux, named
 from commitlog.disk.files import Files, replace_file, whole_file
 from commitlog.errors import Damaged

@@ -69,9 +69,11 @@ def lay_out(chunks: list, buffer: object, frames_at: cython.Py_ssize_t) -> tuple
                 words[w + 4] += ts_more
         copy(out, frames_at + at, frames, len(frames))
         if chunk.tags:
-            for i in range(0, len(chunk.tags), 8):
-                tags += (int.from_bytes(chunk.tags[i : i + 4], "little") + first).to_bytes(4, "little")
-                tags += chunk.tags[i + 4 : i + 8]
+            i = len(tags) // 4
+            tags += chunk.tags
+            if first:
+                with memoryview(tags) as view:
+                    add_to_rows(view.cast("I"), i, first)
         chunk_flags = chunk.flags
         flags |= chunk_flags
         if first == 0:
@@ -82,6 +84,15 @@ def lay_out(chunks: list, buffer: object, frames_at: cython.Py_ssize_t) -> tuple
         row_at += len(rows)
         at += len(frames)
     return (flags & ~UNIFORM) | uniform, bytes(tags)
+
+
+@cython.cfunc
+def add_to_rows(tags: object, at: cython.Py_ssize_t, first: cython.Py_ssize_t) -> object:
+    """Have the tags from word `at` on name rows behind `first` others. docs/reference/log-format.md, "Aux"."""
+    words: cython.uint[::1] = tags
+    for i in range(at, len(words), 2):
+        words[i] += first
+    return None
 
 
 def number_rows(rows: object, count: cython.Py_ssize_t, next_offsets: object) -> cython.Py_ssize_t:

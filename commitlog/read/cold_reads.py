@@ -7,8 +7,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from zlib import crc32
 
+from commitlog.checksum import crc32
 from commitlog.chunk import HEADER_BYTES, Buffer, Chunk, Gap, maybe_header
 from commitlog.disk.files import Files
 from commitlog.format.segment import ChunkPosition, chunk_in

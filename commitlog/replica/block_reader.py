@@ -6,8 +6,8 @@ Chunk headers are checked, as they give the lengths; bodies are checked by the f
 from __future__ import annotations
 
 from errno import ENOENT
-from zlib import crc32
 
+from commitlog.checksum import crc32
 from commitlog.chunk import HEADER_BYTES, MAGIC
 from commitlog.disk.files import Files, whole_file
 from commitlog.errors import Damaged

@@ -1,4 +1,5 @@
 """Filters that readers of this shard have, and which of them came or went: what other shards are told."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from router.matching.sorted_topics import SortedTopics
 from router.readers.subscription import TopicPermit
 
 HEAD = struct.Struct("<IQQ")
+PIECE = 128  # names of a search, or messages found elsewhere, that are told at once
 REPLACED_BYTES_MAX = 1 << 20  # of each partition, for shards that are so much behind
 
 
@@ -207,7 +208,7 @@ class Search:
         return self._permit() if self._permit is not None else None
 
     def next_messages(self) -> list[RetainedRecord]:
-        """The next messages, of some hundred names at most, maybe none; `over` is set at the end."""
+        """The next messages, of `PIECE` names at most, maybe none; `over` is set at the end."""
         if self._wanted is not None and not self._wanted():
             self.over = True
             return []
@@ -218,6 +219,7 @@ class Search:
             raw = self._messages.get(name)
             return [] if raw is None else self._read([name], [raw])
         names, values = self._messages.page(self._at, after=self._after)
+        names, values = names[:PIECE], values[:PIECE]
         self.looked += len(names)
         places, self.over = filters.matching(names, self._filter, self._prefix)
         if not names:
@@ -238,8 +240,6 @@ class Search:
 class FoundRetained:
     """Retained messages found elsewhere, in pieces like those of a `Search`."""
 
-    PIECE = 256
-
     def __init__(self, messages: list[RetainedRecord], permit: Callable[[], TopicPermit | None] | None = None) -> None:
         """permit: as of `Search`"""
         self._messages = messages
@@ -256,7 +256,7 @@ class FoundRetained:
         return self._permit() if self._permit is not None else None
 
     def next_messages(self) -> list[RetainedRecord]:
-        found = self._messages[self._at : self._at + self.PIECE]
+        found = self._messages[self._at : self._at + PIECE]
         self._at += len(found)
         permit = self.permit()
         return found if permit is None else [each for each in found if permit.may_receive(each.topic)]

@@ -53,7 +53,7 @@ class Subscriber:
         self.shares: dict[str, SharedGroup] = NONE
         self.turns: ReaderTurns[Reader] | None = None  # of `late` and `replays`
         # Requests for retained messages from before delivery began: subscription, and below which lsns.
-        self.pending_retained: dict[str, tuple[Subscription, list[int] | None]] = NONE
+        self.pending_retained: dict[str, tuple[Subscription, list[int]]] = NONE
 
     def add_reader(self, asked: str, reader: Reader, *, is_replay: bool) -> None:
         """Add a reader of `late` or `replays`, which takes turns with the others."""
@@ -71,10 +71,13 @@ class Subscriber:
         self.shares = own(self.shares)
         self.shares[asked] = share
 
-    def defer_retained(self, subscription: Subscription, below: list[int] | None) -> None:
-        """Retained messages for a subscription are wanted once delivery begins. below: these lsns; None: all"""
+    def defer_retained(self, subscription: Subscription, below: list[int]) -> None:
+        """Retained messages for a subscription are wanted once delivery begins. below: these lsns, the first time"""
+        asked = subscription.topic_filter
         self.pending_retained = own(self.pending_retained)
-        self.pending_retained[subscription.topic_filter] = subscription, below
+        if asked in self.pending_retained:  # what came since then waits in the log
+            below = self.pending_retained[asked][1]
+        self.pending_retained[asked] = subscription, below
 
     def readers(self) -> list[Reader]:
         """Every reader of this session, without shared groups."""

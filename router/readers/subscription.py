@@ -1,4 +1,5 @@
 """A subscription: one filter with its options, and what several that match one topic add up to. MQTT 5.0, 3.8.3.1."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Either both sides are connected or none is read from: so what one broker sends a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import trio
@@ -15,6 +15,8 @@ from rumq.bridge.pairing import Pairing
 from rumq.bridge.relay import PacketRelay
 from rumq.bridge.remote_addresses import RemoteAddresses
 from rumq.bridge.side import (
+    EXACTLY_ONCE,
+    HOLD,
     LOCAL,
     OTHER,
     REMOTE,
@@ -38,31 +40,44 @@ SHOWN_VERSIONS = {5: "5.0", 4: "3.1.1"}
 DIRECTION = {LOCAL: OUT, REMOTE: IN}  # of what comes from a side
 
 Tell = Callable[..., None]
+StillOurs = Callable[[], Awaitable[None]]  # raises: ConnectionLost, if another process may have taken the bridge over
+
+
+async def always_ours() -> None:
+    """Of a broker alone: no other process runs its bridges."""
 
 
 @dataclass(frozen=True, slots=True)
 class BridgeRules:
-    """bytes_per_second_max: of payloads, each way, 0: no limit; inflight_max: messages without an answer, each way"""
+    """bytes_per_second_max: of payloads, each way, 0: no limit; inflight_max: messages without an answer, each way
+
+    exactly_once: between rumq brokers QoS 1 is carried as QoS 2"""
 
     name: str
     topics: tuple[TopicRule, ...]
     inflight_max: int = 100
     bytes_per_second_max: int = 0
     retry_seconds_max: float = 60.0
+    exactly_once: bool = True
 
 
 class RunningBridge:
     """Runs until it is cancelled, however often it is refused."""
 
     def __init__(
-        self, rules: BridgeRules, local: Side, remotes: RemoteAddresses, pairing: Pairing, tell: Tell
+        self, rules: BridgeRules, local: Side, remotes: RemoteAddresses, pairing: Pairing, tell: Tell,
+        now_us: Callable[[], int], still_ours: StillOurs = always_ours,
     ) -> None:  # fmt: skip
-        self.rules, self.counts = rules, BridgeCounts()
+        """now_us: µs since 1970, for people"""
+        self.rules, self.counts, self._now_us = rules, BridgeCounts(), now_us
         self._local, self._remotes, self._pairing, self._tell = local, remotes, pairing, tell
+        self._still_ours = still_ours
         remotes.note_paired_before(pairing.remote)
         # Sides, and their addresses, whose session has the filters, since this process began.
         self._assured: set[tuple[str, str]] = set()
         self._windows = dict.fromkeys(SIDES, rules.inflight_max)  # side -> messages that it takes without an answer
+        # Sides that are asked to carry QoS 1 as QoS 2: the local one once the remote one has said that it does.
+        self._asked = {REMOTE: rules.exactly_once, LOCAL: False}
         self._lost: set[str] = set()  # sides whose session was lost, and that the other side's messages may have
         self._topics = {side: TopicMap(rules.topics, DIRECTION[side]) for side in SIDES}
 
@@ -70,12 +85,15 @@ class RunningBridge:
         policy = Reconnect(first_seconds=0.2, seconds_max=self.rules.retry_seconds_max)
         back_off, said = BackOff(policy), ""
         while True:
-            begun = trio.current_time()
+            begun, bug = trio.current_time(), {}
             try:
                 await self._connect_and_relay()
             except (ClientError, OSError) as fault:
                 why = str(fault)
-            was_up, self.counts.is_up = self.counts.is_up, False
+            except Exception as fault:  # ours: bridges to other brokers go on
+                why, bug = f"a bug: {type(fault_in(fault)).__name__}", {"exc_info": fault}
+            was_up = self.counts.is_up
+            self.counts.note_failed(self._now_us(), why)
             if was_up:
                 self._remotes.note_lost()
                 back_off.connected_for(trio.current_time() - begun)
@@ -83,12 +101,13 @@ class RunningBridge:
                 continue
             pause = back_off.maybe_pause() or 0.0
             if was_up or why != said:  # of days without the other side, one event
-                self._tell("bridge.lost", name=self.rules.name, why=why, retry_seconds=round(pause, 1))
+                self._tell("bridge.lost", name=self.rules.name, why=why, retry_seconds=round(pause, 1), **bug)
                 said = why
             await trio.sleep(pause)
 
     async def _connect_and_relay(self) -> None:
         """raises: ClientError, OSError; it ends in no other way"""
+        await self._still_ours()
         # The local one first: it collects while the remote side is away.
         for side in SIDES:
             if (side, self._side(side).address) not in self._assured:
@@ -112,18 +131,24 @@ class RunningBridge:
         connection = await self._opened(side, min(self.rules.inflight_max, self._windows[OTHER[side]]))
         self._note_opened(side, connection)
         if side == LOCAL and connection.receive_maximum < told:
-            await connection.stream.close()
+            await drop(connection)
             raise ConnectionLost("the local broker takes fewer messages at once than before")
         return connection
 
     async def _assure(self, side: str) -> None:
         """Let there be a session with the filters. raises: ClientError, OSError"""
-        connection = await self._opened(side, self.rules.inflight_max)
+        connection = await self._opened(side, self.rules.inflight_max, HOLD)
         try:
             self._note_opened(side, connection)
-            if not connection.connack.session_present:
-                self._pairing.note_new(side)
-            await self._subscribe(side, connection)
+            await self._check_ours({side: connection})
+            # Here retained messages wait in memory until both were connected for the first time.
+            is_waiting = connection.connack.session_present and side == LOCAL and not self._pairing.remote
+            try:
+                await self._subscribe(side, connection, retained_again=is_waiting)
+            except ClientError:
+                if side == REMOTE:
+                    self._remotes.note_failed()
+                raise
             await leave(connection)
         finally:
             with trio.CancelScope(shield=True):
@@ -133,16 +158,23 @@ class RunningBridge:
     def _side(self, side: str) -> Side:
         return self._local if side == LOCAL else self._remotes.side
 
-    async def _opened(self, side: str, receive_maximum: int) -> SideConnection:
+    async def _opened(self, side: str, receive_maximum: int, *asked: str) -> SideConnection:
         """raises: ConnectionLost, Refused; then the next address is tried"""
+        self.counts.address = self._remotes.side.address
         try:
-            connection = await open_side(self._side(side), receive_maximum)
+            once = (EXACTLY_ONCE,) if self._asked[side] else ()
+            connection = await open_side(self._side(side), receive_maximum, *once, *asked)
         except (ClientError, OSError):
             if side == REMOTE:
                 self._remotes.note_failed()
             raise
         if side == REMOTE:
             self._remotes.note_opened(connection.version)
+            self._asked[LOCAL] = connection.is_exactly_once
+        elif self._asked[LOCAL] and not connection.is_exactly_once:
+            self._asked = dict.fromkeys(SIDES, False)
+            await drop(connection)
+            raise ConnectionLost("the local broker takes no messages of QoS 2")
         return connection
 
     def _note_opened(self, side: str, connection: SideConnection) -> None:
@@ -150,23 +182,39 @@ class RunningBridge:
         for lost in connection.lost:
             self._tell("bridge.gap", name=self.rules.name, side=side, lost=lost)
 
-    async def _subscribe(self, side: str, connection: SideConnection) -> None:
+    async def _subscribe(self, side: str, connection: SideConnection, *, retained_again: bool) -> None:
         filters = sorted(self._side(side).filters)
         before = self._pairing.filters.get(side, [])
         with trio.move_on_after(self._side(side).options.connect_seconds_max):
-            await subscribe(connection, self._side(side), before)
-            self._pairing.note_filters(side, filters)
+            await subscribe(connection, self._side(side), before, retained_again=retained_again)
+            await self._pairing.note_filters(side, filters)
             return
         raise ConnectionLost("no answer to SUBSCRIBE")
 
     async def _check_sessions(self, connections: dict[str, SideConnection]) -> None:
         """raises: ConnectionLost where one is gone: then it has no filters, and begins anew"""
+        await self._check_ours(connections)
         gone = [side for side, each in connections.items() if not each.connack.session_present]
         for side in gone:
-            self._pairing.note_new(side)
             self._assured.discard((side, self._side(side).address))
         if gone:
             raise ConnectionLost(f"the session at the {gone[0]} broker is gone")
+
+    async def _check_ours(self, connections: dict[str, SideConnection]) -> None:
+        """Before something is read from them or sent: whoever runs the bridge after us has opened its own ones later,
+        and these have ended by then. A session that is new is noted.
+
+        raises: ClientError, OSError. A new session is ended then: whoever is next has to see that it is new"""
+        new = {side: each for side, each in connections.items() if not each.connack.session_present}
+        try:
+            await self._still_ours()
+            for side in new:
+                await self._pairing.note_new(side)
+        except BaseException:  # also where it was cancelled
+            with trio.CancelScope(shield=True):
+                for each in new.values():  # on this connection: another one would end a successor's session
+                    await leave(each, session_expiry=0)
+            raise
 
     async def _pair(self, connections: dict[str, SideConnection]) -> None:
         """Before the first message behind a session that is new. raises: ClientError, OSError"""
@@ -175,13 +223,18 @@ class RunningBridge:
         if self._pairing.remote not in ("", remote):
             # Another broker, with ids of another time, and which does not have the ids of the last one.
             self._lost = set(SIDES)
-        for side in sorted(self._lost):
+        is_exactly_once, released = connections[REMOTE].is_exactly_once, set(self._lost)
+        if self._pairing.exactly_once and self._asked[REMOTE] and not is_exactly_once:
+            # An older version sends again with QoS 1 what went out with QoS 2: PUBREL for these will not come.
+            released.add(REMOTE)
+            self._lost.add(LOCAL)
+        for side in sorted(released):
             self._tell("bridge.doubtful", name=self.rules.name, side=side)
             with trio.move_on_after(RELEASE_SECONDS_MAX) as scope:
                 await release_ids(connections[OTHER[side]])
             if scope.cancelled_caught:
                 raise ConnectionLost(f"the {OTHER[side]} broker does not answer PUBREL")
-        self._pairing.note_paired(remote)
+        await self._pairing.note_paired(remote, exactly_once=is_exactly_once)
 
     # --- connected
 
@@ -192,12 +245,12 @@ class RunningBridge:
         link = Link(
             connections, relays, keep_alives, self.rules.bytes_per_second_max, preferred=self._remotes.maybe_preferred
         )
-        self.counts.is_up = True
-        self.counts.connections += 1
-        remote = connections[REMOTE].broker_id
+        remote, version = connections[REMOTE].broker_id, SHOWN_VERSIONS[connections[REMOTE].version]
+        self.counts.note_connected(self._now_us(), remote, version)
+        self._remotes.note_used()
         self._tell(
             "bridge.connected", name=self.rules.name, remote=remote or "not a rumq broker",
-            address=self._remotes.side.address, mqtt=SHOWN_VERSIONS[connections[REMOTE].version],
+            address=self._remotes.side.address, mqtt=version, exactly_once=connections[REMOTE].is_exactly_once,
         )  # fmt: skip
         self._notify(connections)
         await link.run()
@@ -224,3 +277,17 @@ class RunningBridge:
 
     def _keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
         return connection.connack.properties.get("server_keep_alive", self._side(side).options.keep_alive)
+
+
+async def drop(connection: SideConnection) -> None:
+    """Close it before anything was noted of it. A session that is new ends: later nobody would see that it was."""
+    if not connection.connack.session_present:
+        await leave(connection, session_expiry=0)
+    await connection.stream.close()
+
+
+def fault_in(fault: BaseException) -> BaseException:
+    """The first fault of those that tasks ended with."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return fault

@@ -1,4 +1,5 @@
-"""What bridges have done since their process began, and the file in which the gateway reads it for /metrics."""
+"""How bridges are connected and what they have done since their process began, and the file in which the gateway reads
+it for /metrics, REST and the page."""
 
 from __future__ import annotations
 
@@ -12,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 FOLDER, FILE = "_bridges", "figures.json"  # in the data directory
+ELSEWHERE = "elsewhere"  # beside it, on nodes of a cluster
 STALE_SECONDS = 10.0  # figures are written every second while their process lives
+WHY_CHARS_MAX = 500  # of a failure's text, part of which another broker may have written
 OUT, IN = "out", "in"  # to the remote broker, from it
 
 
@@ -38,15 +41,35 @@ class RelayCounts:
 
 @dataclass
 class BridgeCounts:
-    """is_up: both sides are connected; connections: how often they were; relayed: by direction"""
+    """is_up: both sides are connected; connections: how often they were; relayed: by direction
+
+    since_us: of `is_up` as it is, in µs since 1970, 0: not known; why: the last failure, empty: none yet
+    address: of the other broker, as it is tried; broker, mqtt: its id, if it is a rumq broker, and the version, both
+    of the last connection"""
 
     is_up: bool = False
+    since_us: int = 0
+    why: str = ""
+    address: str = ""
+    broker: str = ""
+    mqtt: str = ""
     connections: int = 0
     relayed: dict[str, RelayCounts] = field(default_factory=lambda: {OUT: RelayCounts(), IN: RelayCounts()})
 
+    def note_connected(self, now_us: int, broker: str, mqtt: str) -> None:
+        self.is_up, self.since_us, self.broker, self.mqtt = True, now_us, broker, mqtt
+        self.connections += 1
+
+    def note_failed(self, now_us: int, why: str) -> None:
+        """A connection has ended, or there was none again: then it is away since the first of these."""
+        if self.is_up or not self.since_us:
+            self.since_us = now_us
+        self.is_up, self.why = False, why[:WHY_CHARS_MAX]
+
     def figures(self) -> dict[str, Any]:
         relayed = {direction: each.figures() for direction, each in self.relayed.items()}
-        return {"up": int(self.is_up), "connections": self.connections, **relayed}
+        state = {name: getattr(self, name) for name in ("since_us", "why", "address", "broker", "mqtt")}
+        return {"up": int(self.is_up), "connections": self.connections, **state, **relayed}
 
 
 def write_figures(folder: Path, counts: Mapping[str, BridgeCounts]) -> None:
@@ -64,9 +87,29 @@ def read_figures(folder: Path) -> dict[str, dict[str, Any]]:
     return {}
 
 
+def write_elsewhere(folder: Path, said: str) -> None:
+    """said: which other node of a cluster runs the bridges, in a sentence; empty: this broker does. raises: OSError"""
+    if read_elsewhere(folder) == said:
+        return
+    temporary = (folder / ELSEWHERE).with_suffix(".tmp")
+    temporary.write_text(said)
+    os.replace(temporary, folder / ELSEWHERE)
+
+
+def read_elsewhere(folder: Path) -> str:
+    with contextlib.suppress(OSError, ValueError):
+        return (folder / ELSEWHERE).read_text()
+    return ""
+
+
 def read_states(folder: Path, now: float) -> dict[str, bool]:
     """Name of the bridge -> whether both sides are connected. now: seconds since 1970"""
+    is_live = are_live(folder, now)
+    return {name: is_live and bool(each.get("up")) for name, each in read_figures(folder).items()}
+
+
+def are_live(folder: Path, now: float) -> bool:
+    """Whether the process of the bridges has written its figures lately. now: seconds since 1970"""
     with contextlib.suppress(OSError):
-        is_fresh = now - (folder / FILE).stat().st_mtime <= STALE_SECONDS
-        return {name: is_fresh and bool(each.get("up")) for name, each in read_figures(folder).items()}
-    return {}
+        return now - (folder / FILE).stat().st_mtime <= STALE_SECONDS
+    return False

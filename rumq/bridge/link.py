@@ -77,16 +77,21 @@ class Link:
     async def _wait_for_room(self, source: str) -> None:
         """TCP's flow control slows a source whose messages are large: the receive maximum counts only messages."""
         self._paused.add(source)
-        while self._relay.paced_bytes[source] > WAITING_BYTES_MAX:
+        while self._relay.paced_bytes[source] > WAITING_BYTES_MAX or self._relay.is_full(source):
             await self._changed.park()
         await self._connections[OTHER[source]].stream.wait_unsent(WAITING_BYTES_MAX)
         self._paused.discard(source)
-        self._connections[source].stream.received_at = trio.current_time()
+        stream = self._connections[source].stream
+        stream.received_at = trio.current_time()
+        if self._relay.answered_bytes[source] > WAITING_BYTES_MAX:
+            # Nobody else slows a source whose messages the bridge answers itself. Who does not read counts as silent.
+            await stream.wait_unsent(WAITING_BYTES_MAX)
+            self._relay.answered_bytes[source] = 0
 
     async def _pace(self, side: str) -> None:
         """Messages from this side, no faster than the bandwidth; answers do not wait for them."""
         while True:
-            while not self._relay.paced[side]:
+            while not self._relay.has_paced(side):
                 await self._changed.park()
             size = self._relay.move_paced(side)
             self._changed.unpark_all()

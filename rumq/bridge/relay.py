@@ -26,7 +26,10 @@ from rumq.mqtt.topics import check_topic_name
 VIA = "rumq-via"  # user property, one for each broker that a message has passed
 DOUBTFUL = "rumq-doubtful"  # user property of a message that the target may have already
 PACKET_BYTES_MAX = 2**28 + 4  # of MQTT
+LARGE_BYTES = 2**27  # of messages above it is seen whether they can be a packet
 TOPICS_MAX = 100_000  # names of topics that are mapped already, in each direction; above it they begin anew
+TOPICS_BYTES_MAX = 2**24  # likewise
+PACKET_OBJECT_BYTES = 256  # of a packet in memory, about
 
 # A message that is refused so may be taken later; any other refusal stays one.
 TEMPORARY_REFUSALS = frozenset({Reason.QUOTA_EXCEEDED, Reason.UNSPECIFIED_ERROR, Reason.SERVER_BUSY})
@@ -39,7 +42,8 @@ class TargetLimits:
     """What CONNACK of the target says.
 
     broker_id: of a rumq broker; "": not known; version: of MQTT, 4 is 3.1.1
-    was_lost: its session is a new one: messages that come again may be there already"""
+    was_lost: its session is a new one: messages that come again may be there already
+    receive_maximum: messages that it takes without an answer"""
 
     broker_id: str = ""
     packet_bytes_max: int = PACKET_BYTES_MAX
@@ -47,6 +51,7 @@ class TargetLimits:
     takes_retained: bool = True
     was_lost: bool = False
     version: int = 5
+    receive_maximum: int = 65_535
 
 
 class Moves(NamedTuple):
@@ -69,6 +74,7 @@ class PacketRelay:
         self._in_flight = InFlightMessages()
         self._again: dict[int, Publish] = {}  # by packet id: refused for now
         self._names: dict[bytes, bytes] = {}  # topic at the source -> at the target, for runs
+        self._names_bytes = 0
 
     def run(self, back: PacketRelay) -> RelayRun:
         """What relays ordinary packets of the source by itself. back: the other direction"""
@@ -81,9 +87,22 @@ class PacketRelay:
     def target_version(self) -> int:
         return self._target.version
 
+    @property
+    def target_packet_bytes_max(self) -> int:
+        return self._target.packet_bytes_max
+
     def ids_in_flight(self) -> list[int]:
         """Packet ids of messages without an answer, in the order of arrival."""
         return list(self._in_flight.ids())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the target takes no further message of QoS 1 or 2 before it answers one."""
+        return len(self._in_flight) >= self._target.receive_maximum
+
+    def has_room(self, packet: Publish) -> bool:
+        """Whether a message can be sent to the target now. One that is in flight is there already."""
+        return packet.packet_id is None or not self.is_full or self.maybe_held(packet.packet_id) is not None
 
     def maybe_held(self, packet_id: int) -> InFlight | None:
         """The message with this id, while it is in flight."""
@@ -115,6 +134,17 @@ class PacketRelay:
         if self._target.qos_max < 2:
             return Moves([Pubcomp(packet.packet_id)], [])
         return Moves([], [Pubrel(packet.packet_id)])
+
+    def refuse_large(self, packet: Publish, size: int) -> Moves:
+        """A message of which only the beginning was read. packet: without payload and properties; size: of all"""
+        if (topic := self._topics.maybe_target_topic(packet.topic)) is None:
+            self._counts.unmapped += 1
+        else:
+            self._refuse_large(topic, size)
+        if packet.packet_id is None:
+            return Moves([], [])
+        self._in_flight.add(packet.packet_id, packet.qos, 0, None)
+        return Moves(self._answered(packet.packet_id), [])
 
     # --- from the target
 
@@ -193,13 +223,13 @@ class PacketRelay:
     def _fits(self, message: Publish) -> bool:
         try:
             check_topic_name(message.topic)
-            size = len(encode(message, self._target.version)) if self._target.packet_bytes_max < PACKET_BYTES_MAX else 0
+            is_limited = self._target.packet_bytes_max < PACKET_BYTES_MAX or held_bytes(message) > LARGE_BYTES
+            size = len(encode(message, self._target.version)) if is_limited else 0
         except (MqttFault, ValueError) as fault:
             self._refuse(message.topic, Reason.TOPIC_NAME_INVALID, str(fault))
             return False
         if size > self._target.packet_bytes_max:
-            text = f"{size} bytes, the target's maximum is {self._target.packet_bytes_max}"
-            self._refuse(message.topic, Reason.PACKET_TOO_LARGE, text)
+            self._refuse_large(message.topic, size)
             return False
         return True
 
@@ -214,18 +244,38 @@ class PacketRelay:
             check_topic_name(target_topic)
         except (MqttFault, ValueError):
             return None
-        if len(self._names) >= TOPICS_MAX:
+        mapped = target_topic.encode()
+        if len(self._names) >= TOPICS_MAX or self._names_bytes > TOPICS_BYTES_MAX:
             self._names.clear()
-        self._names[name] = mapped = target_topic.encode()
+            self._names_bytes = 0
+        self._names[name] = mapped
+        self._names_bytes += len(name) + len(mapped)
         return mapped
 
     def _note_relayed(self, payload_bytes: int) -> None:
         self._counts.messages += 1
         self._counts.bytes += payload_bytes
 
+    def _refuse_large(self, topic: str, size: int) -> None:
+        text = f"{size} bytes, the target's maximum is {self._target.packet_bytes_max}"
+        self._refuse(topic, Reason.PACKET_TOO_LARGE, text)
+
     def _refuse(self, topic: str, reason: Reason, text: str) -> None:
         self._counts.refused[reason.text] += 1
         self._refused(topic, reason, text)
+
+
+def held_bytes(packet: Packet) -> int:
+    """What a packet that waits takes in memory, about."""
+    if not isinstance(packet, Publish):
+        return PACKET_OBJECT_BYTES
+    given = packet.properties
+    pairs = sum(len(name) + len(value) for name, value in given.get("user_properties", ()))
+    others = len(given.get("response_topic", "")) + len(given.get("content_type", ""))
+    return (
+        PACKET_OBJECT_BYTES + len(packet.topic) + len(packet.payload) + pairs + others
+        + len(given.get("correlation_data", b""))
+    )  # fmt: skip
 
 
 def message_of(held: InFlight, version: int) -> Publish:

@@ -34,16 +34,19 @@ class RemoteAddresses:
         return just and self._failed % len(self._sides) != 0
 
     def note_failed(self) -> None:
-        """This one cannot be reached, or refuses."""
+        """This one cannot be reached, or refuses, be it the subscriptions."""
         self._failed += 1
         self._has_just_failed = True
         self._at = (self._at + 1) % len(self._sides)
 
     def note_opened(self, version: int) -> None:
         """version: of MQTT"""
-        self._failed = 0
         if version == 5:
             self._take_5.add(self._at)
+
+    def note_used(self) -> None:
+        """The bridge relays by it."""
+        self._failed = 0
 
     def note_paired_before(self, remote: str) -> None:
         """remote: `Pairing.remote` as it was found: an id is that of a rumq broker, of which addresses have none."""

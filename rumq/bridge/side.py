@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import trio
 
-from rumq.bridge.relay import PACKET_BYTES_MAX, TargetLimits
+from rumq.bridge.relay import PACKET_BYTES_MAX, TargetLimits, held_bytes
 from rumq.client.session.options import ConnectOptions, connect_packet
 from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
 from rumq.errors import ConnectionLost, Refused
@@ -21,6 +21,7 @@ from rumq.mqtt.packets import (
     Disconnect,
     Packet,
     Pubcomp,
+    Publish,
     Pubrel,
     Suback,
     Subscribe,
@@ -28,6 +29,7 @@ from rumq.mqtt.packets import (
     Unsuback,
     Unsubscribe,
 )
+from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
 
 LOCAL, REMOTE = "local", "remote"
@@ -35,6 +37,12 @@ SIDES = (LOCAL, REMOTE)
 OTHER = {LOCAL: REMOTE, REMOTE: LOCAL}
 LOST = "rumq-lost"  # user property of CONNACK: what a rumq session lost to retention while we were away
 BROKER_ID = "rumq-broker"  # user property of CONNECT, which asks, and of CONNACK, which answers
+EXACTLY_ONCE = "rumq-exactly-once"  # likewise: messages of QoS 1 are carried as QoS 2, to it and from it
+HOLD = "rumq-hold"  # user property of CONNECT: the session sends nothing on this connection
+BROKER_ID_CHARACTERS_MAX = 64
+LOST_MAX, LOST_CHARACTERS_MAX = 100, 200
+KEPT_BYTES_MAX = 2**26  # of messages that come while ids are released, about
+KEPT_QOS_0_BYTES_MAX = 2**20
 REQUEST_ID = 65_535  # of SUBSCRIBE and UNSUBSCRIBE: brokers begin with 1
 IDS_MAX = 65_535
 RELEASED_AT_ONCE = 1_000
@@ -83,12 +91,18 @@ class SideConnection:
 
     @property
     def broker_id(self) -> str:
-        return next(iter(self._told(BROKER_ID)), "")
+        found = next(iter(self._told(BROKER_ID)), "")
+        return found if len(found) <= BROKER_ID_CHARACTERS_MAX else ""  # it goes with each message
+
+    @property
+    def is_exactly_once(self) -> bool:
+        """Whether the broker carries QoS 1 as QoS 2, as it was asked to."""
+        return bool(self._told(EXACTLY_ONCE))
 
     @property
     def lost(self) -> list[str]:
-        """Records that the session lost, as a rumq broker says: place, records, why."""
-        return self._told(LOST)
+        """Records that the session lost, as a rumq broker says: place, records, why. Of many the first ones."""
+        return [each[:LOST_CHARACTERS_MAX] for each in self._told(LOST)[:LOST_MAX]]
 
     def _told(self, name: str) -> list[str]:
         return [value for each, value in self.connack.properties.get("user_properties", ()) if each == name]
@@ -103,13 +117,18 @@ class SideConnection:
         said = self.connack.properties
         return TargetLimits(
             self.broker_id, said.get("maximum_packet_size", PACKET_BYTES_MAX), said.get("maximum_qos", 2),
-            bool(said.get("retain_available", True)), was_lost, self.version,
+            bool(said.get("retain_available", True)), was_lost, self.version, self.receive_maximum,
         )  # fmt: skip
 
 
-async def open_side(side: Side, receive_maximum: int) -> SideConnection:
-    """receive_maximum: what the other side takes. raises: ConnectionLost, Refused"""
-    return await open_with(side, replace(side.options, receive_maximum=receive_maximum), clean_start=False)
+async def open_side(side: Side, receive_maximum: int, *asked: str) -> SideConnection:
+    """receive_maximum: what the other side takes; asked: EXACTLY_ONCE, HOLD. raises: ConnectionLost, Refused"""
+    options = replace(side.options, receive_maximum=receive_maximum)
+    if asked:
+        said = options.properties or Properties()
+        more = [*said.get("user_properties", ()), *((name, "") for name in asked)]
+        options = replace(options, properties=Properties({**said, "user_properties": more}))
+    return await open_with(side, options, clean_start=False)
 
 
 async def forget_session(side: Side) -> None:
@@ -183,15 +202,19 @@ async def taken_connack(stream: PacketStream) -> Connack:
     return first
 
 
-async def subscribe(connection: SideConnection, side: Side, before: Iterable[str]) -> None:
+async def subscribe(
+    connection: SideConnection, side: Side, before: Iterable[str], *, retained_again: bool = False
+) -> None:
     """Have the session the filters of the settings, and no others. Messages that arrive meanwhile come again.
 
-    before: filters that it may have. raises: ConnectionLost, Refused"""
+    before: filters that it may have; retained_again: have retained messages for these too
+    raises: ConnectionLost, Refused"""
     stream = connection.stream
     await ask(
         stream, [Unsubscribe(REQUEST_ID, part) for part in parts(sorted(set(before) - set(side.filters)))], Unsuback
     )
-    wanted = [SubscriptionRequest(each, qos, True, True, 1) for each, qos in side.filters.items()]
+    handling = 0 if retained_again else 1
+    wanted = [SubscriptionRequest(each, qos, True, True, handling) for each, qos in side.filters.items()]
     answers = await ask(stream, [Subscribe(REQUEST_ID, part) for part in parts(wanted)], Suback)
     reasons = [reason for answer in answers for reason in answer.reasons]
     for request, reason in zip(wanted, reasons, strict=False):
@@ -224,6 +247,7 @@ async def release_ids(connection: SideConnection, packet_ids: range = range(1, I
     raises: ConnectionLost, Refused. cost: 256 KiB each way, once for a session that was lost"""
     stream = connection.stream
     others: list[Packet] = []
+    size = 0
     for first in range(packet_ids.start, packet_ids.stop, RELEASED_AT_ONCE):
         waited = set(range(first, min(first + RELEASED_AT_ONCE, packet_ids.stop)))
         for packet_id in waited:
@@ -233,9 +257,16 @@ async def release_ids(connection: SideConnection, packet_ids: range = range(1, I
             for packet in await received(stream):
                 if isinstance(packet, Pubcomp):
                     waited.discard(packet.packet_id)
-                else:
+                elif not is_of_qos_0(packet) or size <= KEPT_QOS_0_BYTES_MAX:
                     others.append(packet)
+                    size += held_bytes(packet)
+                    if size > KEPT_BYTES_MAX:
+                        raise ConnectionLost(f"the broker sent {size >> 20} MiB instead of answers to PUBREL")
     stream.unread(others)
+
+
+def is_of_qos_0(packet: Packet) -> bool:
+    return isinstance(packet, Publish) and packet.qos == 0
 
 
 async def received(stream: PacketStream) -> list[Packet]:
@@ -255,8 +286,9 @@ def check_goes_on(packet: Packet) -> None:
         raise Refused("to go on", packet.reason, packet.properties.get("reason_string") or packet.reason.text)
 
 
-async def leave(connection: SideConnection) -> None:
-    """DISCONNECT; the session stays. raises: ConnectionLost"""
+async def leave(connection: SideConnection, session_expiry: int | None = None) -> None:
+    """DISCONNECT. session_expiry: 0 ends the session too, where it is MQTT 5; None: it stays. raises: ConnectionLost"""
+    properties = Properties() if session_expiry is None else Properties(session_expiry_interval=session_expiry)
     with trio.move_on_after(LEAVE_SECONDS_MAX):
-        connection.stream.send(Disconnect(Reason.NORMAL_DISCONNECTION))
+        connection.stream.send(Disconnect(Reason.NORMAL_DISCONNECTION, properties))
         await connection.stream.flush()

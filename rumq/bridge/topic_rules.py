@@ -73,6 +73,10 @@ class RelayedTopic:
     source_prefix: str
     target_prefix: str
 
+    @property
+    def target_filter(self) -> str:
+        return self.target_prefix + self.topic_filter[len(self.source_prefix) :]
+
 
 class TopicMap:
     """The topics of one direction; where several rules match a topic, the first one names it."""
@@ -85,7 +89,11 @@ class TopicMap:
         for each in self.relayed:
             # "a/#" matches "a" too, which has no prefix "a/" to be replaced.
             if topic.startswith(each.source_prefix) and matches(each.topic_filter, topic):
-                return each.target_prefix + topic[len(each.source_prefix) :]
+                found = each.target_prefix + topic[len(each.source_prefix) :]
+                # At the target, too, a wildcard stands for nothing that begins with "$": those are a broker's own
+                # topics, and the bridge may have more rights there than whoever published. MQTT 5.0, 4.7.2
+                if matches(each.target_filter, found):
+                    return found
         return None
 
     def subscriptions(self) -> dict[str, int]:
@@ -109,5 +117,5 @@ def relayed(rules: Sequence[TopicRule], direction: str) -> Iterator[RelayedTopic
 def is_both_ways(rules: Sequence[TopicRule]) -> bool:
     """Whether what goes out may match, at the other broker, what is subscribed to there."""
     ins = [each.topic_filter for each in relayed(rules, IN)]
-    outs = [each.target_prefix + each.topic_filter[len(each.source_prefix) :] for each in relayed(rules, OUT)]
+    outs = [each.target_filter for each in relayed(rules, OUT)]
     return any(filters_overlap(one, other) for one in ins for other in outs)

@@ -8,14 +8,18 @@ from collections import deque
 from typing import Protocol
 
 from rumq.bridge.kernels.relay_run import RelayRun
-from rumq.bridge.relay import Moves, PacketRelay
+from rumq.bridge.relay import Moves, PacketRelay, held_bytes
 from rumq.bridge.side import OTHER, SIDES, check_goes_on
 from rumq.errors import ConnectionLost
 from rumq.mqtt.decode import decode
-from rumq.mqtt.errors import MqttFault
+from rumq.mqtt.errors import MqttFault, ProtocolViolation
 from rumq.mqtt.frames import frame_at
+from rumq.mqtt.packet_types import PacketType
 from rumq.mqtt.packets import Packet, Puback, Pubcomp, Publish, Pubrec, Pubrel
 
+ANSWER_BYTES = 4
+COLLECTED_BYTES_MIN = 2**22
+PROPERTIES_BYTES = 2**18
 QOS_0_BYTES_MAX = 2**20  # waiting for a target: above it QoS 0 is dropped, so that the rest does not wait for it
 
 
@@ -45,11 +49,35 @@ class TwoWayRelay:
             self._runs = {side: relays[side].run(relays[OTHER[side]]) for side in SIDES}
         self._versions = {side: relays[OTHER[side]].target_version for side in SIDES}
         self._unfinished = {side: bytearray() for side in SIDES}  # the beginning of a packet
+        # Larger ones are not collected; what an MQTT 5 source sends may lose its properties on the way.
+        self._collected_max = {
+            side: max(relays[side].target_packet_bytes_max, COLLECTED_BYTES_MIN) + PROPERTIES_BYTES for side in SIDES
+        }
+        self._left_out = dict.fromkeys(SIDES, 0)  # bytes that are still to come of a packet that is refused
+        self._is_full = dict.fromkeys(SIDES, False)
         self.paced: dict[str, deque[Publish]] = {side: deque() for side in SIDES}  # by the source
         self.paced_bytes = dict.fromkeys(SIDES, 0)
+        self.answered_bytes = dict.fromkeys(SIDES, 0)  # of answers to messages of a side, since somebody set it to 0
 
     def receive(self, side: str, chunk: bytes) -> None:
-        """raises: ConnectionLost, Refused for DISCONNECT; behind the packets before it"""
+        """Also what waited for an answer that this has. raises: ConnectionLost, Refused for DISCONNECT; behind the
+        packets before it"""
+        self._receive(side, chunk)
+        while (other := next(filter(self._may_go_on, SIDES), None)) is not None:
+            self._receive(other, b"")
+
+    def is_full(self, source: str) -> bool:
+        """Whether a message of this side waits until the target has answered another one."""
+        return self._is_full[source]
+
+    def _may_go_on(self, source: str) -> bool:
+        return self._is_full[source] and not self._relays[source].is_full
+
+    def _receive(self, side: str, chunk: bytes) -> None:
+        self._is_full[side] = False
+        if left := self._left_out[side]:
+            self._left_out[side] = max(0, left - len(chunk))
+            chunk = chunk[left:]
         buffer, version = self._unfinished[side], self._versions[side]
         buffer += chunk
         at = 0
@@ -61,8 +89,13 @@ class TwoWayRelay:
                 header_len, body_len = lengths
                 body_at = at + header_len
                 if body_at + body_len > len(buffer):
+                    if header_len + body_len > self._collected_max[side]:
+                        at = self._leave_out(side, at, body_at, body_len)
                     break
                 packet = decode(buffer[at], bytes(buffer[body_at : body_at + body_len]), version)
+                if isinstance(packet, Publish) and not self._is_paced and not self._relays[side].has_room(packet):
+                    self._is_full[side] = True
+                    break
                 at = body_at + body_len
                 check_goes_on(packet)
                 self.take(side, packet)
@@ -72,6 +105,24 @@ class TwoWayRelay:
             del buffer[:at]
             for relay in self._relays.values():
                 relay.count_taken()
+
+    def _leave_out(self, side: str, at: int, body_at: int, body_len: int) -> int:
+        """Refuse a message that is too large for its target once its topic and packet id are there, and drop its bytes
+        as they come; returns where the buffer goes on. raises: MqttFault for another packet, which is never so large"""
+        buffer = self._unfinished[side]
+        if buffer[at] >> 4 != PacketType.PUBLISH:
+            raise ProtocolViolation(f"a packet of {body_len} bytes that is no PUBLISH")
+        head_end = body_at + 2
+        if len(buffer) >= head_end:
+            head_end += int.from_bytes(buffer[body_at:head_end], "big") + (2 if buffer[at] & 6 else 0)
+        if len(buffer) < head_end:
+            return at
+        # As of MQTT 3.1.1, whose messages have no properties.
+        message = decode(buffer[at], bytes(buffer[body_at:head_end]), 4)
+        assert isinstance(message, Publish)
+        self._left_out[side] = body_at + body_len - len(buffer)
+        self._move(side, self._relays[side].refuse_large(message, body_at - at + body_len))
+        return len(buffer)
 
     def _relay_run(self, side: str, buffer: bytearray, at: int) -> int:
         if (run := self._runs.get(side)) is None:
@@ -89,7 +140,7 @@ class TwoWayRelay:
                 self._relays[side].note_dropped()
             elif self._is_paced:
                 self.paced[side].append(packet)
-                self.paced_bytes[side] += len(packet.payload)
+                self.paced_bytes[side] += held_bytes(packet)
             else:
                 self._move(side, self._relays[side].publish(packet))
         elif isinstance(packet, Pubrel):
@@ -100,10 +151,16 @@ class TwoWayRelay:
     def waiting_bytes(self, source: str) -> int:
         return self.paced_bytes[source] + self._outputs[OTHER[source]].unsent_bytes
 
+    def has_paced(self, source: str) -> bool:
+        """Whether `move_paced` has something to move that the target takes now."""
+        waiting = self.paced[source]
+        self._is_full[source] = bool(waiting) and not self._relays[source].has_room(waiting[0])
+        return bool(waiting) and not self._is_full[source]
+
     def move_paced(self, source: str) -> int:
         """Relay the first message that waits; returns the bytes of its payload."""
         packet = self.paced[source].popleft()
-        self.paced_bytes[source] -= len(packet.payload)
+        self.paced_bytes[source] -= held_bytes(packet)
         self._move(source, self._relays[source].publish(packet))
         self._relays[source].count_taken()
         return len(packet.payload)
@@ -115,5 +172,6 @@ class TwoWayRelay:
     def _move(self, source: str, moves: Moves) -> None:
         for packet in moves.to_target:
             self._outputs[OTHER[source]].send(packet)
+        self.answered_bytes[source] += ANSWER_BYTES * len(moves.to_source)
         for packet in moves.to_source:
             self._outputs[source].send(packet)

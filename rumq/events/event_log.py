@@ -41,6 +41,7 @@ LEVELS = {
     "bridge.refused": "warning",
     "bridge.unforgotten": "warning",
     "bridges.died": "error",
+    "bridges.refused": "warning",
     "consumer.lagging": "warning",
     "data.exposed": "warning",
     "disk.filling": "warning",

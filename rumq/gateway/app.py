@@ -26,6 +26,7 @@ from rumq.gateway.contract.endpoints import ENDPOINTS
 from rumq.gateway.contract.openapi import description, path_of
 from rumq.gateway.contract.problems import DOCS, EXPECTED, problem, problem_of
 from rumq.gateway.handlers.api import Api
+from rumq.gateway.handlers.bridge_endpoints import BridgeEndpoints
 from rumq.gateway.handlers.context import Context
 from rumq.gateway.handlers.credential_endpoints import CredentialEndpoints
 from rumq.gateway.handlers.health import HealthHandler
@@ -65,6 +66,7 @@ class App:
             RecordEndpoints(log, context.rights, settings.request_seconds_max),
             PublishEndpoint(log.records, broker.publishers, settings.body_bytes_max),
             KafkaEndpoints(broker, settings, context.event),
+            BridgeEndpoints(context.figures, context.rights),
             CredentialEndpoints(context.rights, broker.shards, settings, context.event),
             QueueEndpoints(context.queues, settings, context.event),
             ConsumerEndpoints(context.queues, log.followed, context.rights.admission, settings),

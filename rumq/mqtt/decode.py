@@ -2,6 +2,7 @@
 
 Faults that one packet alone shows are refused here. The session checks the order of packets, which side may send what,
 quotas, aliases, and topic filters, as a SUBACK can refuse one filter and grant the others."""
+# compiled: warm
 
 from collections.abc import Callable, Mapping
 from typing import Final

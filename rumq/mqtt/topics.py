@@ -1,4 +1,5 @@
 """Topic names and topic filters: what is valid, and what matches. MQTT 5.0, 4.7 and 4.8.2."""
+# compiled: warm
 
 from typing import Final
 

@@ -1,18 +1,22 @@
 """A bridge's two sessions: how they begin, what happens where one is lost, and that both are connected or none."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 
 from rumq.bridge.bridge import BridgeRules, RunningBridge
-from rumq.bridge.counts import IN, OUT
-from rumq.bridge.pairing import Pairing, pairing_file
+from rumq.bridge.counts import IN, OUT, RelayCounts
+from rumq.bridge.pairing import Pairing, PairingFiles
 from rumq.bridge.relay import DOUBTFUL, VIA
 from rumq.bridge.remote_addresses import RemoteAddresses
 from rumq.bridge.side import BROKER_ID, IDS_MAX, LOCAL, REMOTE, REQUEST_ID, Side
 from rumq.bridge.topic_rules import TopicMap, parse_rule
 from rumq.client.session.options import ConnectOptions
+from rumq.errors import ConnectionLost
+from rumq.mqtt.encode import encode
 from rumq.mqtt.packets import (
     Connack,
     Disconnect,
@@ -50,12 +54,20 @@ class HeldBroker(FakeBroker):
 
 
 class Site:
-    """Two brokers that do as a test says, and the bridge between them. said: its events"""
+    """Two brokers that do as a test says, and the bridge between them. said: its events
+
+    is_ours: no other process has taken the bridge over"""
 
     def __init__(self, folder: Path, *rules: str, **more: Any) -> None:
         self.folder, self.rules, self.more = folder, rules or RULES, more
         self.local, self.remote = FakeBroker(), HeldBroker()
         self.said: list[tuple[str, dict[str, Any]]] = []
+        self.is_ours = True
+        self.began_us = int(trio.current_time() * 1_000_000)
+
+    async def still_ours(self) -> None:
+        if not self.is_ours:
+            raise ConnectionLost("another node may run the bridges now")
 
     def bridge(self) -> RunningBridge:
         """As of a process that has just begun."""
@@ -63,13 +75,14 @@ class Site:
         filters = {LOCAL: TopicMap(rules, OUT).subscriptions(), REMOTE: TopicMap(rules, IN).subscriptions()}
         options = ConnectOptions(session_expiry=99, keep_alive=10, topic_alias_maximum=0)
         sides = {
-            name: Side(name, broker.open_stream, options, filters[name])
+            name: Side(name, broker.open_stream, options, filters[name], "mqtt://far" if name == REMOTE else name)
             for name, broker in ((LOCAL, self.local), (REMOTE, self.remote))
         }
-        pairing = Pairing(pairing_file(self.folder, "b"))
+        pairing = Pairing(PairingFiles(self.folder), "b")
         return RunningBridge(
-            BridgeRules("b", rules, **self.more), sides[LOCAL], RemoteAddresses([sides[REMOTE]]), pairing, self._tell
-        )
+            BridgeRules("b", rules, **self.more), sides[LOCAL], RemoteAddresses([sides[REMOTE]]), pairing, self._tell,
+            lambda: int(trio.current_time() * 1_000_000) - self.began_us, self.still_ours,
+        )  # fmt: skip
 
     def _tell(self, event: str, **fields: Any) -> None:
         self.said.append((event, fields))
@@ -133,7 +146,7 @@ async def test_it_subscribes_at_each_side_and_relays_between_two_connections(tmp
         await here.send(Puback(9))
         assert await there.receive() == Puback(9)
         assert site.named("bridge.connected") == [
-            {"name": "b", "remote": "not a rumq broker", "address": "", "mqtt": "5.0"}
+            {"name": "b", "remote": "not a rumq broker", "address": "mqtt://far", "mqtt": "5.0", "exactly_once": False}
         ]
         assert not site.named("bridge.doubtful"), "sessions that begin together lose nothing"
         nursery.cancel_scope.cancel()
@@ -289,6 +302,7 @@ async def test_filters_that_are_no_longer_in_the_settings_are_unsubscribed(tmp_p
         first = trio.CancelScope()
         nursery.start_soon(run_in, first, site.bridge())
         await site.begun()
+        await trio.sleep(0.1)
         first.cancel()
         site.rules = ("other/# out 2",)
         nursery.start_soon(site.bridge().run)
@@ -416,4 +430,150 @@ async def test_a_broker_that_does_not_release_ids_is_left_and_asked_again(tmp_pa
             await site.local.accept(RESUMED)
             assert isinstance(await there.receive(), Pubrel)
         assert "does not answer PUBREL" in site.named("bridge.lost")[0]["why"]
+        nursery.cancel_scope.cancel()
+
+
+# --- on a node of a cluster, of which another one may take the bridge over
+
+
+@simulated
+async def test_who_was_replaced_while_it_connected_reads_and_relays_nothing(tmp_path: Path) -> None:
+    """It may be paused between its two connections: its successor has ended the first one, and what the broker had sent
+    on that is old. `tests/bridge/nodes/test_two_processes.py` shows what it would do."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        for broker in (site.local, site.remote):
+            peer, _ = await broker.accept(RESUMED)
+            await answer_subscriptions(peer)
+        there, _ = await site.remote.accept(RESUMED)
+        await there.send(publish(b"old", 9, topic="down/1"), Pubrel(8))
+        site.is_ours = False
+        here, _ = await site.local.accept(RESUMED)
+        await here.send(publish(b"old", 9))
+        assert await here.gone() and await there.gone()
+        tried = len(site.local.tried_at + site.remote.tried_at)
+        await trio.sleep(100)
+        assert len(site.local.tried_at + site.remote.tried_at) == tried, "nor does it take the successor's sessions"
+        site.is_ours = True
+        await site.remote.accept(RESUMED)
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_new_session_that_could_not_be_noted_ends_again_on_its_own_connection(tmp_path: Path) -> None:
+    """Else its successor would not see that it is new, and packet ids of the one before would swallow messages. Another
+    CONNECT would end the successor's session."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        peer, _ = await site.local.accept(RESUMED)
+        await answer_subscriptions(peer)
+        peer, _ = await site.remote.accept(RESUMED)
+        await answer_subscriptions(peer)
+        there, _ = await site.remote.accept(Connack(False))  # it lost the session meanwhile
+        site.is_ours = False
+        await site.local.accept(RESUMED)
+        ended = await there.receive()
+        assert isinstance(ended, Disconnect) and ended.properties == {"session_expiry_interval": 0}
+        assert await there.gone()
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_figures_say_where_it_is_connected_and_since_when(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        site.remote.is_up = False
+        peer, _ = await site.local.accept()
+        await answer_subscriptions(peer)
+        await trio.sleep(100)
+        told = bridge.counts.figures()
+        assert (told["up"], told["address"]) == (0, "mqtt://far") and "all attempts failed" in told["why"]
+        assert told["since_us"] < 1_000_000, "since the first failure"
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_broker_that_does_not_read_its_answers_is_not_read_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of messages that are not relayed the bridge answers itself: nobody else would slow their source."""
+    monkeypatch.setattr("rumq.bridge.link.WAITING_BYTES_MAX", 2**14)
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        _, there = await site.begun()
+        site.remote.hold()
+        flood = encode(publish(b"", 1, topic="x", qos=1), 5) * 1_000
+        with contextlib.suppress(trio.BrokenResourceError):
+            for _ in range(60):
+                await there.send_bytes(flood)
+        await site.remote.accept(RESUMED)
+        assert "sent nothing" in site.named("bridge.lost")[0]["why"]
+        assert 4 * bridge.counts.relayed[IN].unmapped <= 2**14 + 4 * 2**18 // 8 < 4 * 60_000
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_broker_that_sends_messages_instead_of_answers_to_pubrel_is_left(tmp_path: Path) -> None:
+    """Those of QoS 0 are dropped, of others it has some in flight, and not without end."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        for broker, connack in ((site.local, Connack()), (site.remote, RESUMED)):
+            peer, _ = await broker.accept(connack)
+            await answer_subscriptions(peer)
+        there, _ = await site.remote.accept(RESUMED)
+        await site.local.accept(RESUMED)
+        flood = encode(Publish("down/1", bytes(2**20), 0), 5) * 100
+        flood += encode(publish(bytes(2**20), 1, topic="down/1"), 5) * 100
+        with contextlib.suppress(trio.BrokenResourceError):
+            await there.send_bytes(flood)
+        await site.remote.accept(RESUMED)
+        assert "instead of" in site.named("bridge.lost")[0]["why"]
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_what_a_broker_says_of_itself_is_kept_short(tmp_path: Path) -> None:
+    """Its id goes with each message, and what its session lost into the events."""
+    site = Site(tmp_path)
+    told = [(BROKER_ID, "i" * 60_000), *[("rumq-lost", "x" * 6_000)] * 500]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        here, there = await site.begun(remote=Connack(True, Reason.SUCCESS, Properties(user_properties=told)))
+        await there.send(publish(b"", 1, topic="down/1", qos=1))
+        packet = await here.receive()
+        assert isinstance(packet, Publish) and VIA not in dict(packet.properties.get("user_properties", ()))
+        gaps = site.named("bridge.gap")
+        assert len(gaps) <= 2 * 100 and all(len(each["lost"]) <= 200 for each in gaps)
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_fault_of_ours_is_told_and_the_bridge_begins_again(tmp_path: Path) -> None:
+    """The other bridges of the broker run in the same process: what one broker sends must not end them."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        here, there = await site.begun()
+        bridge.counts.relayed[IN] = None  # type: ignore[assignment]
+        await there.hang_up()
+        there, _ = await site.remote.accept(RESUMED)
+        here, _ = await site.local.accept(RESUMED)
+        await there.send(publish(b"x", 1, topic="nowhere"))
+        assert await here.gone()
+        await trio.sleep(0.01)
+        lost = site.named("bridge.lost")[1]
+        assert lost["why"] == "a bug: AttributeError" and lost["exc_info"].exceptions
+        bridge.counts.relayed[IN] = RelayCounts()
+        there, _ = await site.remote.accept(RESUMED)
+        here, _ = await site.local.accept(RESUMED)
+        await there.send(publish(b"x", 1, topic="down/1"))
+        assert isinstance(await here.receive(), Publish)
         nursery.cancel_scope.cancel()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rumq.bridge.counts import OUT, RelayCounts
 from rumq.bridge.relay import DOUBTFUL, VIA, Moves, PacketRelay, TargetLimits
 from rumq.bridge.topic_rules import TopicMap, TopicRule
+from rumq.mqtt.encode import encode
 from rumq.mqtt.packets import Packet, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
@@ -277,3 +278,31 @@ def test_a_target_that_keeps_no_retained_messages_gets_them_as_others() -> None:
     made, _ = relay(TargetLimits(takes_retained=False))
     (message,) = made.publish(Publish("t", b"x", 0, retain=True)).to_target
     assert isinstance(message, Publish) and not message.retain
+
+
+def test_names_of_topics_are_remembered_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rumq.bridge.relay.TOPICS_BYTES_MAX", 10_000)
+    made, _ = relay()
+    run = made.run(made)
+    for number in range(50):
+        packet = encode(publish(f"{number:04}{'x' * 996}", 1), 5)
+        assert run.relay(bytearray(packet), 0, len(packet), 0)[0] == len(packet)
+    names = made._names
+    assert sum(len(name) + len(to) for name, to in names.items()) <= 10_000 + 3_000
+
+
+def test_a_message_that_is_no_packet_any_more_with_the_way_it_came_is_refused_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """268,435,455 bytes are the most that MQTT can say: one by one of those would end the bridge again and again."""
+
+    def too_large(*_: object) -> bytes:
+        raise ValueError("too large")
+
+    monkeypatch.setattr("rumq.bridge.relay.encode", too_large)
+    monkeypatch.setattr("rumq.bridge.relay.LARGE_BYTES", 10_000)
+    made, counts = relay()
+    assert made.publish(publish()).to_target
+    made, counts = relay()
+    message = Publish("t", bytes(10_000), 1, packet_id=7)
+    assert made.publish(message) == Moves([Puback(7)], []) and counts.refused.total() == 1

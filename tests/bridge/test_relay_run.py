@@ -15,7 +15,9 @@ from rumq.bridge.side import LOCAL, OTHER, REMOTE, SIDES
 from rumq.bridge.topic_rules import TopicMap, parse_rule
 from rumq.bridge.two_way_relay import QOS_0_BYTES_MAX, TwoWayRelay
 from rumq.errors import ClientError
+from rumq.mqtt.decode import decode
 from rumq.mqtt.encode import encode
+from rumq.mqtt.frames import FrameReader
 from rumq.mqtt.packets import Packet, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from rumq.mqtt.properties import Properties
 from rumq.mqtt.reasons import Reason
@@ -49,7 +51,9 @@ class Wire:
 class Bridge:
     """A two-way relay, and all that can be seen of it."""
 
-    def __init__(self, limits: dict[str, TargetLimits], ids: dict[str, str], *, by_runs: bool) -> None:
+    def __init__(
+        self, limits: dict[str, TargetLimits], ids: dict[str, str], *, by_runs: bool, is_paced: bool = False
+    ) -> None:
         self.limits = limits
         self.wires = {side: Wire(limits[side].version) for side in SIDES}
         self.counts = {side: RelayCounts() for side in SIDES}
@@ -61,7 +65,7 @@ class Bridge:
             )
             for side in SIDES
         }  # fmt: skip
-        self.relay = TwoWayRelay(self.relays, {**self.wires}, by_runs=by_runs)
+        self.relay = TwoWayRelay(self.relays, {**self.wires}, by_runs=by_runs, is_paced=is_paced)
         self.ended = ""
 
     def receive(self, side: str, chunk: bytes) -> None:
@@ -95,7 +99,9 @@ def bridge_of(kernel: Any, limits: dict[str, TargetLimits], ids: dict[str, str],
         return Bridge(limits, ids, by_runs=by_runs)
 
 
-PAIRS = st.sampled_from([(VIA, "a"), (VIA, "b"), (VIA, "c"), (VIA, ""), ("k", "v"), ("rumq-vi", "a"), ("", "")])
+PAIRS = st.sampled_from(
+    [(VIA, "a"), (VIA, "b"), (VIA, "c"), (VIA, ""), ("k", "v"), ("rumq-vi", "a"), ("rumq-qos", "1"), ("", "")]
+)
 PROPERTIES = st.fixed_dictionaries(
     {},
     optional={
@@ -206,13 +212,19 @@ def test_ordinary_packets_are_relayed_without_being_decoded(kernel: Any, monkeyp
     taken: list[Packet] = []
     monkeypatch.setattr(bridge.relay, "take", lambda side, packet: taken.append(packet))
     via = [("k", "v"), (VIA, "c")]
+    raised = [("k", "v"), ("rumq-qos", "1")]  # of QoS 1, between rumq brokers
     bridge.receive(LOCAL, message(0, 0) + message(1, 1) + message(2, 2, user_properties=via, message_expiry_interval=7))
     bridge.receive(REMOTE, encode(Puback(1, Reason.NO_MATCHING_SUBSCRIBERS), 5) + encode(Pubrec(2), 5))
     bridge.receive(LOCAL, encode(Pubrel(2), 5))
     bridge.receive(REMOTE, encode(Pubcomp(2), 5))
+    bridge.receive(LOCAL, message(3, 2, content_type="c", user_properties=raised))
+    bridge.receive(REMOTE, encode(Pubrec(3), 5))
+    bridge.receive(LOCAL, encode(Pubrel(3), 5))
+    bridge.receive(REMOTE, encode(Pubcomp(3), 5))
     assert taken == []
-    assert bytes(bridge.wires[LOCAL].sent) == b"".join(encode(each, 5) for each in (Puback(1), Pubrec(2), Pubcomp(2)))
-    assert bridge.counts[LOCAL].messages == 3 and bridge.counts[LOCAL].bytes == 3
+    answers = (Puback(1), Pubrec(2), Pubcomp(2), Pubrec(3), Pubcomp(3))
+    assert bytes(bridge.wires[LOCAL].sent) == b"".join(encode(each, 5) for each in answers)
+    assert bridge.counts[LOCAL].messages == 4 and bridge.counts[LOCAL].bytes == 4
 
 
 @kernels
@@ -261,3 +273,80 @@ def test_more_topics_than_are_remembered_are_relayed_all_the_same(kernel: Any, m
     packets = [encode(Publish(f"up/{n % 25}", b"x", 0), 5) for n in range(100)]
     bridge.receive(LOCAL, b"".join(packets))
     assert bytes(bridge.wires[REMOTE].sent) == b"".join(packets)
+
+
+def test_what_waits_for_a_bandwidth_is_counted_as_the_memory_it_takes() -> None:
+    """Reading stops by this count, and messages need not have payloads."""
+    bridge = Bridge({side: TargetLimits() for side in SIDES}, dict.fromkeys(SIDES, ""), by_runs=False)
+    relay = TwoWayRelay(bridge.relays, {**bridge.wires}, is_paced=True)
+    topic, pairs = "t" * 20_000, [("k", "v" * 10_000)]
+    for packet_id in range(1, 101):
+        relay.take(REMOTE, Publish(topic, b"", 1, packet_id=packet_id, properties=Properties(user_properties=pairs)))
+    assert relay.paced_bytes[REMOTE] >= 100 * 30_000
+    for _ in range(100):
+        relay.move_paced(REMOTE)
+    assert relay.paced_bytes[REMOTE] == 0
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.parametrize("piece", [1_000_003, 2**18])
+def test_a_packet_that_the_target_does_not_take_is_not_collected(qos: int, piece: int) -> None:
+    """A broker may send 256 MiB, and say so a byte at a time."""
+    limits = {side: TargetLimits(packet_bytes_max=2**20) for side in SIDES}
+    bridge = Bridge(limits, dict.fromkeys(SIDES, ""), by_runs=True)
+    packet_id = 9 if qos else None
+    large = encode(Publish("t", bytes(2**23), qos, packet_id=packet_id), 5)
+    small = encode(Publish("t", b"small", 1, packet_id=10), 5)
+    raw = small + large + small.replace(b"\x00\x0a", b"\x00\x0b")
+    most = 0
+    for at in range(0, len(raw), piece):
+        bridge.receive(REMOTE, raw[at : at + piece])
+        most = max(most, len(bridge.relay._unfinished[REMOTE]))
+    assert most <= piece and not bridge.ended
+    assert [(reason, topic) for topic, reason, _ in bridge.refused] == [(Reason.PACKET_TOO_LARGE, "t")]
+    assert bridge.counts[REMOTE].refused == {Reason.PACKET_TOO_LARGE.text: 1}
+    assert bytes(bridge.wires[LOCAL].sent).count(b"small") == 2
+    bridge.receive(LOCAL, encode(Puback(10), 5) + encode(Puback(11), 5))
+    answered = [encode(Puback(10), 5), encode((Puback, Puback, Pubrec)[qos](9), 5), encode(Puback(11), 5)]
+    assert bridge.wires[REMOTE].sent == b"".join(answered if qos else answered[::2])
+
+
+def test_a_large_packet_that_is_no_message_ends_the_link() -> None:
+    bridge = Bridge(
+        {side: TargetLimits(packet_bytes_max=2**20) for side in SIDES}, dict.fromkeys(SIDES, ""), by_runs=True
+    )
+    bridge.receive(REMOTE, b"\x90\xff\xff\xff\x7f")
+    assert "268435455" in bridge.ended
+
+
+@pytest.mark.parametrize("by_runs", [True, False])
+@pytest.mark.parametrize("is_paced", [True, False])
+def test_the_target_has_no_more_on_its_way_than_it_takes(by_runs: bool, is_paced: bool) -> None:
+    """A source of MQTT 3.1.1 cannot be told how many, and a rumq hangs up at more: again and again at the same ones."""
+    limits = {side: TargetLimits(receive_maximum=3, version=4 if side == REMOTE else 5) for side in SIDES}
+    bridge = Bridge(limits, dict.fromkeys(SIDES, ""), by_runs=by_runs, is_paced=is_paced)
+    raw = b"".join(encode(Publish(f"t{n}", b"", n % 3, packet_id=n if n % 3 else None), 4) for n in range(1, 31))
+    bridge.receive(REMOTE, raw)
+    on_way, seen, found = list[Publish](), 0, list[str]()
+    while True:
+        while is_paced and bridge.relay.has_paced(REMOTE):
+            bridge.relay.move_paced(REMOTE)
+        sent = decoded(bytes(bridge.wires[LOCAL].sent[seen:]), 5)
+        seen = len(bridge.wires[LOCAL].sent)
+        found += [each.topic for each in sent]
+        on_way += [each for each in sent if each.qos]
+        assert len(on_way) <= 3
+        if not on_way:
+            break
+        assert bridge.relay.is_full(REMOTE) == (len(found) < 29)
+        first = on_way.pop(0)
+        assert first.packet_id is not None
+        bridge.receive(LOCAL, encode((Puback if first.qos == 1 else Pubrec)(first.packet_id), 5))
+    assert found == [f"t{n}" for n in range(1, 31)] and not bridge.ended
+
+
+def decoded(raw: bytes, version: int) -> list[Publish]:
+    reader = FrameReader(version=version)
+    reader.receive(raw)
+    found = [decode(*frame, version) for frame in reader.frames()]
+    return [each for each in found if isinstance(each, Publish)]

@@ -10,13 +10,14 @@ from rumq.bridge import bridge as bridge_module
 from rumq.bridge.bridge import BridgeRules, RunningBridge
 from rumq.bridge.counts import OUT
 from rumq.bridge.link import PREFERRED_SECONDS
-from rumq.bridge.pairing import Pairing, pairing_file
+from rumq.bridge.pairing import Pairing, PairingFiles
 from rumq.bridge.relay import DOUBTFUL
 from rumq.bridge.remote_addresses import RemoteAddresses
 from rumq.bridge.side import LOCAL, REMOTE, Side, release_ids
 from rumq.bridge.topic_rules import TopicMap, parse_rule
 from rumq.client.session.options import ConnectOptions
-from rumq.mqtt.packets import Connack, Pubcomp, Publish, Pubrel
+from rumq.mqtt.packets import Connack, Pubcomp, Publish, Pubrel, Suback, Subscribe
+from rumq.mqtt.reasons import Reason
 from tests.bridge.test_bridge import RESUMED, answer_subscriptions
 from tests.client.fake_broker import FakeBroker, Peer, simulated
 
@@ -24,8 +25,8 @@ IDS = 30  # instead of 65,535: all are released in the same way
 OPTIONS = ConnectOptions(session_expiry=99, keep_alive=0, topic_alias_maximum=0)
 
 
-def side(address: str, broker: FakeBroker | None = None) -> Side:
-    return Side(REMOTE, (broker or FakeBroker()).open_stream, OPTIONS, {}, address)
+def side(address: str, broker: FakeBroker | None = None, filters: dict[str, int] | None = None) -> Side:
+    return Side(REMOTE, (broker or FakeBroker()).open_stream, OPTIONS, filters or {}, address)
 
 
 def addresses(*names: str, is_round_robin: bool = False) -> RemoteAddresses:
@@ -88,15 +89,15 @@ def test_a_broker_that_took_mqtt_5_once_is_known_to() -> None:
 class TwoRemotes:
     """A broker here, two elsewhere, and a bridge of both addresses. said: its events"""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, filters: dict[str, int] | None = None) -> None:
         self.local, self.first, self.second = FakeBroker(), FakeBroker(), FakeBroker()
         self.said: list[str] = []
         rules = (parse_rule("up/# out 2"),)
         self.bridge = RunningBridge(
             BridgeRules("b", rules),
             Side(LOCAL, self.local.open_stream, OPTIONS, TopicMap(rules, OUT).subscriptions()),
-            RemoteAddresses([side("first", self.first), side("second", self.second)]),
-            Pairing(pairing_file(folder, "b")), lambda event, **_: self.said.append(event),
+            RemoteAddresses([side("first", self.first, filters), side("second", self.second, filters)]),
+            Pairing(PairingFiles(folder), "b"), lambda event, **_: self.said.append(event), lambda: 0,
         )  # fmt: skip
 
     async def begun(self, broker: FakeBroker, connack: Connack = RESUMED) -> tuple[Peer, Peer]:
@@ -157,4 +158,26 @@ async def test_another_broker_gets_what_is_on_its_way_marked_and_ids_are_free_at
         await here.send(Publish("up/1", b"y", 2, packet_id=1))
         assert await there.receive() == Publish("up/1", b"y", 2, packet_id=1)
         assert site.said.count("bridge.doubtful") == 4
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_an_address_where_the_subscription_is_refused_or_not_answered_is_followed_by_the_next_one(
+    tmp_path: Path,
+) -> None:
+    """It takes CONNECT, as a broker that is full or stuck does; between two rounds there is a pause all the same."""
+    site = TwoRemotes(tmp_path, {"down/#": 1})
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge.run)
+        peer, _ = await site.local.accept(RESUMED)
+        await answer_subscriptions(peer)
+        for _ in range(20):
+            for broker in (site.first, site.second):
+                peer, _ = await broker.accept(RESUMED)
+                packet = await peer.receive()
+                assert isinstance(packet, Subscribe)
+                if broker is site.first:
+                    await peer.send(Suback(packet.packet_id, (Reason.QUOTA_EXCEEDED,) * len(packet.filters)))
+        assert trio.current_time() > 20 * OPTIONS.connect_seconds_max + 100, "nobody is asked without a pause"
+        assert site.said == ["bridge.lost"]
         nursery.cancel_scope.cancel()

@@ -73,3 +73,12 @@ def test_a_direction_has_its_own_rules_and_other_topics_have_no_name() -> None:
 def test_the_parent_of_a_prefix_is_not_below_it() -> None:
     """`#` matches the level above it, which has no prefix to be replaced."""
     assert names(OUT, "# out 0 a/ b/").maybe_target_topic("a") is None
+
+
+@pytest.mark.parametrize("topic", ["there/$queues/$config/orders", "there/$SYS/a", "there/$CONTROL/a/v1"])
+def test_a_wildcard_names_no_topic_that_begins_with_a_dollar_sign(topic: str) -> None:
+    """Those are orders to a broker, and the bridge may give them: so they come where a rule says them alone."""
+    assert names(IN, "# in 1 '' there/").maybe_target_topic(topic) is None
+    assert names(IN, "+/+/+ in 1 '' there/", "# in 1 far/ there/").maybe_target_topic(topic) == f"far/{topic[6:]}"
+    assert names(IN, "$queues/# in 1", "$SYS/# in 0 far/ ''").maybe_target_topic("$queues/a") == "$queues/a"
+    assert names(IN, "# in 1 $own/ there/").maybe_target_topic("there/a") == "$own/a"

@@ -33,7 +33,7 @@ def shard() -> Iterator[Shard]:
 def suback_reasons(client: Client, *filters: str) -> list[int]:
     """What a SUBSCRIBE is answered with."""
     client.say(encode(p.Subscribe(7, tuple(p.SubscriptionRequest(name) for name in filters)), client.version))
-    for _ in range(8):  # a long one takes its turns
+    for _ in range(32):  # a long one takes its turns
         client.shard.settle()
     (packet,) = [packet for packet in client.take() if packet.kind == Kind.SUBACK]
     assert not client.closed and not client.shard.told("client.crashed")

@@ -191,7 +191,7 @@ PLANTED = [
     Planted(
         "values are kept for whoever held them once",
         "rumq/shards/admin/kept_values.py",
-        "elif asked.holder != self._holder:",
+        "elif not self._holders[kind] or asked.holder != self._holders[kind]:",
         "elif asked.holder < 0:",
         MOVES,
     ),
@@ -219,8 +219,8 @@ PLANTED = [
     Planted(
         "the turns of coordinators are counted anew by each leader",
         "rumq/shards/admin/kept_values.py",
-        '1 + max(self._holder, int.from_bytes(self.values.get(HOLDERS, b""), "big"))',
-        "1 + self._holder",
+        "1 + max(self._holders[kind], known)",
+        "1 + self._holders[kind]",
         MOVES,
     ),
     Planted(
@@ -232,14 +232,21 @@ PLANTED = [
     ),
     Planted(
         "offsets are told by a coordinator that does not ask whether it is one",
-        "rumq/kafka/nodes/shard_commits.py",
-        "            await self._do(Confirm(self.turn), CONFIRM_SECONDS_MAX)\n",
+        "rumq/admin/socket/held_values.py",
+        "            await answered(self._ask, Confirm(self.turn), CONFIRM_SECONDS_MAX)\n",
         "            pass\n",
         MOVES,
     ),
     Planted(
+        "each fetch of offsets asks the shard by itself",
+        "rumq/admin/socket/held_values.py",
+        "            if self._is_asking:\n",
+        "            if False:\n",
+        SHARD_COMMITS,
+    ),
+    Planted(
         "a coordinator goes on after a write that nobody answered",
-        "rumq/kafka/nodes/shard_commits.py",
+        "rumq/admin/socket/held_values.py",
         "            self.lost.set()\n            raise",
         "            raise",
         SHARD_COMMITS,

@@ -16,7 +16,7 @@ from tests.simulation.network import Door, Network, Poller, Stream
 from tests.simulation.shard import Killed, Shard, Worker, close_all
 
 STEP_SECONDS = 0.0005
-ROUNDS_MAX = 1600  # of a machine that comes to rest: a packet has up to 20,000 filters, of which a turn takes 16
+ROUNDS_MAX = 6400  # of a machine that comes to rest: a packet has up to 20,000 filters, of which a turn takes 4
 # Nothing is sent for so long: at rest. Marks (50 ms) are in both, the second has checkpoints and wills too.
 REST_SECONDS = (0.006, 0.06)
 LONG_REST_SECONDS = (0.006, 0.06, 0.3, 1.1)

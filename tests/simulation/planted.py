@@ -134,6 +134,12 @@ PLANTED = [
         FEED,
     ),
     Planted(
+        "what an owner does not have is asked for again at once", "router/delivery.py",
+        "            if not chunks and lsn >= feed.mark(False):",
+        "            if not chunks and lsn < 0:",
+        FEED,
+    ),
+    Planted(
         "what a group may assign of records that were never written waits for others with their lsns",
         "router/backlog.py",
         "share.is_behind(feed.index, lsn) and lsn >= feed.mark(False)",

@@ -26,6 +26,7 @@ FOUND = (
     5_203_120,  # a group passed records that its home did not know yet
     5_302_171,
     5_302_423,  # a group that was held ended before every shard had said which members it has
+    7_607_320,  # an owner was asked without end for what it had lost
 )
 HAPPENS = ("shard.missing", "shard.found", "kills", "kills inside", "cuts", "delays", "disconnects")
 HERE, MISSING, THIRD = 1, 0, 2  # the shard that begins, the one that is away, the one that goes on

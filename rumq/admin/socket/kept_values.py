@@ -1,8 +1,9 @@
-"""What the Kafka server of a node asks the leader of shard 0: to keep values by name in the shard's journal.
+"""What the Kafka server and the bridges of a node ask the leader of shard 0: to keep values by name in the shard's
+journal.
 
-A line of JSON there, a line back, at a socket of its own in the data directory. Whoever holds the values has a number;
-who takes them over gets a higher one than all before in the cluster, and what the one before says is refused from then
-on."""
+A line of JSON there, a line back, at a socket of its own in the data directory. Whoever holds the values of a kind has
+a number; who takes them over gets a higher one than all before in the cluster, and what the one before says is refused
+from then on. The kinds know nothing of each other."""
 
 from __future__ import annotations
 
@@ -37,7 +38,14 @@ class Confirm(Struct, frozen=True, tag="confirm"):
     holder: int
 
 
+class OfBridges(Struct, frozen=True, tag="bridges"):
+    """Of the values of bridges, not of Kafka's. A tag of its own: who does not know it must not take it for those."""
+
+    asked: TakeOver | ReadPage | KeepValues | Confirm
+
+
 KeptQuestion = TakeOver | ReadPage | KeepValues | Confirm
+AnyQuestion = KeptQuestion | OfBridges
 
 
 class KeptReply(Struct, frozen=True):

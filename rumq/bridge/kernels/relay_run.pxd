@@ -34,6 +34,7 @@ cdef class RelayRun:
     cdef bint target_v5
     cdef unsigned int qos_max
     cdef Py_ssize_t packet_bytes_max
+    cdef Py_ssize_t receive_maximum
     cdef bint takes_retained
     cdef bint was_lost
     cdef bytearray made

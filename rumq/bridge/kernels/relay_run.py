@@ -180,6 +180,9 @@ class InFlightMessages:
         del self.by_id[held.packet_id]
         return held
 
+    def __len__(self) -> int:
+        return len(self.by_id)
+
     def ids(self) -> list:
         """In the order of arrival."""
         return list(self.by_id)
@@ -203,6 +206,7 @@ class RelayRun:
         self.way = VIA + len(source_id).to_bytes(2, "big") + source_id if source_id and target_v5 else b""
         self.source_v5, self.target_v5 = source_v5, target_v5
         self.qos_max, self.packet_bytes_max = target.qos_max, target.packet_bytes_max
+        self.receive_maximum = target.receive_maximum
         self.takes_retained, self.was_lost = target.takes_retained, target.was_lost
         self.last_key = self.last_topic = b""
         self.made = bytearray(FIRST_BYTES)
@@ -260,6 +264,8 @@ class RelayRun:
         if head & 8 and (qos == 0 or self.was_lost):
             return -1
         if qos == 0 and self.used > room:
+            return -1
+        if qos and len(self.messages.by_id) >= self.receive_maximum:
             return -1
         topic_len: cython.Py_ssize_t = u16(buf, at)
         at += 2

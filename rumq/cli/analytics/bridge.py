@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 from rumq.cli.setting_flags import add_setting_flags, loaded_for_broker, loaded_settings
@@ -11,7 +12,7 @@ from rumq.cli.setting_flags import add_setting_flags, loaded_for_broker, loaded_
 ABOUT = """\
 Bridges relay messages to and from other MQTT brokers: [[bridge]] of the settings. A broker runs them by itself, in a
 process of their own.
-  status   what each has done since its process began
+  status   what each has done since its process began; on nodes of a cluster also which one runs them
   run      run them for a broker that runs here already, until SIGTERM or SIGINT
 """
 EXAMPLES = """\
@@ -44,9 +45,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def print_status(args: argparse.Namespace) -> int:
-    from rumq.bridge.counts import FOLDER, IN, OUT, read_figures
+    from rumq.bridge.counts import FOLDER, IN, OUT, read_elsewhere, read_figures
 
-    found = read_figures(Path(loaded_settings(args).settings.data.dir, FOLDER))
+    folder = Path(loaded_settings(args).settings.data.dir, FOLDER)
+    found = read_figures(folder)
+    if elsewhere := read_elsewhere(folder):
+        print(elsewhere, file=sys.stderr)
     if args.json:
         print(json.dumps(found))
         return 0

@@ -28,6 +28,7 @@ OF_THE_GATEWAY = {
     "revoke_user": "remove a user from the password file",
     "rules": "whether the rules allow something, and why",
     "me": "what the token of the request may do",
+    "bridges": "bridges to other brokers: how they are connected, and what they have relayed",
     "queues": "queues with their depth, oldest message, consumers and dead letters",
     "queue": "one queue",
     "queue_topics": "topics of a queue",

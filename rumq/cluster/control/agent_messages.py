@@ -15,7 +15,9 @@ ORDER_BYTES_MAX = 1 << 16  # of the frame of an order that comes from another no
 
 
 class Here(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """First of all: who speaks. role: "shard", "edge", "kafka" or "operator"; shard: its number, -1 for others"""
+    """First of all: who speaks. role: "shard", "edge", "kafka", "bridges" or "operator"
+
+    shard: its number, -1 for others"""
 
     role: str
     shard: int

@@ -1,10 +1,10 @@
-"""Who leads a shard, and where it is reached, by a view."""
+"""Who leads a shard, where it is reached, and what its next leader would lose, by a view."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from rumq.cluster.control.records import HANDED_OVER, View
+from rumq.cluster.control.records import HANDED_OVER, ShardRecord, View
 
 
 class LeaderAddress(NamedTuple):
@@ -63,3 +63,26 @@ def is_planned(before: View | None, now: View, shard: int) -> bool:
 def epoch_of(view: View | None, shard: int) -> int:
     """The highest epoch that is known of a shard; 0 for none."""
     return 0 if view is None or shard >= len(view.shards) else view.shards[shard].record.epoch
+
+
+def leader_name(view: View | None, shard: int) -> str:
+    """The name of the node that leads; empty: nobody is known."""
+    return leader_of(view, shard).partition("#")[0]
+
+
+def leads_here(view: View | None, shard: int) -> bool:
+    """Whether the view's own node leads, as far as it knows: the shard itself says whether it does."""
+    return view is not None and leader_of(view, shard) == view.node
+
+
+def unable_nodes(view: View | None, shard: int) -> list[str]:
+    """Nodes that may lead a shard next and would lose what it keeps for other processes: of a version before."""
+    record = maybe_record(view, shard)
+    if record is None or view is None:
+        return []
+    return [each.name for each in view.nodes if each.id in record.members and not each.keeps]
+
+
+def maybe_record(view: View | None, shard: int) -> ShardRecord | None:
+    """None: it is not known."""
+    return None if view is None or shard >= len(view.shards) else view.shards[shard].record

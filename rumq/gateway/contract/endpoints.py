@@ -11,8 +11,9 @@ from rumq.admin.answers import Answer, Streams
 from rumq.admin.answers import Events as EventsAnswer
 from rumq.admin.kafka_groups import KAFKA_OPERATIONS
 from rumq.admin.operations import OPERATIONS, Role
-from rumq.admin.topic_names import NO_TOPICS, Tells, TopicField
+from rumq.admin.topic_names import ANY_TOPIC, NO_TOPICS, Tells, TopicField
 from rumq.admin.units import field, number, text
+from rumq.gateway.contract.bridge_messages import Bridges, FindBridges
 from rumq.gateway.contract.credential_messages import (
     MadeToken,
     MadeUser,
@@ -338,6 +339,16 @@ ENDPOINTS = (
             each.request,
         )
         for name, each in KAFKA_OPERATIONS.items()
+    ),
+    Endpoint(
+        "get",
+        "/api/v1/bridges",
+        "bridges",
+        "bridges to other brokers: how they are connected, and what they have relayed",
+        "read",
+        Bridges,
+        ANY_TOPIC,
+        FindBridges,
     ),
     *QUEUE_ENDPOINTS,
     Endpoint("get", "/healthz", "healthz", "the gateway's process answers", None, Health, NO_TOPICS),

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import trio
 
@@ -84,6 +85,16 @@ class LogAccess:
     followed: LogWatch
 
 
+class BridgeReport(NamedTuple):
+    """figures: by name of the bridge; is_live: their process has written them lately
+
+    elsewhere: which other node runs them, in a sentence; empty: none does"""
+
+    figures: Figures
+    is_live: bool
+    elsewhere: str = ""
+
+
 @dataclass(slots=True)
 class GatewayFigures:
     """What is measured. scraped: of the shards; history: samples of the last days; connections: (open, shed so far)
@@ -100,6 +111,7 @@ class GatewayFigures:
     kafka: Callable[[], Awaitable[KafkaFigures | None]] = no_kafka
     functions: Callable[[], Figures] = dict  # by name of the function, from its file
     bridges: Callable[[], Figures] = dict  # by name of the bridge, from its file
+    bridge_report: Callable[[], BridgeReport] = lambda: BridgeReport({}, is_live=False)
 
 
 @dataclass(slots=True)

@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
+from rumq.admin.socket.held_values import Ask
 from rumq.cluster.control.records import View
 from rumq.kafka.groups.commit_store import CommitsLost
 from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.nodes.kafka_nodes import KafkaNodes
-from rumq.kafka.nodes.shard_commits import Ask, ShardCommits, take_over
+from rumq.kafka.nodes.shard_commits import ShardCommits, take_over
 from rumq.kafka.protocol.errors import ErrorCode
 
 AGAIN_SECONDS = 0.1  # after the shard's leader did not answer: it is taking office, or has left it

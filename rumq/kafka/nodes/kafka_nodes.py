@@ -1,6 +1,6 @@
 """The nodes of a cluster as Kafka's brokers: their numbers and addresses, and who leads what, by the last view.
 
-Pure: `agent_views` brings the views."""
+Pure: `rumq.cluster.connections.agent_views` brings the views."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from rumq.cluster.control.records import NodeRecord, ShardRecord, View
+from rumq.cluster.control.leaders import leader_name, leads_here, maybe_record, unable_nodes
+from rumq.cluster.control.records import NodeRecord, View
 
 COORDINATING_SHARD = 0  # whose leader coordinates all groups
 NUMBER_MASK = (1 << 31) - 1
@@ -58,22 +59,17 @@ class KafkaNodes:
     @property
     def coordinator_name(self) -> str:
         """Of the node that leads; empty: there is none."""
-        record = self._maybe_record(COORDINATING_SHARD)
-        return "" if record is None else record.leader.partition("#")[0]
+        return leader_name(self.view, COORDINATING_SHARD)
 
     @property
     def leads_here(self) -> bool:
         """Whether this node coordinates groups, as far as it knows: the shard itself says whether it does."""
-        record = self._maybe_record(COORDINATING_SHARD)
-        return record is not None and self.view is not None and record.leader == self.view.node
+        return leads_here(self.view, COORDINATING_SHARD)
 
     @property
     def unable(self) -> list[str]:
         """Nodes that may lead next and would lose what groups have committed: of a version before."""
-        record = self._maybe_record(COORDINATING_SHARD)
-        if record is None or self.view is None:
-            return []
-        return [each.name for each in self.view.nodes if each.id in record.members and not each.keeps]
+        return unable_nodes(self.view, COORDINATING_SHARD)
 
     # Partitions
 
@@ -90,7 +86,7 @@ class KafkaNodes:
     def holders_of(self, stream: str, number: int) -> list[int]:
         """Numbers of the nodes that have a copy of a partition and serve clients."""
         shard = self._shard_of(stream, number)
-        record = None if shard is None else self._maybe_record(shard)
+        record = None if shard is None else maybe_record(self.view, shard)
         if record is None:
             return []
         names = {each.partition("#")[0] for each in record.members}
@@ -105,12 +101,8 @@ class KafkaNodes:
             return None
         return (sum(self.view.layout[each] for each in before) + number) % len(self.view.shards)
 
-    def _maybe_record(self, shard: int) -> ShardRecord | None:
-        shards = [] if self.view is None else self.view.shards
-        return shards[shard].record if shard < len(shards) else None
-
     def _maybe_leader(self, shard: int) -> KafkaNode | None:
-        record = self._maybe_record(shard)
+        record = maybe_record(self.view, shard)
         if record is None or self.view is None:
             return None
         # One without a live lease may lead all the same.

@@ -1,48 +1,29 @@
-"""Committed offsets in the journal of shard 0, kept by its leader on this node: read when it is taken over, and written
-before a commit is answered.
+"""Committed offsets in the journal of shard 0: read when they are taken over, and written before a commit is answered.
 
-Once something was not answered, what is in the journal is not known any more: whoever goes on takes over anew."""
+`rumq.admin.socket.held_values` asks for them; here is how they are named and written."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 import trio
 
-from rumq.admin.socket.admin_client import ask_socket
-from rumq.admin.socket.kept_values import (
-    PAGE_BYTES_MAX,
-    SOCKET_NAME,
-    Confirm,
-    KeepValues,
-    KeptQuestion,
-    KeptReply,
-    ReadPage,
-    TakeOver,
-)
+from rumq.admin.socket.held_values import Ask, HeldValues, Named, ValuesLost, take_over_values
 from rumq.kafka.groups.commit_entries import Commit, Entry
 from rumq.kafka.groups.commit_store import CommitsLost
-
-SECONDS_MAX = 8.0  # more than the shard takes to say that it could not
-CONFIRM_SECONDS_MAX = 2.0
-Ask = Callable[[KeptQuestion, float], Awaitable[KeptReply]]
 
 
 async def take_over(ask: Ask) -> ShardCommits:
     """raises: CommitsLost"""
-    taken = await answered(ask, TakeOver())
-    values: list[tuple[bytes, bytes]] = []
-    while True:
-        page = await answered(ask, ReadPage(taken.holder, len(values)))
-        values += page.values
-        if not page.left:
-            break
     try:
+        held, values = await take_over_values(ask)
         entries = [msgspec.msgpack.decode(value, type=Entry) for _, value in values]
+    except ValuesLost as fault:
+        raise CommitsLost(str(fault)) from None
     except msgspec.DecodeError as fault:
         raise CommitsLost(f"a commit in the journal cannot be read: {fault}") from None
-    return ShardCommits(ask, taken, entries)
+    return ShardCommits(held, entries)
 
 
 class ShardCommits:
@@ -52,11 +33,17 @@ class ShardCommits:
 
     damage = ""
 
-    def __init__(self, ask: Ask, taken: KeptReply, entries: Sequence[Entry]) -> None:
+    def __init__(self, held: HeldValues, entries: Sequence[Entry]) -> None:
         """entries: that were there"""
-        self._ask, self.turn = ask, taken.holder
-        self._entries = list(entries)
-        self.lost = trio.Event()
+        self._held, self._entries = held, list(entries)
+
+    @property
+    def turn(self) -> int:
+        return self._held.turn
+
+    @property
+    def lost(self) -> trio.Event:
+        return self._held.lost
 
     def read(self) -> list[Entry]:
         entries, self._entries = self._entries, []
@@ -64,8 +51,10 @@ class ShardCommits:
 
     async def keep(self, entries: Sequence[Entry], all_of: Callable[[], Iterable[Commit]]) -> None:
         """Returns once they are committed. raises: CommitsLost: perhaps some of them are, or will be"""
-        for some in pieces([kept_of(each) for each in entries]):
-            await self._do(KeepValues(self.turn, some), SECONDS_MAX)
+        try:
+            await self._held.keep([kept_of(each) for each in entries])
+        except ValuesLost as fault:
+            raise CommitsLost(str(fault)) from None
 
     async def keep_missing(self, commits: Sequence[Commit]) -> None:
         """Add those of places of which nothing was there. Before `read`. raises: CommitsLost"""
@@ -76,61 +65,13 @@ class ShardCommits:
 
     async def is_current(self) -> bool:
         """Whether no other node can have taken over when this was asked."""
-        try:
-            await self._do(Confirm(self.turn), CONFIRM_SECONDS_MAX)
-        except CommitsLost:
-            return False
-        return True
+        return await self._held.is_current()
 
     def close(self) -> None:
-        self.lost.set()
-
-    async def _do(self, asked: KeptQuestion, seconds: float) -> None:
-        if self.lost.is_set():
-            raise CommitsLost("this node does not coordinate groups any more")
-        try:
-            await answered(self._ask, asked, seconds)
-        except BaseException:  # also where it was cancelled: it may have been written
-            self.lost.set()
-            raise
+        self._held.close()
 
 
-async def answered(ask: Ask, asked: KeptQuestion, seconds: float = SECONDS_MAX) -> KeptReply:
-    """raises: CommitsLost"""
-    try:
-        reply = await ask(asked, seconds)
-    except (OSError, ValueError) as fault:
-        raise CommitsLost(f"the leader of shard 0 does not answer: {fault}") from None
-    if reply.error:
-        raise CommitsLost(reply.error)
-    return reply
-
-
-def ask_at(directory: str) -> Ask:
-    """Asks the shard's leader on this node. directory: of the data"""
-
-    async def ask(asked: KeptQuestion, seconds: float) -> KeptReply:
-        line = await ask_socket(directory, SOCKET_NAME, msgspec.json.encode(asked) + b"\n", seconds)
-        return msgspec.json.decode(line, type=KeptReply)
-
-    return ask
-
-
-def kept_of(entry: Entry) -> tuple[bytes, bytes]:
-    """(name, value): of a place the last one counts; an empty value is kept no longer."""
+def kept_of(entry: Entry) -> Named:
+    """Of a place the last one counts; an empty value is kept no longer."""
     name = msgspec.msgpack.encode((entry.user, entry.group, entry.topic, entry.partition))
     return name, msgspec.msgpack.encode(entry) if isinstance(entry, Commit) else b""
-
-
-def pieces(values: Sequence[tuple[bytes, bytes]]) -> Iterable[list[tuple[bytes, bytes]]]:
-    """Of as many as one question has room for; one at least."""
-    some: list[tuple[bytes, bytes]] = []
-    size = 0
-    for name, value in values:
-        if some and size + len(name) + len(value) > PAGE_BYTES_MAX:
-            yield some
-            some, size = [], 0
-        some.append((name, value))
-        size += len(name) + len(value)
-    if some:
-        yield some

@@ -5,7 +5,12 @@ docs/reference/log-format.md, "Row" and "Frame"."""
 import cython
 
 if cython.compiled:
-    from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
+    from cython.cimports.cpython.bytearray import (
+        PyByteArray_AS_STRING,
+        PyByteArray_FromStringAndSize,
+        PyByteArray_GET_SIZE,
+        PyByteArray_Resize,
+    )
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
 
 CHUNK_UNIFORM = cython.declare(cython.uint, 32)
@@ -37,7 +42,15 @@ class Batch:
         """Note the packet id, and the tag of the session, of the QoS 2 message that becomes the next row."""
         row: cython.ulonglong = self.count
         tag: cython.ulonglong = row | (pid << 32) | (session << 48)
-        self.tags += tag.to_bytes(8, "little")
+        if cython.compiled:
+            size: cython.Py_ssize_t = PyByteArray_GET_SIZE(self.tags)
+            PyByteArray_Resize(self.tags, size + 8)
+            at: cython.p_char = PyByteArray_AS_STRING(self.tags) + size
+            i: cython.int
+            for i in range(8):
+                at[i] = (tag >> (8 * i)) & 255
+        else:
+            self.tags += tag.to_bytes(8, "little")
 
     def take(self) -> tuple[bytearray, bytes, int, int, bytes]:
         """Give (rows, frames, count, chunk flags, tags) as buffers of their own, and start anew."""

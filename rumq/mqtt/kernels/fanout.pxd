@@ -7,7 +7,7 @@ cdef class Form:
     cdef readonly int retain
     cdef readonly bint no_local, is_live
     cdef readonly object identifiers, publishers
-    cdef readonly bytes located
+    cdef readonly bytes located, raised
 
     cpdef bint plain(self)
 

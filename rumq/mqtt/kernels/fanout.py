@@ -31,19 +31,14 @@ class Form:
     """How a subscription wants its messages. Its fields are typed in fanout.pxd."""
 
     def __init__(
-        self,
-        qos: int,
-        retain: int,
-        no_local: bool,
-        identifiers: bytes,
-        located: bytes,
-        publishers: object = None,
-        is_live: bool = False,
-    ) -> None:
+        self, qos: int, retain: int, no_local: bool, identifiers: bytes, located: bytes, publishers: object = None,
+        is_live: bool = False, raised: bytes | None = None,
+    ) -> None:  # fmt: skip
         """retain: 0 never, 1 as published, 2 always; identifiers: encoded properties; located: the partition's
         name where offsets are to be told as user properties, else empty; publishers: the partition's list of client
         ids by publisher number, where who published is to be told, else None; is_live: records of QoS 0 may be sent
-        before they are committed, so their offsets, which a crash could give to others, are not told."""
+        before they are committed, so their offsets, which a crash could give to others, are not told.
+        raised: messages of QoS 1 are sent with QoS 2 and these properties; None: with QoS 1"""
         self.qos = qos
         self.retain = retain
         self.no_local = no_local
@@ -51,11 +46,12 @@ class Form:
         self.located = located
         self.publishers = publishers
         self.is_live = is_live
+        self.raised = raised
 
     def plain(self) -> bool:
         """Whether a stored frame of QoS up to `qos` can go out as it is."""
         told = self.located or self.publishers is not None
-        return not (self.identifiers or told or self.no_local or self.retain == 2)
+        return not (self.identifiers or told or self.no_local or self.retain == 2 or self.raised is not None)
 
 
 @cython.cclass
@@ -227,25 +223,12 @@ def whole(data: object, rows: object, count: cython.Py_ssize_t, qos: cython.bint
 
 
 def build(
-    rows: object,
-    frames: object,
-    first: cython.Py_ssize_t,
-    count: cython.Py_ssize_t,
-    base_lsn: cython.ulonglong,
-    base_ts: cython.longlong,
-    forms: list,
-    wanted: object,
-    places: object,
-    v5: cython.bint,
-    packet_max: cython.Py_ssize_t,
-    publisher: cython.uint,
-    now: cython.longlong,
-    aliases: object,
-    alias_max: cython.Py_ssize_t,
-    bytes_max: cython.Py_ssize_t,
-    partition: cython.ulonglong = 0,
+    rows: object, frames: object, first: cython.Py_ssize_t, count: cython.Py_ssize_t, base_lsn: cython.ulonglong,
+    base_ts: cython.longlong, forms: list, wanted: object, places: object, v5: cython.bint,
+    packet_max: cython.Py_ssize_t, publisher: cython.uint, now: cython.longlong, aliases: object,
+    alias_max: cython.Py_ssize_t, bytes_max: cython.Py_ssize_t, partition: cython.ulonglong = 0,
     numbered_max: cython.Py_ssize_t = 1 << 40,
-) -> tuple[Blob, int]:
+) -> tuple[Blob, int]:  # fmt: skip
     """Build what a group gets of rows first..count; returns it and the first row not looked at.
 
     forms, wanted, places: row -> places[row] -> wanted[place] -> forms[that - 1]; 0 is "not wanted".
@@ -268,6 +251,9 @@ def build(
     form: Form = forms[0]
     extra: cython.const[cython.uchar][::1] = form.identifiers
     extra_len: cython.Py_ssize_t = len(extra)
+    raises: cython.bint = form.raised is not None
+    raised: cython.const[cython.uchar][::1] = None
+    is_raised: cython.bint
     capacity: cython.Py_ssize_t
     buffer: object
     out: cython.uchar[::1]
@@ -305,8 +291,10 @@ def build(
     byte: cython.uint
     alias: cython.Py_ssize_t
     named: cython.bint
-    told: object
+    told: bytes
 
+    if raises:
+        raised = form.raised
     if places is not None:
         place_of = places
         form_of = wanted
@@ -337,6 +325,9 @@ def build(
                 form = forms[which - 1]
                 extra = form.identifiers
                 extra_len = len(extra)
+                raises = form.raised is not None
+                if raises:
+                    raised = form.raised
                 last_which = which
         flags = words[w + 7] & 0xFFFF
         if form.no_local and publisher and words[w + 6] == publisher:
@@ -349,6 +340,9 @@ def build(
             continue
         source_qos = flags & 3
         qos = form.qos if form.qos < source_qos else source_qos
+        is_raised = raises and qos == 1
+        if is_raised:
+            qos = 2
         topic_at = body_at(src, start)
         topic_len = (src[topic_at] << 8) | src[topic_at + 1]
         payload_at = start + words[w + 5]
@@ -407,6 +401,8 @@ def build(
         new_props = 0
         if v5:
             new_props = props_len + extra_len + len(told) + (3 if alias else 0)
+            if is_raised:
+                new_props += len(raised)
             size += new_props + varint_size(new_props)
         if packet_max and 1 + varint_size(size) + size > packet_max:
             too_large.append(i)
@@ -459,6 +455,9 @@ def build(
             if told:
                 copy(out, at, told, 0, len(told))
                 at += len(told)
+            if is_raised:
+                copy(out, at, raised, 0, len(raised))
+                at += len(raised)
         copy(out, at, src, payload_at, end - payload_at)
         at += end - payload_at
         i += 1

@@ -24,12 +24,12 @@ if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
     from cython.cimports.libc.string import memcmp, memcpy
     from cython.cimports.rumq.mqtt.kernels.batch import Batch
-    from cython.cimports.rumq.mqtt.kernels.publish_properties import Found, walk_properties
+    from cython.cimports.rumq.mqtt.kernels.publish_properties import Found, raised_at, walk_properties
     from cython.cimports.rumq.mqtt.kernels.short_acks import put_ack, short_ack
     from cython.cimports.rumq.mqtt.kernels.topics import TopicTable
     from cython.cimports.rumq.mqtt.kernels.wire_state import Wire, acks_of
 else:
-    from rumq.mqtt.kernels.publish_properties import walk_properties
+    from rumq.mqtt.kernels.publish_properties import raised_at, walk_properties
     from rumq.mqtt.kernels.short_acks import put_ack, short_ack
     from rumq.mqtt.kernels.wire_state import acks_of
 
@@ -39,6 +39,7 @@ PARTITION = cython.declare(cython.ulonglong, 0xFFFFFF)
 # In the number of a topic: nothing may be retained there by who uses this table.
 NO_RETAIN_BIT = cython.declare(cython.longlong, 1 << 62)
 NO_RETAIN = 1 << 62
+RAISED_BYTES = cython.declare(cython.Py_ssize_t, 14)  # of `publish_properties`
 # Row and chunk flags of docs/reference/log-format.md.
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
@@ -153,6 +154,7 @@ def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cy
     props_end: cython.Py_ssize_t = 0
     payload_at: cython.Py_ssize_t
     pid: cython.uint = 0
+    raised: cython.Py_ssize_t = -1  # where a message of QoS 2 says that it is of QoS 1
     run_at: cython.Py_ssize_t = -1  # start of bytes that are copied as they are, in one go
     out: cython.Py_ssize_t = 0
     row_at: cython.Py_ssize_t
@@ -419,6 +421,12 @@ def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cy
                     wire.stop = UNDECIDED
                     wire.frame_bytes = stop - pos
                     break
+                if wire.restores_qos and row_flags & ROW_PROPERTIES:
+                    raised = raised_at(buf, props_at, props_end)
+                    if raised >= 0:
+                        verbatim = False
+                        head = (head & 0xF9) | 2
+                        row_flags = (row_flags & 0xFFFC) | 1
             if wire.v5 and wire.unacknowledged >= wire.receive_maximum:
                 wire.refuse(0x93, "more than %d unacknowledged PUBLISH packets" % wire.receive_maximum)
                 break
@@ -482,23 +490,13 @@ def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cy
                 put_u32(rows, row_at + 20, payload_at - pos)
                 out += frame_len
             else:
-                i = write_without_alias(
-                    frames,
-                    out,
-                    buf,
-                    head,
-                    topic_at,
-                    topic_len,
-                    key,
-                    qos,
-                    props_at,
-                    props_end,
-                    found.alias_at,
-                    stop,
-                )
+                i = write_without(
+                    frames, out, buf, head, topic_at, topic_len, key, props_at, props_end, found.alias_at, raised, stop
+                )  # fmt: skip
                 put_u32(rows, row_at + 20, i - (stop - payload_at) - out)
-                if props_end - props_at == 3:
+                if props_end - props_at == (3 if found.alias_at >= 0 else 0) + (RAISED_BYTES if raised >= 0 else 0):
                     row_flags &= ~ROW_PROPERTIES
+                raised = -1
                 out = i
         put_u32(rows, row_at + 8, 0)
         put_u32(rows, row_at + 12, 0)
@@ -526,21 +524,28 @@ def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cy
 
 
 @cython.cfunc
-def write_without_alias(
+def write_without(
     out: cython.p_uchar, at: cython.Py_ssize_t, buf: cython.pointer(cython.const[cython.uchar]), head: cython.uint,
-    topic_at: cython.Py_ssize_t, topic_len: cython.Py_ssize_t, key: object, qos: cython.uint,
-    props_at: cython.Py_ssize_t, props_end: cython.Py_ssize_t, alias_at: cython.Py_ssize_t, stop: cython.Py_ssize_t,
+    topic_at: cython.Py_ssize_t, topic_len: cython.Py_ssize_t, key: object, props_at: cython.Py_ssize_t,
+    props_end: cython.Py_ssize_t, alias_at: cython.Py_ssize_t, raised: cython.Py_ssize_t, stop: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:  # fmt: skip
-    """Write the frame with its full topic and without its alias; returns its end. It grows by a topic at most."""
+    """Write the frame with its full topic, without its alias, and without the property at `raised`; -1: there is none.
+
+    returns: its end. It grows by a topic at most"""
     name: cython.pointer(cython.const[cython.uchar])
     pid_at: cython.Py_ssize_t = topic_at + topic_len
-    props_len: cython.Py_ssize_t = props_end - props_at - 3
+    # What is left out, in the order in which it stands.
+    first: cython.Py_ssize_t = alias_at
+    first_len: cython.Py_ssize_t = 3 if alias_at >= 0 else 0
+    second: cython.Py_ssize_t = raised
+    second_len: cython.Py_ssize_t = RAISED_BYTES if raised >= 0 else 0
+    props_len: cython.Py_ssize_t = props_end - props_at - first_len - second_len
     size: cython.Py_ssize_t
     full: cython.Py_ssize_t = topic_len
     if topic_len == 0:
         name = key
         full = len(key)
-    size = 2 + full + (2 if qos else 0) + varint_size(props_len) + props_len + (stop - props_end)
+    size = 2 + full + (2 if head & 6 else 0) + varint_size(props_len) + props_len + (stop - props_end)
     out[at] = head & 0xF6
     at = put_varint(out, at + 1, size)
     out[at] = full >> 8
@@ -551,17 +556,22 @@ def write_without_alias(
     else:
         copy(out, at, buf, topic_at, full)
     at += full
-    if qos:
+    if head & 6:
         out[at] = buf[pid_at]
         out[at + 1] = buf[pid_at + 1]
         at += 2
     at = put_varint(out, at, props_len)
-    copy(out, at, buf, props_at, alias_at - props_at)
-    at += alias_at - props_at
-    copy(out, at, buf, alias_at + 3, props_end - alias_at - 3)
-    at += props_end - alias_at - 3
-    copy(out, at, buf, props_end, stop - props_end)
-    return at + (stop - props_end)
+    if first > second:
+        first, first_len, second, second_len = second, second_len, first, first_len
+    if first >= 0:
+        copy(out, at, buf, props_at, first - props_at)
+        at += first - props_at
+        props_at = first + first_len
+    copy(out, at, buf, props_at, second - props_at)
+    at += second - props_at
+    props_at = second + second_len
+    copy(out, at, buf, props_at, stop - props_at)
+    return at + (stop - props_at)
 
 
 @cython.cfunc

@@ -86,9 +86,9 @@ def short_ack(
     if head == 0x50:
         wire.answers += 1
         if code >= 0:
-            put_some(acks_of(wire), bytes((0x62, 2, pid >> 8, pid & 255)))
+            put_ack(acks_of(wire), 0x62, pid)
         elif wire.v5:
             put_some(acks_of(wire), bytes((0x62, 3, pid >> 8, pid & 255, 0x92)))
         else:
-            put_some(acks_of(wire), bytes((0x62, 2, pid >> 8, pid & 255)))
+            put_ack(acks_of(wire), 0x62, pid)
     return 0

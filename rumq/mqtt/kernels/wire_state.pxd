@@ -24,6 +24,7 @@ cdef class Wire:
     cdef public unsigned long long durable_bit
     cdef public unsigned int session_tag
     cdef public bytearray noted
+    cdef public bint restores_qos
     cdef public bint own
     cdef public bint undecided
     cdef public unsigned int passed

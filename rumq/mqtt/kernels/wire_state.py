@@ -43,6 +43,7 @@ class Wire:
         self.durable_bit = 0  # of a durable session: the bit of `ack_parts` that stands for its journal
         self.session_tag = 0  # says in the log of which session an inbound QoS 2 message is
         self.noted = UNSET  # acknowledgements of a durable session, u32 each: head << 16 | packet id
+        self.restores_qos = False  # messages of QoS 2 may say that they are of QoS 1: `publish_properties`
         self.own = False  # the broker's own messages, which are taken in any case
         # Which inbound QoS 2 messages are stored is not known of every shard (`rumq.shards.recovery.undecided`).
         self.undecided = False

@@ -29,10 +29,11 @@ from rumq.settings.keys import as_toml
 from rumq.settings.table import Bridge, Settings
 
 SOURCE = "settings"
-CLUSTER = (
-    "a node of a cluster runs no bridges: each node would relay every message, and nobody says which one is to. Run a "
-    "broker alone beside the cluster with a [[bridge]] whose url, and more_urls, are nodes of it"
+NOT_REPLICATED = (
+    'bridges of a cluster need a stream with durability "quorum": what a bridge notes would be on one node, and no '
+    "other one could take the bridge over"
 )
+FILTERS_BYTES_MAX = 100_000  # of a bridge's filters on a node of a cluster, whose journal keeps them
 VERSIONS = {"auto": AUTO, "5": 5, "3.1.1": 4}  # of a bridge -> of `Side`
 TLS_KEYS = {"cafile": "tls_authority", "cert": "tls_certificate", "key": "tls_key"}  # of `Tls` -> of a bridge
 
@@ -52,12 +53,19 @@ def faults_of(settings: Settings) -> Iterator[Fault]:
         yield from faults_of_topics(each)
         yield from faults_of_address(each)
         yield from faults_of_notifications(each)
-    if settings.bridge and settings.cluster.name:
-        yield Fault(SOURCE, "bridge", "", CLUSTER)
+        if settings.cluster.name:
+            yield from faults_of_size(each)
+    if settings.bridge and settings.cluster.name and not is_replicated(settings):
+        yield Fault(SOURCE, "log.durability", "", NOT_REPLICATED)
     if settings.bridge and not settings.mqtt.session_expiry_seconds_max:
         yield Fault(
             SOURCE, "mqtt.session_expiry_seconds_max", "0", "bridges need sessions that stay: expected 60 or more"
         )
+
+
+def is_replicated(settings: Settings) -> bool:
+    """Whether the journals of a cluster are on a majority before something is answered."""
+    return settings.cluster.replicas == 1 or any(each.durability == "quorum" for each in settings.stream)
 
 
 def faults_of_topics(bridge: Bridge) -> Iterator[Fault]:
@@ -66,6 +74,14 @@ def faults_of_topics(bridge: Bridge) -> Iterator[Fault]:
             parse_rule(text)
         except TopicRuleFault as fault:
             yield Fault(SOURCE, f"bridge.{bridge.name}.topics", as_toml(text), str(fault))
+
+
+def faults_of_size(bridge: Bridge) -> Iterator[Fault]:
+    """On a node of a cluster."""
+    size = sum(len(each.encode()) for each in bridge.topics)
+    if size > FILTERS_BYTES_MAX:
+        problem = f"{size} bytes are too many on a node of a cluster: expected at most {FILTERS_BYTES_MAX} in all"
+        yield fault_of(bridge, "topics", problem)
 
 
 def faults_of_notifications(bridge: Bridge) -> Iterator[Fault]:
@@ -124,8 +140,9 @@ def tls_of(bridge: Bridge) -> Tls:
 
 def rules_of(bridge: Bridge) -> BridgeRules:
     return BridgeRules(
-        bridge.name, topic_rules_of(bridge), bridge.inflight_max, bridge.bytes_per_second_max, bridge.retry_seconds_max
-    )
+        bridge.name, topic_rules_of(bridge), bridge.inflight_max, bridge.bytes_per_second_max, bridge.retry_seconds_max,
+        bridge.exactly_once,
+    )  # fmt: skip
 
 
 def topic_rules_of(bridge: Bridge) -> tuple[TopicRule, ...]:

@@ -16,6 +16,7 @@ from commitlog import RealFiles
 from rumq.auth.credentials.files import read_secrets
 from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.bridge.counts import FOLDER as BRIDGES_FOLDER
+from rumq.bridge.counts import are_live, read_elsewhere
 from rumq.bridge.counts import read_figures as read_bridge_figures
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events.event_log import tell
@@ -34,6 +35,7 @@ from rumq.gateway.broker.service_client import ask_kafka, maybe_kafka, maybe_ser
 from rumq.gateway.broker.shard_client import ShardClient
 from rumq.gateway.broker.span_export import SpanExporter
 from rumq.gateway.handlers.context import (
+    BridgeReport,
     BrokerAccess,
     Context,
     GatewayClock,
@@ -130,7 +132,11 @@ async def run(load: Load, effective: EffectiveSettings, context: Context, parent
     listeners = await bind(settings)
     exporter = exporter_of(settings, context)
     context.figures.certificates = CertificateExpiry(lambda: certificates_of(settings))
-    context.figures.bridges = partial(read_bridge_figures, Path(settings.data.dir, BRIDGES_FOLDER))
+    bridges = Path(settings.data.dir, BRIDGES_FOLDER)
+    context.figures.bridges = partial(read_bridge_figures, bridges)
+    context.figures.bridge_report = lambda: BridgeReport(
+        read_bridge_figures(bridges), are_live(bridges, time.time()), read_elsewhere(bridges)
+    )
     context.figures.functions = partial(read_figures, Path(settings.data.dir, FOLDER))
     certificates = CertificateWatch(
         "gateway", lambda: [settings.gateway.tls_certificate, settings.gateway.tls_key],

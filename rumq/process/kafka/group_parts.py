@@ -9,6 +9,7 @@ import trio
 
 from commitlog import RealFiles
 from commitlog.disk.files import Files
+from rumq.admin.socket.held_values import ask_of_kafka
 from rumq.errors import DataDirectoryError
 from rumq.events.event_log import tell
 from rumq.kafka.groups.commit_file import NAME, CommitFile
@@ -18,7 +19,7 @@ from rumq.kafka.groups.coordinator import GroupBounds
 from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.nodes.group_seat import GroupSeat, first_generation
 from rumq.kafka.nodes.kafka_nodes import KafkaNodes
-from rumq.kafka.nodes.shard_commits import ShardCommits, ask_at
+from rumq.kafka.nodes.shard_commits import ShardCommits
 from rumq.process.kafka.parts import now_us
 from rumq.process.listeners.cluster_address import EVERYWHERE, advertised
 from rumq.settings.table import Settings
@@ -71,7 +72,7 @@ def seat_of(settings: Settings, data: str) -> GroupSeat:
 
     is_replicated = settings.cluster.replicas == 1 or any(each.durability == "quorum" for each in settings.stream)
     nodes = KafkaNodes(settings.cluster.node, [each.name for each in settings.stream])
-    return GroupSeat(nodes, ask_at(data), make, tell, "" if is_replicated else NOT_REPLICATED)
+    return GroupSeat(nodes, ask_of_kafka(data), make, tell, "" if is_replicated else NOT_REPLICATED)
 
 
 async def inherit(files: Files, data: str, commits: ShardCommits) -> None:

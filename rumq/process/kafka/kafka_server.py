@@ -13,13 +13,13 @@ import msgspec
 import trio
 
 from commitlog import RealFiles
+from rumq.cluster.connections.agent_views import AgentViews
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
 from rumq.events.output import RING, setup_events
 from rumq.kafka.connection import ConnectionBounds
 from rumq.kafka.figures_socket import answer_figures
-from rumq.kafka.nodes.agent_views import AgentViews
 from rumq.kafka.server import KafkaServer, listen
 from rumq.net.listening.listener import open_sockets
 from rumq.net.sockets.fd_limit import raise_limit, room_for_connections
@@ -89,7 +89,8 @@ async def run(load: Load, settings: Settings, server: KafkaServer, tls: KafkaTls
             if groups.own is not None:
                 nursery.start_soon(groups.own.run)
             if groups.seat is not None:
-                nursery.start_soon(AgentViews(os.path.abspath(settings.data.dir), address, groups.seat.see).run)
+                data = os.path.abspath(settings.data.dir)
+                nursery.start_soon(AgentViews(data, "kafka", groups.seat.see, address).run)
                 if groups.may_serve:
                     nursery.start_soon(groups.seat.run)
             nursery.start_soon(answer_figures, settings.data.dir, server)

@@ -60,6 +60,9 @@ class Redelivering(Protocol):
     @property
     def client(self) -> ClientInfo: ...
 
+    def release(self, packet_id: int) -> None:
+        """Send PUBREL for a message that cannot be sent again, as if PUBREC had come."""
+
 
 class PublishRefusal(NamedTuple):
     """acknowledged: whether a client before MQTT 5 is told that its message was taken (3.1.1, 3.3.5-2); else it is

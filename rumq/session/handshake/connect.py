@@ -28,6 +28,8 @@ from rumq.session.state.wills import author_of
 
 DURABILITY = "rumq-durability"  # user property of CONNECT, which asks, and of CONNACK, which answers
 BROKER_ID = "rumq-broker"  # likewise: which broker this is, for bridges
+EXACTLY_ONCE = "rumq-exactly-once"  # likewise: QoS 1 is carried as QoS 2, both ways, for bridges between rumqs
+HOLD = "rumq-hold"  # of CONNECT: no message is sent on this connection, for bridges while they subscribe
 ANCHOR = "$anchor/"  # begin of client ids: `rumq.queues.link.anchors`
 CONTROL = "$CONTROL/"  # of mosquitto's plugins; a bridge would carry the order to one
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: a limit as high need not be told
@@ -91,7 +93,8 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     missed, session.missed = session.missed, ()
     for gap in missed:
         broker.event("log.gap", client, **gap)
-    connected.deliveries.start()
+    if HOLD not in asked_of(connect):
+        connected.deliveries.start()
     return connected
 
 
@@ -130,7 +133,8 @@ def open_session(
     """(the session, whether it was there before)"""
     registry, wanted = client.broker.registry, connect.properties.get("topic_alias_maximum", 0)
     alias_out = min(wanted, client.limits.topic_alias_out_maximum)
-    shape = shape_of(5 if connect.version == 5 else 4, client.packet_bytes_max, alias_out)
+    raises_qos = is_exactly_once(connect, client.limits)
+    shape = shape_of(5 if connect.version == 5 else 4, client.packet_bytes_max, alias_out, raises_qos)
     session, present = registry.open(
         client_id, shape, personal=alias_out > 0, clean_start=connect.clean_start, owner=owner
     )
@@ -151,6 +155,7 @@ def wire_of(client: Client, session: Session) -> Wire:
     wire.others = 1  # CONNECT
     wire.qos_max = limits.maximum_qos
     wire.retain_available = limits.retain_available
+    wire.restores_qos = session.raises_qos
     wire.publishers = session.publishers
     wire.qos2_open = session.qos2_open
     wire.session_tag = tag_of(session.number)
@@ -272,13 +277,25 @@ def conditions(limits: Limits, told: Properties) -> Properties:
 
 def answers_asked_for(connect: p.Connect, limits: Limits) -> list[tuple[str, str]]:
     """Nobody is told unasked: some clients cannot parse a CONNACK with user properties."""
-    asked = {name for name, _ in connect.properties.get("user_properties", ())}
+    asked = asked_of(connect)
     found: list[tuple[str, str]] = []
     if DURABILITY in asked:
         found += [(DURABILITY if name == "main" else f"{DURABILITY}/{name}", each) for name, each in limits.durability]
     if BROKER_ID in asked and limits.broker_id:
         found.append((BROKER_ID, limits.broker_id))
+    if is_exactly_once(connect, limits):
+        found.append((EXACTLY_ONCE, "yes"))
     return found
+
+
+def is_exactly_once(connect: p.Connect, limits: Limits) -> bool:
+    """Whether the client asks for messages of QoS 1 to be carried as QoS 2, and they can be."""
+    return limits.maximum_qos == 2 and EXACTLY_ONCE in asked_of(connect)
+
+
+def asked_of(connect: p.Connect) -> set[str]:
+    """Names of the user properties of CONNECT."""
+    return {name for name, _ in connect.properties.get("user_properties", ())}
 
 
 def answer(connected: Connected, connack: p.Connack) -> None:

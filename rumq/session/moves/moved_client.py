@@ -9,7 +9,7 @@ import msgspec
 
 from rumq.auth.identity import Certificate, Identity
 from rumq.session.protocol.connected import Connected
-from rumq.session.state.session import shape_of
+from rumq.session.state.session import Shape, shape_of
 from rumq.session.state.session_owner import Owner
 
 LENGTH_BYTES = 4
@@ -45,6 +45,7 @@ class MovedClient(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     aliases: list[tuple[int, bytes]]
     unparsed: bytes
     unsent: bytes
+    raises_qos: bool = False  # as of `Shape`; a version that does not know it sends QoS 1 as QoS 1
 
     @property
     def owner(self) -> Owner | None:
@@ -91,8 +92,9 @@ def capture(link: Connected, shard: int, epoch: int, unparsed: bytes, unsent: by
         connected_seconds=max(0.0, client.broker.clock.monotonic - client.connected_at),
         aliases=[(number, bytes(topic)) for number, topic in enumerate(known) if topic is not None],
         unparsed=unparsed, unsent=unsent,
+        raises_qos=session.raises_qos,
     )  # fmt: skip
 
 
-def shape_for(moved: MovedClient) -> tuple[int, int, int]:
-    return shape_of(5 if moved.version == 5 else 4, moved.packet_bytes_max, moved.alias_out)
+def shape_for(moved: MovedClient) -> Shape:
+    return shape_of(5 if moved.version == 5 else 4, moved.packet_bytes_max, moved.alias_out, moved.raises_qos)

@@ -2,6 +2,7 @@
 
 All of it is looked at before the first filter is served: a packet that ends its connection has done nothing. What its
 first filters bring may go out before the SUBACK, which waits for the last one (MQTT 5.0, 3.8.4 permits it)."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from rumq.mqtt.reasons import Reason
 from rumq.session.connection.client_state import RequestResponder, run_confined
 from rumq.session.protocol import subscribe
 
-SHORT_BYTES = 512  # a packet of no more is served at once
+SHORT_BYTES = 160  # a packet of no more is served at once
 LISTS = (PacketType.SUBSCRIBE, PacketType.UNSUBSCRIBE)
 
 

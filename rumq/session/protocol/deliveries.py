@@ -19,6 +19,8 @@ from rumq.session.flow_control.inflight_resend import resend
 from rumq.session.ports.transport import ConnectionHandler
 from rumq.session.state.session import Session
 
+PUBREC = 0x50  # first byte of the packet
+
 
 def delivery_window(
     client: Client, session: Session, wire: Wire, window_limit: int, acks: PendingAcks
@@ -64,6 +66,13 @@ class Deliveries:
         assert self.client.wire is not None
         self.client.wire.answers += 1
         self.client.transport.write(encode(packet, self.client.version))
+
+    def release(self, packet_id: int) -> None:
+        """Send PUBREL for a message that cannot be sent again, as if PUBREC had come."""
+        assert self.session.window is not None
+        self.session.window.acknowledge(PUBREC, packet_id)
+        self._acks.record(PUBREC, packet_id)
+        self._send(p.Pubrel(packet_id))
 
     def released(self) -> None:
         """No acknowledgement has to go out first any more."""

@@ -1,4 +1,5 @@
 """SUBSCRIBE and UNSUBSCRIBE: each filter granted or refused; shared subscriptions, replays. MQTT 5.0, 3.8 to 3.11."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ FROM = "rumq-from"  # user property: of SUBSCRIBE to begin in the past
 END = "rumq-end"  # user property: of SUBSCRIBE to be told where the log ended when the replay began
 PUBLISHER = "rumq-publisher"  # user property: of SUBSCRIBE to ask who publishes, of PUBLISH to tell
 PLACE = "rumq-place"  # user property of SUBSCRIBE: to ask where in the log live messages are, as of replays
-FILTERS_A_TURN = 16  # of one client
-CHECKS_A_TURN = 128  # likewise, before the first of them is served
+FILTERS_A_TURN = 4  # of one client
+CHECKS_A_TURN = 16  # likewise, before the first of them is served
 
 
 def wanted(client: Client, filters: Iterable[p.SubscriptionRequest]) -> list[tuple[str, str]]:

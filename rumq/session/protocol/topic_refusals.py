@@ -2,6 +2,7 @@
 
 A malformed one ends the connection (`rumq.mqtt.topics`). A refused one is answered: with 0x90 or 0x87 in PUBACK and
 PUBREC, with 0x8F in SUBACK. What one client may do is for `authorization`."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -57,17 +57,18 @@ class SessionConnection(Protocol):
 
 
 class Shape(NamedTuple):
-    """The encoding of a client's packets. packet_max, alias_max: 0 for none."""
+    """The encoding of a client's packets. packet_max, alias_max: 0 for none; raises_qos: QoS 1 is sent as QoS 2."""
 
     version: int
     packet_max: int
     alias_max: int
+    raises_qos: bool = False
 
 
 @lru_cache(1024)
-def shape_of(version: int, packet_max: int, alias_max: int) -> Shape:
+def shape_of(version: int, packet_max: int, alias_max: int, raises_qos: bool = False) -> Shape:
     """Clients alike share one."""
-    return Shape(version, packet_max, alias_max)
+    return Shape(version, packet_max, alias_max, raises_qos)
 
 
 class Session:
@@ -113,6 +114,11 @@ class Session:
         self.is_moving = False
         self.number = 0
         self.durable = False
+
+    @property
+    def raises_qos(self) -> bool:
+        """Whether its client is sent messages of QoS 1 as QoS 2: a bridge to a rumq broker."""
+        return bool(getattr(self.subscriber.shape, "raises_qos", False))
 
     def own_filters(self) -> SubscribedFilters:
         """Its filters, to be added to; sessions without any share `NO_FILTERS`."""

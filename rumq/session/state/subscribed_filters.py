@@ -2,6 +2,7 @@
 
 Memory grows with the levels and the length of a filter; the cost of matching a new topic grows with the levels from
 the first wildcard on. The sums are estimates, the same for a filter each time it is added or removed."""
+# compiled: warm
 
 from __future__ import annotations
 

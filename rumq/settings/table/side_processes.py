@@ -135,6 +135,12 @@ class Bridge(Struct, frozen=True, kw_only=True):
     notifications_local_only: Annotated[
         bool, choice("the other broker gets no message on notification_topic", LIVE)
     ] = False
+    exactly_once: Annotated[
+        bool, choice(
+            "between rumq brokers each message of QoS 1 is there once: it is carried as QoS 2, with two packets more",
+            LIVE,
+        )
+    ] = True
     inflight_max: Annotated[
         int, number("messages each way without an answer; the other broker may take fewer", LIVE, "messages", 1, 65_535)
     ] = 1000

@@ -125,7 +125,7 @@ class FanOut:
         rows, frames, base_lsn = chunk.rows, chunk.frames, chunk.base_lsn
         for part in effect.parts:
             group, readers, form_number, picked, first, stop = part
-            version, packet_max, alias_max = group.shape[0]  # type: ignore[index]
+            version, packet_max, alias_max, _ = group.shape[0]  # type: ignore[index]
             blob = None
             if not alias_max:
                 v5 = version == 5

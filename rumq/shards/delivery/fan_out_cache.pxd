@@ -12,6 +12,7 @@ cdef class GroupBytes:
     cdef public Py_ssize_t alias_max, packet_max
     cdef public list forms
     cdef public object key
+    cdef public bytes raised
 
 
 cdef class FanOutCache:

@@ -16,6 +16,7 @@ from router.readers.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.delivery_properties import NamesByNumber
 from rumq.mqtt.kernels.fanout import Blob
+from rumq.mqtt.kernels.publish_properties import RAISED
 from rumq.session.state.session import Shape
 from rumq.shards.delivery.traced_deliveries import replayed
 from rumq.tracing.tracer import Tracer
@@ -43,10 +44,11 @@ def wire_form(
     *,
     always_retain: bool = False,
     committed_only: bool = False,
+    raised: bytes | None = None,
 ) -> fanout.Form:
     """The kernel's idea of a form. located: the partition's name, where a place may be told
 
-    publishers: the partition's, or the chunk's own; committed_only: as of `GroupKey`"""
+    publishers: the partition's, or the chunk's own; committed_only: as of `GroupKey`; raised: as of `fanout.Form`"""
     retain = 2 if always_retain else int(form.retain_as_published)
     return fanout.Form(
         form.qos,
@@ -56,6 +58,7 @@ def wire_form(
         located if v5 else b"",
         publishers if v5 and form.tells_publisher else None,
         form.tells_place and not committed_only,
+        raised,
     )
 
 
@@ -75,9 +78,9 @@ ANY = 1 << 40  # messages
 class GroupBytes:
     """What shapes the bytes of a group: of its key, and its forms as the kernel takes them, by partition.
 
-    key: the client's, where its bytes are its own; None: they are anybody's"""
+    key: the client's, where its bytes are its own; None: they are anybody's; raised: as of `fanout.Form`"""
 
-    __slots__ = ("alias_max", "forms", "key", "packet_max", "v5")
+    __slots__ = ("alias_max", "forms", "key", "packet_max", "raised", "v5")
 
     def __init__(self, group: Group, partitions: int) -> None:
         shape: Shape
@@ -85,6 +88,7 @@ class GroupBytes:
         shape, key = group.shape  # type: ignore[misc]
         self.key = key
         self.v5, self.packet_max, self.alias_max = shape.version == 5, shape.packet_max, shape.alias_max
+        self.raised = RAISED if shape.raises_qos else None
         self.forms: list[list[fanout.Form]] = [[] for _ in range(partitions)]
 
 
@@ -120,7 +124,8 @@ class FanOutCache:
     ) -> fanout.Form:
         committed_only = group.wants.committed_only
         place = self._located[partition] if committed_only or form.tells_place else b""
-        return wire_form(form, v5, place, publishers, committed_only=committed_only)
+        raised = self.shaped(group).raised
+        return wire_form(form, v5, place, publishers, committed_only=committed_only, raised=raised)
 
     def blob_of(
         self, effect: Deliver, v5: bool, packet_max: int, publisher: int, now_us: int, numbered_max: int = ANY

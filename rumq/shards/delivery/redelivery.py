@@ -15,12 +15,13 @@ from router.readers.slots import RETAINED_CODE, partition_of, reader_of
 from router.readers.subscription import DeliveryOptions
 from rumq.loop.ports import ChunkReader, Clock, CommandQueue, Timers
 from rumq.mqtt.kernels import fanout
+from rumq.mqtt.kernels.publish_properties import RAISED
 from rumq.session.connection.broker_port import Redelivering
 from rumq.session.protocol import authorization
 from rumq.session.state.drop_counters import OTHER_TOPICS, DropCounters, Why
 from rumq.shards.delivery.fan_out_cache import located, wire_form
 
-UNANSWERED = (1, 2)  # states of the in-flight window: PUBACK or PUBREC is awaited
+WAITS_PUBACK, WAITS_PUBREC = UNANSWERED = (1, 2)  # states of the in-flight window
 
 
 class Redelivery:
@@ -102,14 +103,17 @@ class Redelivery:
             return False
         v5 = deliveries.client.version == 5
         state = deliveries.flow.window.state_of(packet_id)
-        form = self._form(deliveries, code, chunk, row, state)
+        # One that was sent with QoS 2 stays one, whoever asks now: its packet id is in a handshake of QoS 2.
+        raises_qos = state == WAITS_PUBREC and deliveries.session.raises_qos
+        raised = None if state != WAITS_PUBREC else RAISED if raises_qos else b""
+        form = self._form(deliveries, code, chunk, row, state, raises_qos=raises_qos)
         named = chunk.publishers
         publishers = self._feeds[partition_of(code)].partition.publisher_names if named is None else named
         is_retained = bool(code & RETAINED_CODE)
         place = located(self._feeds[partition_of(code)]) if form.tells_place and not is_retained else b""
         blob, _ = fanout.build(
             chunk.rows, chunk.frames, row, row + 1, chunk.base_lsn, chunk.base_ts,
-            [wire_form(form, v5, place, publishers, always_retain=is_retained)], None, None,
+            [wire_form(form, v5, place, publishers, always_retain=is_retained, raised=raised)], None, None,
             v5, deliveries.client.packet_bytes_max, 0, self._clock.now_us, None, 0, 1 << 40,
         )  # fmt: skip
         if blob.count == 0:
@@ -118,8 +122,12 @@ class Redelivery:
         deliveries.client.transport.write(fanout.again(blob, packet_id))
         return True
 
-    def _form(self, deliveries: Redelivering, code: int, chunk: Chunk, row: int, qos: int) -> DeliveryOptions:
-        """The form in which the message went out, as far as its subscription still is there (MQTT-3.10.4-5)."""
+    def _form(
+        self, deliveries: Redelivering, code: int, chunk: Chunk, row: int, qos: int, *, raises_qos: bool
+    ) -> DeliveryOptions:
+        """The form in which the message went out, as far as its subscription still is there (MQTT-3.10.4-5).
+
+        raises_qos: what the subscription was granted says which QoS the message has, not how it was sent"""
         feed = self._feeds[partition_of(code)]
         reader = self._reader_of(deliveries, reader_of(code))
         if reader is None:
@@ -133,8 +141,9 @@ class Redelivery:
                 return DeliveryOptions(qos, False, False, ())
             form = reader.group.forms[wanted[0] - 1]
         return DeliveryOptions(
-            qos, form.retain_as_published, False, form.identifiers, form.tells_publisher, form.tells_place
-        )
+            max(1, form.qos) if raises_qos else qos, form.retain_as_published, False, form.identifiers,
+            form.tells_publisher, form.tells_place,
+        )  # fmt: skip
 
     @staticmethod
     def _reader_of(deliveries: Redelivering, number: int) -> Reader | None:
@@ -146,8 +155,13 @@ class Redelivery:
         """A message that was sent and never acknowledged cannot be sent again: it does not count as delivered.
 
         topic: unknown where the log does not have the record any more"""
-        assert deliveries.flow.window is not None
-        deliveries.flow.window.refuse(packet_id)
+        window = deliveries.flow.window
+        assert window is not None
+        if window.state_of(packet_id) == WAITS_PUBREC and deliveries.session.raises_qos:
+            # A bridge's target may have it, and would take a later message with the same id for it.
+            deliveries.release(packet_id)
+        else:
+            window.refuse(packet_id)
         if deliveries.session.delivered:  # of this run of the broker
             deliveries.session.delivered -= 1
         self._drop_counters.count(why, deliveries.session.key, topic)

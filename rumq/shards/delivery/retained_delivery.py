@@ -21,12 +21,13 @@ from router.readers.slots import PARTITION_BITS
 from router.readers.subscription import DeliveryOptions
 from rumq.mqtt.kernels import fanout
 from rumq.mqtt.kernels.fanout import Blob
+from rumq.mqtt.kernels.publish_properties import RAISED
 from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Shape
 from rumq.shards.delivery.fan_out_cache import wire_form
 
-LOOKS_A_TURN = 2048  # names that are looked at in a turn, for all clients together
-BUILDS_A_TURN = 256  # messages that are encoded in a turn, for all clients together
+LOOKS_A_TURN = 1024  # names that are looked at in a turn, for all clients together
+BUILDS_A_TURN = 128  # messages that are encoded in a turn, for all clients together
 LSNS_A_BLOB = 1 << 32
 
 
@@ -51,7 +52,8 @@ class RetainedDelivery:
 
     def form(self, asked: DeliveryOptions, shape: Shape, partition: int) -> fanout.Form:
         publishers = self._partitions[partition].publisher_names if asked.tells_publisher else {}
-        return wire_form(asked, shape.version == 5, b"", publishers, always_retain=True)
+        raised = RAISED if shape.raises_qos else None
+        return wire_form(asked, shape.version == 5, b"", publishers, always_retain=True, raised=raised)
 
     def build(self, messages: list[RetainedRecord], form: fanout.Form, shape: Shape, key: str) -> Blob:
         """The packets of messages of one partition. Those that have expired leave the view."""

@@ -19,6 +19,8 @@ class Cutter:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._lines: list[Line] = []
+        self._is_plugged = threading.Event()
+        self._is_plugged.set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut_after(self, size: int) -> None:
@@ -26,8 +28,22 @@ class Cutter:
         if self._lines:
             self._lines[-1].bytes_left = size
 
+    def unplug(self) -> None:
+        """What either end sends goes nowhere, and it is told nothing; new connections are not answered."""
+        self._is_plugged.clear()
+        for line in self._lines:
+            line.is_dead = True
+
+    def plug_in(self) -> None:
+        """New connections pass; those of before have failed."""
+        for line in self._lines:
+            if line.is_dead:
+                line.end()
+        self._is_plugged.set()
+
     def close(self) -> None:
         self._listener.close()
+        self._is_plugged.set()
         for line in self._lines:
             line.end()
 
@@ -39,6 +55,7 @@ class Cutter:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
+                self._is_plugged.wait()
                 try:
                     far = socket.create_connection(self._target)
                 except OSError:
@@ -48,12 +65,12 @@ class Cutter:
 
 
 class Line:
-    """One connection through the cutter. bytes_left: until it is cut; None: it is not"""
+    """One connection through the cutter. bytes_left: until it is cut; None: it is not; is_dead: bytes are dropped"""
 
     def __init__(self, near: socket.socket, far: socket.socket) -> None:
         self._ends = near, far
         self.bytes_left: int | None = None
-        self.was_cut = False
+        self.was_cut = self.is_dead = False
         self._lock = threading.Lock()
         for source, target in ((near, far), (far, near)):
             threading.Thread(target=self._pass_on, args=(source, target), daemon=True).start()
@@ -61,6 +78,8 @@ class Line:
     def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while chunk := source.recv(CHUNK_BYTES):
+                if self.is_dead:
+                    continue
                 size = self._take(len(chunk))
                 target.sendall(chunk[:size])
                 if size < len(chunk):

@@ -6,7 +6,7 @@ import contextlib
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,12 +39,15 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """cuts: of the line; kills: SIGKILL of bridge, edge or centre, in turn; seconds: it ends then, whatever is left"""
+    """cuts: of the line; kills: SIGKILL of bridge, edge or centre, in turn; seconds: it ends then, whatever is left
+
+    unplugged_seconds: the line takes nothing for so long at the end, and the edge is killed meanwhile; 0: never"""
 
     cuts: int = 20
     kills: int = 3
     seconds: float = 600.0
     seed: int = 1
+    unplugged_seconds: float = 0.0
 
 
 @dataclass
@@ -83,6 +86,8 @@ def run(plan: Plan, say: Say = lambda _: None) -> Outcome:
             if number % 50 == 49:
                 sent = sum(each.sent for each in publishers)
                 say(f"{number + 1} harms, {cutter.cuts} cuts, {kills} kills, {sent} sent")
+        if plan.unplugged_seconds:
+            unplug(cutter, edge, plan.unplugged_seconds, say)
         for each in publishers:
             each.end()
         found = settled(edge, centre)
@@ -100,6 +105,21 @@ def cut(cutter: Cutter, chance: random.Random, wanted: int) -> None:
             if cutter.cuts >= wanted:
                 return
             time.sleep(0.01)
+
+
+def unplug(cutter: Cutter, edge: BlockingBroker, seconds: float, say: Say) -> None:
+    """Both brokers are published to meanwhile; in the middle of it the edge's power fails."""
+    for _ in tries(20):
+        if figures(edge).get("up"):
+            break
+        time.sleep(0.05)
+    cutter.unplug()
+    say(f"unplugged for {seconds:g} s")
+    time.sleep(seconds / 2)
+    kill("edge", edge, edge)
+    time.sleep(seconds / 2)
+    cutter.plug_in()
+    say("plugged in")
 
 
 def kill(victim: str, edge: BlockingBroker, centre: BlockingBroker) -> None:
@@ -127,7 +147,7 @@ def maybe_bridge(broker: BlockingBroker) -> psutil.Process | None:
 class Publisher:
     """Publishes numbers to the topics of `names` until it is told to end. sent: acknowledged ones"""
 
-    def __init__(self, url: str, names: dict[str, tuple[str, int]]) -> None:
+    def __init__(self, url: str | Sequence[str], names: dict[str, tuple[str, int]]) -> None:
         self._url, self._names = url, names
         self._is_ending = threading.Event()
         self.sent = 0
@@ -157,7 +177,7 @@ class Publisher:
 
 
 @contextlib.contextmanager
-def publishing(url: str, names: dict[str, tuple[str, int]]) -> Iterator[Publisher]:
+def publishing(url: str | Sequence[str], names: dict[str, tuple[str, int]]) -> Iterator[Publisher]:
     publisher = Publisher(url, names)
     try:
         yield publisher

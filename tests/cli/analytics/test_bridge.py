@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rumq.bridge.counts import FOLDER, OUT, BridgeCounts, write_figures
+from rumq.bridge.counts import FOLDER, OUT, BridgeCounts, write_elsewhere, write_figures
 from rumq.cli.main import main
 
 
@@ -27,3 +27,17 @@ def test_status_of_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_without_a_data_directory_there_is_none_to_run(tmp_path: Path) -> None:
     assert main(["bridge", "run", "--data", str(tmp_path / "none")]) == 3
+
+
+def test_status_on_a_node_that_does_not_run_them_says_which_one_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / FOLDER).mkdir()
+    write_figures(tmp_path / FOLDER, {})
+    write_elsewhere(tmp_path / FOLDER, "node n2 runs the bridges: ask there")
+    assert main(["bridge", "status", "--data", str(tmp_path), "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {} and said.err == "node n2 runs the bridges: ask there\n"
+    write_elsewhere(tmp_path / FOLDER, "")
+    assert main(["bridge", "status", "--data", str(tmp_path)]) == 0
+    assert not capsys.readouterr().err

@@ -1,11 +1,22 @@
-"""Where a shard is reached, by a view."""
+"""Where a shard is reached, and what its next leader would lose, by a view."""
 
 import msgspec
 import pytest
 
-from rumq.cluster.control.leaders import epoch_of, is_planned, is_replaced, leader_of, maybe_leader
+from rumq.cluster.control.leaders import (
+    epoch_of,
+    is_planned,
+    is_replaced,
+    leader_name,
+    leader_of,
+    leads_here,
+    maybe_leader,
+    unable_nodes,
+)
 from rumq.cluster.control.records import ShardRecord, Versioned, View
 from tests.cluster.edge.world import node
+from tests.kafka.nodes.views import node as kafka_node
+from tests.kafka.nodes.views import view as kafka_view
 
 HERE, THERE = "n1#aaaaaaaa", "n2#bbbbbbbb"
 
@@ -61,3 +72,11 @@ def test_a_leader_was_succeeded_as_it_wanted_if_the_claim_says_so_and_no_term_wa
     assert not is_planned(before, led(THERE, 9, "handed-y"), 0)  # of another leader, that nobody saw
     assert not is_planned(led(HERE, 7, "x", moves=False), led(THERE, 8, "handed-y"), 0)  # it had stopped nothing
     assert not is_planned(None, led(THERE, 8, "handed-y"), 0) and not is_planned(before, led(THERE, 8, "handed-y"), 1)
+
+
+def test_a_node_whose_version_would_lose_what_is_kept_is_named_if_it_may_lead_next() -> None:
+    able, old, stranger = kafka_node("n1"), kafka_node("n2", keeps=False), kafka_node("n4", keeps=False)
+    seen = kafka_view(able, old, stranger, leaders=("n1", "n2"))
+    assert unable_nodes(seen, 0) == ["n2"] and unable_nodes(seen, 2) == [] == unable_nodes(None, 0)
+    assert leads_here(seen, 0) and not leads_here(seen, 1) and not leads_here(None, 0)
+    assert (leader_name(seen, 1), leader_name(seen, 2), leader_name(None, 0)) == ("n2", "", "")

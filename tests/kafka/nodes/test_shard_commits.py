@@ -8,12 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 import trio
+import trio.testing
 
+from rumq.admin.socket import held_values
 from rumq.admin.socket import kept_values as kv
+from rumq.admin.socket.held_values import pieces
 from rumq.kafka.groups.commit_entries import Commit, Forget
 from rumq.kafka.groups.commit_store import CommitsLost
-from rumq.kafka.nodes import shard_commits
-from rumq.kafka.nodes.shard_commits import ShardCommits, kept_of, pieces, take_over
+from rumq.kafka.nodes.shard_commits import ShardCommits, kept_of, take_over
 
 
 class Leader:
@@ -72,7 +74,7 @@ def test_the_last_entry_of_a_place_counts_and_what_is_forgotten_is_empty() -> No
 
 
 def test_a_question_has_no_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_commits, "PAGE_BYTES_MAX", 10)
+    monkeypatch.setattr(held_values, "PAGE_BYTES_MAX", 10)
     values = [(bytes([number]), b"x" * size) for number, size in enumerate([4, 4, 5, 30, 1])]
     found = list(pieces(values))
     assert [len(each) for each in found] == [2, 1, 1, 1]
@@ -124,5 +126,70 @@ def test_of_a_broker_that_became_a_node_what_the_cluster_does_not_know_is_kept()
         await commits.keep_missing([commit(0, 3), commit(1, 4)])
         assert commits.read() == [commit(0, 9), commit(1, 4)]
         assert leader.values == dict([kept_of(commit(0, 9)), kept_of(commit(1, 4))])
+
+    run(scene)
+
+
+def test_many_that_ask_at_once_whether_it_is_current_share_one_question_that_began_behind_them() -> None:
+    """Each OffsetFetch asks: the socket takes few at once, and one that it did not take would end the office."""
+
+    async def scene() -> None:
+        leader = Leader({})
+        commits = await taken(leader)
+        open_questions, most, held = 0, 0, trio.Event()
+
+        async def ask(asked: kv.KeptQuestion, seconds: float) -> kv.KeptReply:
+            nonlocal open_questions, most
+            open_questions += 1
+            most = max(most, open_questions)
+            await held.wait()
+            open_questions -= 1
+            return await leader(asked, seconds)
+
+        commits = ShardCommits(held_values.HeldValues(ask, 3), [])
+        count, found = len(leader.asked), list[bool]()
+
+        async def one() -> None:
+            found.append(await commits.is_current())
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(one)
+            await trio.testing.wait_all_tasks_blocked()
+            for _ in range(100):
+                nursery.start_soon(one)
+            await trio.testing.wait_all_tasks_blocked()
+            held.set()
+        assert found == [True] * 101 and most == 1 and len(leader.asked) == count + 2
+
+    run(scene)
+
+
+def test_a_client_that_leaves_while_it_asks_does_not_end_the_office() -> None:
+    async def scene() -> None:
+        leader = Leader({})
+        held = trio.Event()
+
+        async def ask(asked: kv.KeptQuestion, seconds: float) -> kv.KeptReply:
+            await held.wait()
+            return await leader(asked, seconds)
+
+        commits = ShardCommits(held_values.HeldValues(ask, 3), [])
+        found = list[bool]()
+
+        async def one() -> None:
+            found.append(await commits.is_current())
+
+        async with trio.open_nursery() as nursery:
+            leaving = trio.CancelScope()
+            with leaving:
+                leaving.deadline = trio.current_time()
+                await commits.is_current()
+            assert leaving.cancelled_caught and not commits.lost.is_set()
+            with trio.CancelScope() as leaving:
+                nursery.start_soon(one)
+                leaving.cancel()
+            await trio.testing.wait_all_tasks_blocked()
+            held.set()
+        assert found == [True]
 
     run(scene)

@@ -7,7 +7,8 @@ import pytest
 
 from rumq.auth.credentials.vouched import BROKERS_PASSWORD, OWN_PASSWORD
 from rumq.errors import ConfigError
-from rumq.process.bridge.bridge_settings import check_bridges, faults_of, local_side, remote_sides, rules_of
+from rumq.process.bridge.bridge_settings import faults_of, local_side, remote_sides, rules_of
+from rumq.process.listeners.broker_secret import broker_id
 from rumq.process.listeners.gateway_listener import is_wanted
 from rumq.process.listeners.setting_changes import differences, in_force, need_restart
 from rumq.process.wiring.sidecars import check_sidecars, sidecars
@@ -54,11 +55,23 @@ def test_a_missing_key_and_an_unknown_one_are_named() -> None:
         load_settings(flags=[Flag("bridge", "7", "--set")])
 
 
-def test_a_cluster_has_none() -> None:
-    settings = settings_of(bridge())
-    check_bridges(settings)
-    clustered = Settings(bridge=settings.bridge, cluster=type(settings.cluster)(name="c"))
-    assert [fault.key for fault in faults_of(clustered)] == ["bridge"]
+def test_on_a_node_what_bridges_note_has_to_be_on_a_majority_and_of_a_size() -> None:
+    def faults(durability: str, *topics: str, replicas: int = 3) -> list[str]:
+        settings = settings_of(bridge(topics=topics))
+        cluster = type(settings.cluster)(name="c", replicas=replicas)
+        stream = type(settings.stream[0])(name="main", durability=durability)
+        return [each.key for each in faults_of(Settings(bridge=settings.bridge, cluster=cluster, stream=(stream,)))]
+
+    assert faults("quorum", "#") == [] == faults("disk", "#", replicas=1)
+    assert faults("disk", "#") == ["log.durability"]
+    many = [f"{'x' * 1000}/{n}" for n in range(100)]
+    assert faults("quorum", *many) == ["bridge.centre.topics"]
+    assert not list(faults_of(settings_of(bridge(topics=many)))), "a broker alone writes a file"
+
+
+def test_nodes_of_a_cluster_have_one_client_id_at_the_other_broker() -> None:
+    (side,) = remote_sides(settings_of(bridge()).bridge[0], broker_id("/no/such/data", "c"))
+    assert side.options.client_id == f"rumq-bridge/centre/{broker_id('/another', 'c')}"
 
 
 def test_one_line_of_the_command_line_is_a_bridge_and_the_settings_in_force_can_be_run_again() -> None:
@@ -91,7 +104,7 @@ def test_sides_have_sessions_and_logins_by_the_settings(tmp_path: Path) -> None:
     here, there = local_side(settings, second), *remote_sides(second, "0123")
     assert (here.options.username, here.options.password) == ("robot", OWN_PASSWORD)
     assert (there.options.client_id, there.options.session_expiry) == ("me", 3600)
-    assert rules_of(first).inflight_max == 1000
+    assert rules_of(first).inflight_max == 1000 and rules_of(first).exactly_once
 
 
 def test_a_reload_puts_bridges_into_force_where_there_is_a_process_for_them() -> None:

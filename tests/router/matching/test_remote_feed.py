@@ -6,12 +6,13 @@ import pytest
 
 from commitlog import Chunk, NotInMemory
 from router import commands as c
-from router.effects import Deliver
+from router.effects import Deliver, ReadCold
 from router.matching.groups import GroupTable
 from router.matching.remote_feed import FilteredRange, RemoteFeed
 from router.readers.reader import GroupKey, Reader
 from router.readers.shared_group import SharedGroup
 from router.readers.subscriber import Subscriber
+from router.readers.subscription import Subscription
 from router.recovery import Recovery
 from router.shard import ShardRouter
 
@@ -192,3 +193,19 @@ def test_a_share_that_is_held_does_not_end_before_every_shard_has_said_which_mem
     router.step([c.ShareNews(joining, "weight", key, "#", 1, [])])
     assert given(router, c.ShareMembers(joining, SINK, {}, {}, False)) == [] and key in router.sharing.shares
     assert given(router, c.ShareMembers(missing, SINK, {key: ("#", 1)}, {}, True)) == [(1, 2)]
+
+
+def test_what_a_home_assigns_and_its_owner_does_not_have_is_asked_for_once() -> None:
+    """The owner died before it wrote lsn 4. Its successor reads nothing there, however often it is asked."""
+    key, client = "$share/g/#", Subscriber("a", None)
+    router = ShardRouter([Mirrored()], is_home=lambda key: False)
+    mirror = router.feeds[0]
+    assert isinstance(mirror, RemoteFeed)
+    mirror.start_at(2)
+    router.step([c.Attach(client, SINK), c.JoinShare(client, key, Subscription("#", 1))])
+    asked = router.step([c.SharePart(key, [(0, 4, 5)])])
+    assert [effect.lsn for effect in asked if isinstance(effect, ReadCold)] == [4]
+    answered = [*router.step([c.ColdChunks(0, 4, [])]), *router.step([])]
+    assert not any(isinstance(effect, ReadCold) for effect in answered)
+    assert given(router, c.RemoteChunk(0, chunk(2, 6)), c.RemoteWatermark(0, 8, 8)) == []
+    assert given(router, c.ColdChunks(0, 4, [chunk(2, 6)])) == [(4, 5)], "it is there now"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from router import commands as c
 from router.effects import DeliverRetained
-from router.matching.retained import ReplacedTopic, RetainedRecord, RetainedView, Search, packed
+from router.matching.retained import PIECE, ReplacedTopic, RetainedRecord, RetainedView, Search, packed
 from router.matching.sorted_topics import BLOCK_NAMES_MAX, SortedTopics
 from rumq.mqtt.topics import matches
 from tests.kernel_forms import forms
@@ -187,6 +187,6 @@ def test_what_other_shards_had_retained_is_given_as_it_is_permitted_by_then() ->
     messages = [message(f"t/{number}", number) for number in range(600)]
     world.do(c.RetainedFound(client.subscriber.main, asked, messages))  # type: ignore[arg-type]
     given = world.retained[0].search
-    assert [one.topic for one in given.next_messages()] == [f"t/{number}" for number in range(0, 256, 2)]
+    assert [one.topic for one in given.next_messages()] == [f"t/{number}" for number in range(0, PIECE, 2)]
     world.do(c.ChangePermits(client.subscriber, {"t/#": None}))
-    assert len(found(given)) == 600 - 256  # type: ignore[arg-type]
+    assert len(found(given)) == 600 - PIECE  # type: ignore[arg-type]

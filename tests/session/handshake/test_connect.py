@@ -79,6 +79,16 @@ def test_connack_says_which_broker_this_is_to_those_who_ask_and_nobody_else() ->
     assert all(prop != Prop.USER_PROPERTY for prop, _ in told)
 
 
+@pytest.mark.parametrize(("maximum_qos", "told"), [(2, [("rumq-exactly-once", "yes")]), (1, [])])
+def test_connack_says_that_qos_1_is_carried_as_qos_2_to_those_who_ask(maximum_qos: int, told: list[Any]) -> None:
+    """And only where there is a QoS 2: a bridge relies on the answer."""
+    asks = Properties(user_properties=[("rumq-exactly-once", "")])
+    found = answer(Broker(Limits(maximum_qos=maximum_qos)), connect(properties=asks)).properties
+    assert [value for prop, value in found if prop == Prop.USER_PROPERTY] == told
+    found = answer(Broker(), connect(properties=Properties(user_properties=[("rumq-broker", "")]))).properties
+    assert all(prop != Prop.USER_PROPERTY for prop, _ in found)
+
+
 def test_connack_says_what_differs_from_the_standard() -> None:
     broker = Broker(Limits(maximum_qos=1, keep_alive_seconds_max=30, session_expiry_seconds_max=60))
     told = dict(answer(broker, connect("", properties=LASTING)).properties)

@@ -1,5 +1,6 @@
 """What goes with a connection, there and back."""
 
+import msgspec
 import pytest
 
 from rumq.auth.identity import Certificate, Identity
@@ -20,6 +21,13 @@ def test_it_is_read_as_it_was_written_and_bytes_behind_it_are_the_clients() -> N
     assert decode_moved(encode_moved(MOVED)) == MOVED
     assert decode_moved(encode_moved(MOVED) + b"more").unparsed == b"inmore"
     assert MOVED.owner == Owner("anna", "") and shape_for(MOVED) == Shape(5, 1000, 5)
+
+
+def test_a_bridge_is_sent_qos_1_as_qos_2_at_the_next_leader_too_if_both_know_how() -> None:
+    moved = msgspec.structs.replace(MOVED, raises_qos=True)
+    assert shape_for(decode_moved(encode_moved(moved))) == Shape(5, 1000, 5, True)
+    before = msgspec.msgpack.encode(msgspec.msgpack.decode(encode_moved(MOVED)[4:])[:-1])
+    assert decode_moved(len(before).to_bytes(4, "big") + before) == MOVED, "of a version that does not know it"
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0\0\2\x90\x90", encode_moved(MOVED)[:-3]])

@@ -9,20 +9,29 @@ import pytest
 
 from rumq.admin.socket.kept_values import (
     PAGE_BYTES_MAX,
+    AnyQuestion,
     Confirm,
     KeepValues,
-    KeptQuestion,
     KeptReply,
+    OfBridges,
     ReadPage,
     TakeOver,
 )
-from rumq.shards.admin.kept_values import HOLDERS, NOT_RECOVERED, NOT_WRITTEN, TAKEN_OVER, WRITTEN_SECONDS_MAX
+from rumq.shards.admin.kept_values import (
+    BRIDGES,
+    KAFKA,
+    NOT_RECOVERED,
+    NOT_WRITTEN,
+    RESERVED,
+    TAKEN_OVER,
+    WRITTEN_SECONDS_MAX,
+)
 from tests.faults.shard import Shard
 from tests.shards.admin.test_standing_orders import Runs
 from tests.shards.admin.test_standing_orders import runs as runs
 
 
-def begin(shard: Shard, asked: KeptQuestion) -> list[KeptReply]:
+def begin(shard: Shard, asked: AnyQuestion) -> list[KeptReply]:
     """What is answered, when it is."""
     found: list[KeptReply] = []
     question = msgspec.json.decode(msgspec.json.encode(asked))
@@ -31,7 +40,7 @@ def begin(shard: Shard, asked: KeptQuestion) -> list[KeptReply]:
     return found
 
 
-def ask(shard: Shard, asked: KeptQuestion) -> KeptReply:
+def ask(shard: Shard, asked: AnyQuestion) -> KeptReply:
     found = begin(shard, asked)
     for _ in range(8):
         shard.settle()
@@ -96,7 +105,7 @@ def test_what_is_not_committed_in_time_is_not_known_to_be(runs: Runs) -> None:
     assert len(found) == 1, "what comes later is too late"
 
 
-def ask_later(shard: Shard, asked: KeptQuestion) -> list[KeptReply]:
+def ask_later(shard: Shard, asked: AnyQuestion) -> list[KeptReply]:
     found = begin(shard, asked)
     for _ in range(8):
         shard.settle()
@@ -177,4 +186,31 @@ def test_a_snapshot_has_each_value_as_it_is_when_its_part_is_written(full: Runs)
     holder, parts = take_over(shard), shard.parts.operation.kept.all()
     ask(shard, KeepValues(holder, [(b"a", b"7"), (b"b", b""), (b"c", b"8")]))
     found = {each.name: each.value for each in parts}
-    assert found.pop(HOLDERS) and found == {b"a": b"7"}, "b has gone, and c has an entry of its own"
+    assert found.pop(KAFKA.holders) and found == {b"a": b"7"}, "b has gone, and c has an entry of its own"
+
+
+def test_kinds_have_holders_and_names_of_their_own(runs: Runs) -> None:
+    """Bridges that move to another process do not send Kafka's groups away, and neither reads the other's values."""
+    shard = runs.shard
+    kafka = take_over(shard)
+    bridges = ask(shard, OfBridges(TakeOver())).holder
+    assert not ask(shard, KeepValues(kafka, [(b"a", b"1")])).error
+    assert not ask(shard, OfBridges(KeepValues(bridges, [(b"a", b"2"), (b"holders", b"3")]))).error
+    later = ask(shard, OfBridges(TakeOver())).holder
+    assert later == bridges + 1
+    assert ask(shard, OfBridges(Confirm(bridges))).error == TAKEN_OVER and not ask(shard, Confirm(kafka)).error
+    assert ask(shard, OfBridges(ReadPage(later, 0))).values == [(b"a", b"2"), (b"holders", b"3")]
+    assert ask(shard, ReadPage(kafka, 0)).values == [(b"a", b"1")]
+    shard = runs.kill()
+    assert ask(shard, OfBridges(TakeOver())).holder == later + 1 and values(shard) == {b"a": b"1"}
+
+
+def test_nobody_writes_before_taking_over_nor_how_many_did(runs: Runs) -> None:
+    """A number that is none would end every taking over, and stay in the journal."""
+    assert ask(runs.shard, KeepValues(0, [(b"a", b"1")])).error == TAKEN_OVER
+    holder = take_over(runs.shard)
+    reply = ask(runs.shard, KeepValues(holder, [(b"a", b"1"), (KAFKA.holders, b"\xff" * 9)]))
+    assert reply.error == RESERVED
+    for name in (BRIDGES.holders, BRIDGES.prefix + b"a"):
+        assert ask(runs.shard, KeepValues(holder, [(name, b"1")])).error == RESERVED
+    assert take_over(runs.shard) == holder + 1 and values(runs.shard) == {}

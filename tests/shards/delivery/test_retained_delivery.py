@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from router.effects import DeliverRetained
-from router.matching.retained import FoundRetained, RetainedRecord, RetainedView
+from router.matching.retained import PIECE, FoundRetained, RetainedRecord, RetainedView
 from router.readers.reader import Group, GroupKey, Reader
 from router.readers.subscription import Subscription, merge
 from rumq.session.flow_control.delivery_window import DeliveryWindow
@@ -89,7 +89,7 @@ def test_a_turn_builds_so_many_messages_for_all_clients_together(view: RetainedV
     turns, before = 1, 0
     while waiting:
         sent = sum(client.flow.delivered for client in clients)
-        assert 0 < sent - before <= BUILDS_A_TURN + 512  # a piece may go over
+        assert 0 < sent - before <= BUILDS_A_TURN + PIECE  # a piece may go over
         before = sent
         handing.begin_turn(NOW_US)
         turns += 1

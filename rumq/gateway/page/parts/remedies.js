@@ -129,6 +129,7 @@ const REMEDIES = {
   "bridge.refused": ["Give the bridge's user the right to publish there, or take the topic out of the bridge: `why` is the other broker's reason."],
   "bridge.unforgotten": ["Nothing, if the session may wait until it expires. Else end it at that broker: its client id begins with rumq-bridge/."],
   "bridges.died": [RESTARTS],
+  "bridges.refused": ["The sentence says why: upgrade the node that it names, or let the broker's user read and rename the file."],
   "functions.died": [RESTARTS],
   "function.failed": ["Correct the function: `why` is the last line of its traceback. What its rule says happens to the batch meanwhile."],
   "function.restarted": ["Nothing, if it ends soon: the batch is tried once more. Else correct the function, or give it more time or memory (timeout_ms, memory_bytes_max)."],

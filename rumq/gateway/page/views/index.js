@@ -19,6 +19,7 @@ export const VIEWS = [
   { path: "/exports", title: "Exports", section: "Data", icon: "exports", key: "x", load: () => import("./exports.js") },
   { path: "/shards", title: "Shards", section: "Broker", icon: "shards", key: "h", load: () => import("./shards.js") },
   { path: "/cluster", title: "Cluster", section: "Broker", icon: "cluster", key: "n", load: () => import("./cluster.js") },
+  { path: "/bridges", title: "Bridges", section: "Broker", icon: "bridges", key: "d", load: () => import("./bridges.js") },
   { path: "/events", title: "Events", section: "Broker", icon: "events", key: "e", load: () => import("./events.js") },
   { path: "/settings", title: "Settings", section: "Broker", icon: "streams", key: "i", role: "administer", load: () => import("./settings.js") },
   { path: "/bans", title: "Bans", section: "Broker", icon: "bans", key: "b", load: () => import("./bans.js") },

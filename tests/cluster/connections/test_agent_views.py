@@ -1,11 +1,11 @@
-"""The Kafka server and the agent of its node: it says where it is while it runs, and sees each view."""
+"""A process and the agent of its node: the Kafka server says where it is while it runs, and all see each view."""
 
 from __future__ import annotations
 
 import trio
 
+from rumq.cluster.connections.agent_views import RETRY_SECONDS, AgentViews
 from rumq.cluster.control.records import View
-from rumq.kafka.nodes.agent_views import RETRY_SECONDS, AgentViews
 from tests.cluster.agent.world import World, in_world, settle
 
 
@@ -13,7 +13,7 @@ from tests.cluster.agent.world import World, in_world, settle
 async def test_a_node_is_announced_with_its_kafka_server_while_that_runs(world: World) -> None:
     first, second, _ = await world.three()
     seen: list[View] = []
-    views = AgentViews(str(first.data), "n1.example:9092", seen.append)
+    views = AgentViews(str(first.data), "kafka", seen.append, "n1.example:9092")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(views.run)
         await settle()
@@ -30,8 +30,8 @@ async def test_a_node_is_announced_with_its_kafka_server_while_that_runs(world: 
 async def test_an_agent_that_comes_again_is_told_again(world: World) -> None:
     first, second, _ = await world.three()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(AgentViews(str(first.data), "n1.example:9092", lambda view: None).run)
-        nursery.start_soon(AgentViews(str(second.data), "", lambda view: None).run)  # it is not the one to be told of
+        nursery.start_soon(AgentViews(str(first.data), "kafka", lambda view: None, "n1.example:9092").run)
+        nursery.start_soon(AgentViews(str(second.data), "bridges", lambda view: None).run)
         await settle()
         await first.stop()
         await world.node("n1")

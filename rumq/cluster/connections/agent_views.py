@@ -1,4 +1,4 @@
-"""The Kafka server's link to the agent of its node: it says where it serves clients, and is shown each view.
+"""The link of a process beside the broker to the agent of its node: it says who it is, and is shown each view.
 
 The link is made anew when it is lost; the last view holds meanwhile."""
 
@@ -19,10 +19,12 @@ READ_BYTES = 1 << 16
 
 
 class AgentViews:
-    """directory: of the data; address: where clients find this server; empty: nobody is told; seen: takes each view"""
+    """directory: of the data; role: as of `Here`; seen: takes each view
 
-    def __init__(self, directory: str, address: str, seen: Callable[[View], None]) -> None:
-        self._directory, self._address, self._seen = directory, address, seen
+    kafka: where clients find this Kafka server, "host:port"; empty: nobody is told"""
+
+    def __init__(self, directory: str, role: str, seen: Callable[[View], None], kafka: str = "") -> None:
+        self._directory, self._role, self._seen, self._kafka = directory, role, seen, kafka
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -40,7 +42,7 @@ class AgentViews:
         with sock, Address(f"{self._directory}/{SOCKET_NAME}") as path:
             await sock.connect(path)
             stream = trio.SocketStream(sock)
-            said = [Here("kafka", -1, os.getpid()), *([KafkaAt(self._address)] if self._address else [])]
+            said = [Here(self._role, -1, os.getpid()), *([KafkaAt(self._kafka)] if self._kafka else [])]
             await stream.send_all(b"".join(map(encoded, said)))
             while data := await stream.receive_some(READ_BYTES):
                 for message, _ in reader.feed(data):

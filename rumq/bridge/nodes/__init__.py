@@ -1,0 +1,1 @@
+"""Bridges of a cluster: one node at a time runs them."""

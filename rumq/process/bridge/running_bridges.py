@@ -1,0 +1,83 @@
+"""The bridges of the settings that run in this process: started, changed and ended as the settings say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import trio
+
+from rumq.bridge.bridge import RunningBridge, StillOurs, always_ours
+from rumq.bridge.counts import BridgeCounts
+from rumq.bridge.pairing import Pairing, PairingStore
+from rumq.bridge.side import Side, forget_session
+from rumq.errors import ClientError
+from rumq.events.event_log import tell
+from rumq.process.bridge.bridge_settings import local_side, remote_addresses, remote_sides, rules_of
+from rumq.settings.table import Bridge, Settings
+
+FORGET_SECONDS_MAX = 10.0
+
+
+class RunningBridges:
+    """The bridges of the settings, each with a cancel scope. own_id: of this broker, or of its cluster"""
+
+    elsewhere = ""
+
+    def __init__(
+        self, store: PairingStore, own_id: str, nursery: trio.Nursery, still_ours: StillOurs = always_ours
+    ) -> None:  # fmt: skip
+        self._store, self._own_id, self._nursery, self._still_ours = store, own_id, nursery, still_ours
+        self._running: dict[str, tuple[Bridge, RunningBridge, trio.CancelScope]] = {}
+
+    def change(self, settings: Settings) -> None:
+        """Bridges whose settings are the same go on; those with TLS begin anew, for their files may have changed."""
+        wanted = {each.name: each for each in settings.bridge}
+        ended = {
+            name: each
+            for name, (each, _, _) in self._running.items()
+            if wanted.get(name) != each or each.url.startswith(("mqtts", "wss"))
+        }
+        for name in ended:
+            self._running.pop(name)[2].cancel()
+        for name, each in wanted.items():
+            if name not in self._running:
+                self._start(settings, each)
+        for name in {*ended, *self._store.names()} - set(wanted):
+            gone = ended.get(name)
+            sides = [local_side(settings, gone or Bridge(name=name))]
+            if gone is not None:
+                sides += remote_sides(gone, self._own_id)
+            self._nursery.start_soon(self._forget, name, sides)
+
+    def counts(self) -> Mapping[str, BridgeCounts]:
+        return {name: running.counts for name, (_, running, _) in self._running.items()}
+
+    def _start(self, settings: Settings, bridge: Bridge) -> None:
+        running = RunningBridge(
+            rules_of(bridge), local_side(settings, bridge), remote_addresses(bridge, self._own_id),
+            Pairing(self._store, bridge.name), tell,
+            lambda: time.time_ns() // 1000, self._still_ours,
+        )  # fmt: skip
+        scope = trio.CancelScope()
+        self._running[bridge.name] = bridge, running, scope
+
+        async def until_cancelled() -> None:
+            with scope:
+                await running.run()
+
+        self._nursery.start_soon(until_cancelled)
+
+    async def _forget(self, name: str, sides: list[Side]) -> None:
+        """End the sessions of a bridge that is in the settings no more: they would hold messages for nobody."""
+        for side in sides:
+            try:
+                await self._still_ours()
+                with trio.move_on_after(FORGET_SECONDS_MAX):
+                    await forget_session(side)
+            except (ClientError, OSError) as fault:
+                tell("bridge.unforgotten", name=name, side=side.name, why=str(fault))
+        try:
+            await self._store.remove(name)
+        except OSError as fault:
+            tell("bridge.unforgotten", name=name, side="local", why=str(fault))
