@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rumq.bridge import relay as relay_module
 from rumq.bridge.counts import IN, OUT, RelayCounts
-from rumq.bridge.relay import VIA, PacketRelay, TargetLimits
+from rumq.bridge.relay import DOUBTFUL, VIA, PacketRelay, TargetLimits
 from rumq.bridge.side import LOCAL, OTHER, REMOTE, SIDES
 from rumq.bridge.topic_rules import TopicMap, parse_rule
 from rumq.bridge.two_way_relay import QOS_0_BYTES_MAX, TwoWayRelay
@@ -225,6 +225,16 @@ def test_ordinary_packets_are_relayed_without_being_decoded(kernel: Any, monkeyp
     answers = (Puback(1), Pubrec(2), Pubcomp(2), Pubrec(3), Pubcomp(3))
     assert bytes(bridge.wires[LOCAL].sent) == b"".join(encode(each, 5) for each in answers)
     assert bridge.counts[LOCAL].messages == 4 and bridge.counts[LOCAL].bytes == 4
+
+
+@kernels
+@pytest.mark.parametrize("qos", [1, 2])
+def test_what_comes_again_to_a_target_that_lost_its_session_is_marked(kernel: Any, qos: int) -> None:
+    limits = {LOCAL: TargetLimits("a"), REMOTE: TargetLimits("b", was_lost=True)}
+    bridge = bridge_of(kernel, limits, {LOCAL: "a", REMOTE: "b"})
+    again = Publish("up/1", b"x", qos, dup=True, packet_id=1)
+    bridge.receive(LOCAL, encode(again, 5) + encode(Publish("up/1", b"y", qos, packet_id=2), 5))
+    assert bytes(bridge.wires[REMOTE].sent).count(DOUBTFUL.encode()) == 1 == bridge.counts[LOCAL].doubtful
 
 
 @kernels
