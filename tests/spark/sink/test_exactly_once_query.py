@@ -79,8 +79,8 @@ def test_each_row_once_over_tasks_that_die(spark: Any, broker: Rumqd, tmp_path: 
     root = str(tmp_path / "log")
     write_log(root)
     spark.dataSource.register(shipped(crashing_sink.CrashingSource, crashing_sink))
-    for step in (6, 14):
-        flag = tmp_path / f"crash-{step}"
+    for size in (300, 1_000):
+        flag = tmp_path / f"crash-{size}"
         flag.touch()
         query = start(spark, broker, root, tmp_path)
         with pytest.raises(StreamingQueryException, match=r"crashed|exited|EOF"):
@@ -126,8 +126,8 @@ def test_each_row_once_over_drivers_brokers_and_tasks_that_die(spark: Any, broke
     rows = 8_000
     root = str(tmp_path / "log")
     write_log(root, rows)
-    for step in (5, 8, 11, 14, 17):
-        (tmp_path / f"crash-{step}").touch()
+    for size in (100, 300, 600, 900, 1_200):
+        (tmp_path / f"crash-{size}").touch()
     done = 0
     for lives in (1, 3, 6, 0):
         command = [sys.executable, "-c", DRIVER, *map(str, broker.address), root, str(tmp_path)]
