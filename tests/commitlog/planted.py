@@ -206,6 +206,13 @@ PLANTED = [
         "tests/cluster/replication/test_packing_members.py",
     ),
     Planted(
+        "segments are packed that a change of leaders has just ended",
+        "rumq/cluster/replication/packing_members.py",
+        "self._since == inf or epoch != self._epoch",
+        "self._since == inf",
+        "tests/cluster/replication/test_packing_members.py",
+    ),
+    Planted(
         "a leader packs what no majority has",
         "rumq/shards/replication/replication.py",
         "        return min(partition.committed_lsn, self.core.committed(copied.source.key))\n",
@@ -215,8 +222,8 @@ PLANTED = [
     Planted(
         "a leader packs what it is sending by its bytes",
         "rumq/shards/replication/replication.py",
-        "not self._copies.all_pack or copied.source.lagging or",
-        "not self._copies.all_pack or",
+        "not is_over or copied.source.lagging or",
+        "not is_over or",
         PACKED_COPIES,
     ),
     Planted(

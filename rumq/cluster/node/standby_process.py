@@ -31,7 +31,7 @@ from rumq.cluster.node.peer_links import PeerCallbacks, PeerLinks
 from rumq.cluster.node.standby_port import LinkOwner, Refusal, StandbyPort
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication.messages import Beat, ReplicaMessage
-from rumq.cluster.replication.packing_members import all_pack
+from rumq.cluster.replication.packing_members import PackingPatience
 from rumq.cluster.replication.ports import ReplicaState
 from rumq.cluster.replication.standby.leader_silence import PATIENCE_SECONDS
 from rumq.cluster.replication.standby.standby_core import StandbyCore
@@ -53,7 +53,7 @@ class StandbyContext(NamedTuple):
     look_after: called every now and then: `tls` may have new certificates behind it
     inquiries: answers what the copies have, None if nobody may ask
     pack: called every now and then, with monotonic seconds: a finished segment of the copies is packed
-    may_pack: called with each view's word whether all nodes with a copy know packed ones"""
+    may_pack: called before it: whether all nodes with a copy know packed ones, and have for a while"""
 
     node: str
     shard: int
@@ -109,7 +109,8 @@ class StandbyProcess:
         self._contact = AgentContact(
             standing.agent_path, standing.shard, self._selector, self._hear, self._agent_lost, tell
         )
-        self._upkeep = Upkeep(standing, copies)
+        self._patience = PackingPatience(standing.shard)
+        self._upkeep = Upkeep(standing, copies, self._patience)
         self._asked: list[tuple[int, Future[bytes]]] = []  # questions about the copies: (link that waits, its answer)
         self._view: View | None = None
         self._request = 0
@@ -234,7 +235,7 @@ class StandbyProcess:
             raise LogError("the cluster has other partitions than this process has opened: it begins anew with those")
         if self._state.note_restored(view.restored):
             self._tell("cluster.copy_doubted", shard=shard, why="the disk was restored from an old copy")
-        self._standing.may_pack(all_pack(view, shard))
+        self._patience.seen(view, now)
         known = view.shards[shard] if shard < len(view.shards) else None
         self._core.seen(known if known is not None and known.revision else None, view.is_current, now)
 
@@ -274,8 +275,8 @@ class Upkeep:
 
     has_work: there is more to be done at once; has_news: something else than a beat has come"""
 
-    def __init__(self, standing: StandbyContext, copies: NodeLogCopies) -> None:
-        self._standing, self._copies = standing, copies
+    def __init__(self, standing: StandbyContext, copies: NodeLogCopies, patience: PackingPatience) -> None:
+        self._standing, self._copies, self._patience = standing, copies, patience
         self.has_work = self.has_news = False
         self._work_at = self._give_back_at = 0.0
 
@@ -285,6 +286,7 @@ class Upkeep:
             self.has_work, self.has_news = self._copies.work(), False
             self._work_at = now + WORK_SECONDS
         self._standing.scrub()
+        self._standing.may_pack(self._patience.is_over(now))
         self._standing.pack(now)
         self._standing.look_after()
         if now >= self._give_back_at:

@@ -17,7 +17,7 @@ from rumq.cluster.links.greeting import Greeting
 from rumq.cluster.replication import effects as fx
 from rumq.cluster.replication import messages as m
 from rumq.cluster.replication.leader_core import BEAT_SECONDS, LeaderCore
-from rumq.cluster.replication.packing_members import all_pack
+from rumq.cluster.replication.packing_members import PackingPatience
 from rumq.cluster.replication.quorum import majority_of
 from rumq.cluster.replication.standby.office import WAY_OUT
 from rumq.loop.ports import Clock, EventSink, ReadPool, Timers
@@ -47,7 +47,7 @@ class Replication(Stage):
     ) -> None:  # fmt: skip
         """commit: group commit, which exists later"""
         self._term, self._timers, self._clock, self._events = term, timers, clock, events
-        self._copies = Copies(store, network.watch, self.end_turn)
+        self._copies = Copies(store, network.watch, self.end_turn, PackingPatience(term.shard))
         copied = self._copies.by_key
         self.core = LeaderCore(term.epoch, term.node, term.record, self._copies.ends(), majority_of(term.view.replicas))
         self._notes = CopyNotes(self.core, copied, reader, term.noted, clock.monotonic)
@@ -64,7 +64,7 @@ class Replication(Stage):
             self._carry_out,
         )  # fmt: skip
         self._is_ended = self._was_opened = False
-        self._copies.all_pack = all_pack(term.view, term.shard)
+        self._copies.patience.seen(term.view, clock.monotonic)
         self._waiting: list[Callable[[], None]] = []
 
     # The term
@@ -91,7 +91,7 @@ class Replication(Stage):
     def seen(self, view: View) -> None:
         """A new view of the cluster."""
         self._links.seen(view, self._term.shard)
-        self._copies.all_pack = all_pack(view, self._term.shard)
+        self._copies.patience.seen(view, self._clock.monotonic)
         if self._term.shard < len(view.shards):
             record = view.shards[self._term.shard].record
             own = self.core.record
@@ -146,7 +146,8 @@ class Replication(Stage):
         """The lsn up to which segments may be packed now. 0: none, while a node that has a copy is away or cannot know
         packed files, or while a copy is sent what it lacks by its bytes."""
         copied = self._copies.maybe_at(partition.index)
-        if copied is None or not self._copies.all_pack or copied.source.lagging or not self._was_opened:
+        is_over = self._copies.patience.is_over(self._clock.monotonic)
+        if copied is None or not is_over or copied.source.lagging or not self._was_opened:
             return 0
         return min(partition.committed_lsn, self.core.committed(copied.source.key))
 

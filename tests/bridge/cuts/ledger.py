@@ -24,6 +24,11 @@ class Found:
         """Between rumq brokers, of QoS 1 too: docs/guides/bridges.md"""
         return not (self.lost.total() or self.doubled.total() or self.disordered)
 
+    @property
+    def is_right_with_others(self) -> bool:
+        """Where the other broker is no rumq, QoS 1 is at least once."""
+        return not (self.lost.total() or self.doubled[2] or self.disordered)
+
 
 def compare(found: Found, source: Logged, target: Logged, names: Mapping[str, tuple[str, int]]) -> None:
     """Add what is wrong. names: topic at the source -> topic at the target, and its QoS"""

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from rumq.cluster.control.records import NodeRecord, ShardRecord, Versioned, View
-from rumq.cluster.replication.packing_members import all_pack
+from rumq.cluster.replication.packing_members import PATIENCE_SECONDS, PackingPatience, all_pack
 
 
 def node(name: str, *, packs: bool = True) -> NodeRecord:
@@ -48,3 +48,20 @@ def test_a_node_of_an_earlier_version_does_not_say_that_it_packs() -> None:
     raw = msgspec.json.decode(msgspec.json.encode(A))
     del raw["packs"]
     assert not msgspec.convert(raw, NodeRecord).packs
+
+
+def test_a_node_that_has_just_gone_is_waited_for_after_a_change_of_leaders() -> None:
+    """It may come back with an earlier version, and its copy ends where the segments of the last leader do."""
+    patience = PackingPatience(0)
+    assert not patience.is_over(100.0)
+    patience.seen(view(A, B, C), 100.0)
+    patience.seen(view(A, B, C), 105.0)
+    assert not patience.is_over(100.0 + PATIENCE_SECONDS - 0.1) and patience.is_over(100.0 + PATIENCE_SECONDS)
+    later = view(A, B, C)
+    record = msgspec.structs.replace(later.shards[0].record, epoch=2)
+    patience.seen(msgspec.structs.replace(later, shards=[Versioned(record, 2)]), 200.0)
+    assert not patience.is_over(200.0 + PATIENCE_SECONDS - 0.1) and patience.is_over(200.0 + PATIENCE_SECONDS)
+    patience.seen(view(A, B), 300.0)
+    assert not patience.is_over(400.0)
+    patience.seen(view(A, B, C), 400.0)
+    assert not patience.is_over(401.0) and patience.is_over(400.0 + PATIENCE_SECONDS)

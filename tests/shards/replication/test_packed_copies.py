@@ -6,6 +6,7 @@ from msgspec import structs
 from commitlog.read.copy_digest import marked_view
 from rumq.cluster.node.log_copies import NodeLogCopies
 from rumq.cluster.replication import messages as m
+from rumq.cluster.replication.packing_members import PATIENCE_SECONDS
 from tests.commitlog.records import index, pack, viewed
 from tests.shards.replication.world import Follower, World
 
@@ -51,6 +52,9 @@ def able(world: World) -> World:
     nodes = [structs.replace(each, packs=True) for each in world.view.nodes]
     world.view = structs.replace(world.view, nodes=[mine, *nodes])
     world.replication.seen(world.view)
+    assert world.replication.packable_below(world.main) == 0, "a node may just have gone, unseen"
+    for _ in range(round(PATIENCE_SECONDS) + 1):
+        world.after(1.0)
     return world
 
 

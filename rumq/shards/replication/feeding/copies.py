@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from commitlog.log.partition import Partition
 from commitlog.log.store import Store
+from rumq.cluster.replication.packing_members import PackingPatience
 from rumq.shards.replication.feeding.copied_partition import CopiedPartition, Place
 from rumq.shards.replication.feeding.feeder import Feeder
 
@@ -44,16 +45,16 @@ class PartitionCopies:
 
 
 class Copies:
-    """by_key: by the partition's directory below the store's; all_pack: whether all that have a copy are here, and know
-    packed ones"""
+    """by_key: by the partition's directory below the store's; patience: until finished segments may be packed"""
 
     def __init__(
-        self, store: Store, watch: Callable[[int, Callable[[], None]], None], woken: Callable[[], None]
-    ) -> None:
+        self, store: Store, watch: Callable[[int, Callable[[], None]], None], woken: Callable[[], None],
+        patience: PackingPatience,
+    ) -> None:  # fmt: skip
         """watch: of the pump, calls when a descriptor is readable; woken: called on the loop, there is news"""
         assert store.internal is not None
-        self._woken = woken
-        self._has_news = self.all_pack = False
+        self._woken, self.patience = woken, patience
+        self._has_news = False
         self._loop_thread = threading.get_ident()
         self._fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         watch(self._fd, self._awake)
