@@ -253,9 +253,23 @@ PLANTED = [
     Planted(
         "messages go out while a bridge subscribes",
         "rumq/session/handshake/connect.py",
-        "    if HOLD not in asked_of(connect):\n",
-        "    if True:\n",
+        "    connected.deliveries.withheld = HOLD in asked_of(connect)\n",
+        "",
         "tests/shards/delivery/test_held.py",
+    ),
+    Planted(
+        "a connection that is to be sent nothing moves, and is sent messages there",
+        "rumq/shards/moves/client_hold.py",
+        "        or deliveries.withheld\n",
+        "",
+        "tests/shards/moves/test_client_hold.py",
+    ),
+    Planted(
+        "a connection that is to be sent nothing holds up a hand-over",
+        "rumq/shards/moves/client_hold.py",
+        "        if not isinstance(link, Connected) or link.deliveries.withheld:\n",
+        "        if not isinstance(link, Connected):\n",
+        "tests/shards/moves/test_client_hold.py",
     ),
     Planted(
         "retained messages that wait for a client go with its connection",
