@@ -280,6 +280,13 @@ PLANTED = [
         "tests/shards/delivery/test_held.py",
     ),
     Planted(
+        "a retained message that retention took from the log while a bridge waited does not go out",
+        "router/subscription_changes.py",
+        "                below = [max(lsn, feed.partition.first_lsn) for lsn",
+        "                below = [max(lsn, 0) for lsn",
+        "tests/shards/delivery/test_held.py",
+    ),
+    Planted(
         "a retained message that came while a bridge waited goes out twice",
         "router/readers/subscriber.py",
         "            below = self.pending_retained[asked][1]\n",
