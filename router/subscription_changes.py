@@ -280,6 +280,8 @@ class SubscriptionChanges:
         pending_retained, subscriber.pending_retained = subscriber.pending_retained, NONE
         for asked, (subscription, below) in pending_retained.items():
             if (reader_of := subscriber.late.get(asked, subscriber.main)) is not None:
+                # What retention took from the log meanwhile does not come from there.
+                below = [max(lsn, feed.partition.first_lsn) for lsn, feed in zip(below, self.feeds, strict=True)]
                 self._find_retained(subscriber, reader_of, subscription, below)
         self.ready(subscriber)
 

@@ -102,10 +102,18 @@ def read_elsewhere(folder: Path) -> str:
     return ""
 
 
+def read_live_figures(folder: Path, now: float) -> dict[str, dict[str, Any]]:
+    """As `read_figures`; once their process is gone, none is connected. now: seconds since 1970"""
+    found = read_figures(folder)
+    if not are_live(folder, now):
+        for each in found.values():
+            each["up"] = 0
+    return found
+
+
 def read_states(folder: Path, now: float) -> dict[str, bool]:
     """Name of the bridge -> whether both sides are connected. now: seconds since 1970"""
-    is_live = are_live(folder, now)
-    return {name: is_live and bool(each.get("up")) for name, each in read_figures(folder).items()}
+    return {name: bool(each.get("up")) for name, each in read_live_figures(folder, now).items()}
 
 
 def are_live(folder: Path, now: float) -> bool:

@@ -147,8 +147,8 @@ PLANTED = [
     Planted(
         "a bridge's state stays 1 when its process is gone",
         "rumq/bridge/counts.py",
-        "is_live and bool(each.get",
-        "bool(each.get",
+        "    if not are_live(folder, now):\n",
+        "    if False:\n",
         "tests/bridge/test_counts.py",
     ),
     Planted(
@@ -253,9 +253,23 @@ PLANTED = [
     Planted(
         "messages go out while a bridge subscribes",
         "rumq/session/handshake/connect.py",
-        "    if HOLD not in asked_of(connect):\n",
-        "    if True:\n",
+        "    connected.deliveries.withheld = HOLD in asked_of(connect)\n",
+        "",
         "tests/shards/delivery/test_held.py",
+    ),
+    Planted(
+        "a connection that is to be sent nothing moves, and is sent messages there",
+        "rumq/shards/moves/client_hold.py",
+        "        or deliveries.withheld\n",
+        "",
+        "tests/shards/moves/test_client_hold.py",
+    ),
+    Planted(
+        "a connection that is to be sent nothing holds up a hand-over",
+        "rumq/shards/moves/client_hold.py",
+        "        if not isinstance(link, Connected) or link.deliveries.withheld:\n",
+        "        if not isinstance(link, Connected):\n",
+        "tests/shards/moves/test_client_hold.py",
     ),
     Planted(
         "retained messages that wait for a client go with its connection",
@@ -263,6 +277,13 @@ PLANTED = [
         "        for reader in subscriber.readers():\n            reader.sink = None\n",
         "        subscriber.pending_retained = NONE\n        for reader in subscriber.readers():\n"
         "            reader.sink = None\n",
+        "tests/shards/delivery/test_held.py",
+    ),
+    Planted(
+        "a retained message that retention took from the log while a bridge waited does not go out",
+        "router/subscription_changes.py",
+        "                below = [max(lsn, feed.partition.first_lsn) for lsn",
+        "                below = [max(lsn, 0) for lsn",
         "tests/shards/delivery/test_held.py",
     ),
     Planted(

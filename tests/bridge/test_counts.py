@@ -10,6 +10,7 @@ from rumq.bridge.counts import (
     WHY_CHARS_MAX,
     BridgeCounts,
     read_figures,
+    read_live_figures,
     read_states,
     write_figures,
 )
@@ -31,7 +32,10 @@ def test_a_bridge_whose_process_is_gone_is_not_connected(tmp_path: Path) -> None
     write_figures(tmp_path, {"centre": BridgeCounts(is_up=True), "other": BridgeCounts()})
     written = (tmp_path / FILE).stat().st_mtime
     assert read_states(tmp_path, written + 1) == {"centre": True, "other": False}
+    assert [each["up"] for each in read_live_figures(tmp_path, written + 1).values()] == [1, 0]
     assert read_states(tmp_path, written + STALE_SECONDS + 1) == {"centre": False, "other": False}
+    gone = read_live_figures(tmp_path, written + STALE_SECONDS + 1)
+    assert [each["up"] for each in gone.values()] == [0, 0], "what metrics and the command line show"
 
 
 def test_the_figures_say_since_when_a_bridge_is_connected_or_away_and_why() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from pathlib import Path
 
 from rumq.cli.setting_flags import add_setting_flags, loaded_for_broker, loaded_settings
@@ -45,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def print_status(args: argparse.Namespace) -> int:
-    from rumq.bridge.counts import FOLDER, IN, OUT, read_elsewhere, read_figures
+    from rumq.bridge.counts import FOLDER, IN, OUT, read_elsewhere, read_live_figures
 
     folder = Path(loaded_settings(args).settings.data.dir, FOLDER)
-    found = read_figures(folder)
+    found = read_live_figures(folder, time.time())
     if elsewhere := read_elsewhere(folder):
         print(elsewhere, file=sys.stderr)
     if args.json:

@@ -16,7 +16,7 @@ from commitlog import RealFiles
 from rumq.auth.credentials.files import read_secrets
 from rumq.auth.credentials.passwords import parse as parse_users
 from rumq.bridge.counts import FOLDER as BRIDGES_FOLDER
-from rumq.bridge.counts import are_live, read_elsewhere
+from rumq.bridge.counts import are_live, read_elsewhere, read_live_figures
 from rumq.bridge.counts import read_figures as read_bridge_figures
 from rumq.errors import DataDirectoryError, RumqError
 from rumq.events.event_log import tell
@@ -133,7 +133,7 @@ async def run(load: Load, effective: EffectiveSettings, context: Context, parent
     exporter = exporter_of(settings, context)
     context.figures.certificates = CertificateExpiry(lambda: certificates_of(settings))
     bridges = Path(settings.data.dir, BRIDGES_FOLDER)
-    context.figures.bridges = partial(read_bridge_figures, bridges)
+    context.figures.bridges = lambda: read_live_figures(bridges, time.time())
     context.figures.bridge_report = lambda: BridgeReport(
         read_bridge_figures(bridges), are_live(bridges, time.time()), read_elsewhere(bridges)
     )

@@ -93,8 +93,8 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     missed, session.missed = session.missed, ()
     for gap in missed:
         broker.event("log.gap", client, **gap)
-    if HOLD not in asked_of(connect):
-        connected.deliveries.start()
+    connected.deliveries.withheld = HOLD in asked_of(connect)
+    connected.deliveries.start()
     return connected
 
 

@@ -224,6 +224,7 @@ class Connected(Receiver):
                 self.transport.resume_reading()
 
     def next_turn(self, call: Callable[[], None]) -> None:
+        self.heard_at = self._clock.monotonic  # it is at work here: what it sends meanwhile is not read
         self.broker.next_turn(partial(run_confined, self, call))
 
     def send(self, packet: p.Packet) -> None:

@@ -37,9 +37,9 @@ def delivery_window(
 class Deliveries:
     """unsent: (packet id, code, lsn) of each message that was in flight when the client left and is not sent again yet
 
-    connack_pending: deliveries start once CONNACK is out"""
+    connack_pending: deliveries start once CONNACK is out; withheld: they do not start on this connection"""
 
-    __slots__ = ("_acks", "_broker", "_handler", "client", "connack_pending", "flow", "session", "unsent")
+    __slots__ = ("_acks", "_broker", "_handler", "client", "connack_pending", "flow", "session", "unsent", "withheld")
 
     def __init__(
         self, client: Client, session: Session, flow: DeliveryWindow, acks: PendingAcks, handler: ConnectionHandler
@@ -48,13 +48,15 @@ class Deliveries:
         self._acks = acks
         self._handler: ConnectionHandler | None = handler
         self.client, self.session, self.flow = client, session, flow
-        self.connack_pending = False
+        self.connack_pending = self.withheld = False
         self.unsent: deque[tuple[int, int, int]] | None = None
 
     def start(self) -> None:
         """Deliver what the session has: after CONNACK, and after what was in flight."""
         if self._acks.raised or self._acks.barriers:
             self.connack_pending = True
+            return
+        if self.withheld:
             return
         self.unsent = resend(self.session.window, self._send) or None
         if self.unsent:

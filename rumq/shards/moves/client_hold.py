@@ -74,7 +74,7 @@ class ClientHold:
         return all(link is None or link in self._held or not self._may_be_held(link) for link in links)
 
     def _may_be_held(self, link: object) -> bool:
-        if not isinstance(link, Connected):
+        if not isinstance(link, Connected) or link.deliveries.withheld:
             return False
         relayed = self._relays.maybe_relayed(transport_of(link))
         return relayed is None or self._relays.can_hold(relayed)
@@ -183,9 +183,12 @@ def transport_of(link: Connected) -> Connection:
 
 
 def can_hold(link: Connected) -> bool:
-    """Whether no messages are on their way to a client outside the ordinary course."""
+    """Whether no messages are on their way to a client outside the ordinary course, or wait for its next connection."""
     deliveries = link.deliveries
-    return not (link.client.closed or deliveries.connack_pending or deliveries.unsent or link.flow.retained)
+    return not (
+        link.client.closed or deliveries.connack_pending or deliveries.unsent or link.flow.retained
+        or deliveries.withheld
+    )  # fmt: skip
 
 
 def unsent_bytes(link: Connected) -> int:

@@ -1,11 +1,12 @@
 """`rumqd bridge status` says what each bridge has done."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from rumq.bridge.counts import FOLDER, OUT, BridgeCounts, write_elsewhere, write_figures
+from rumq.bridge.counts import FILE, FOLDER, OUT, BridgeCounts, write_elsewhere, write_figures
 from rumq.cli.main import main
 
 
@@ -23,6 +24,14 @@ def test_status_of_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert into.split()[:3] == ["centre", "in", "0"]
     assert main(["bridge", "status", "--data", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["centre"]["up"] == 1
+
+
+def test_once_their_process_is_gone_none_is_connected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / FOLDER).mkdir()
+    write_figures(tmp_path / FOLDER, {"centre": BridgeCounts(is_up=True)})
+    os.utime(tmp_path / FOLDER / FILE, (0, 0))
+    assert main(["bridge", "status", "--data", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.split()[-1] == "no"
 
 
 def test_without_a_data_directory_there_is_none_to_run(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """No acknowledgement before its promise holds, and no message before an acknowledgement that must come first."""
 
+import pytest
+
 from rumq.mqtt import packets as p
 from tests.conformance.wire import Kind
 from tests.session.broker import Broker, Wire, connect, connected
@@ -54,11 +56,13 @@ def test_deliveries_start_behind_a_connack_that_waits() -> None:
     assert [type(command).__name__ for command in broker.commands] == ["Attach"]
 
 
-def test_a_disconnect_does_not_come_before_connack() -> None:
+@pytest.mark.parametrize("asked", [[], [("rumq-hold", "")]])
+def test_a_disconnect_does_not_come_before_connack(asked: list[tuple[str, str]]) -> None:
+    """MQTT-3.14.0-1. Of a client that asks to be sent no message, too."""
     broker = Broker()
     broker.holds = True
     wire = Wire(broker)
-    wire.say(connect(properties=LASTING))
+    wire.say(connect(properties=LASTING | {"user_properties": asked}))
     wire.say(connect())
     assert wire.closed and kinds(wire) == []
 

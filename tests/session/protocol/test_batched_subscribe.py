@@ -94,6 +94,21 @@ def test_the_answer_comes_with_the_last_piece_and_what_the_client_sent_behind_it
     assert [each.kind for each in wire.hears()] == [Kind.PINGRESP]
 
 
+@pytest.mark.parametrize("kind", [Kind.SUBSCRIBE, Kind.UNSUBSCRIBE])
+def test_a_client_is_not_silent_while_its_packet_is_served(kind: Kind) -> None:
+    """MQTT-3.1.2-22: what it sends meanwhile is not read, its PINGREQ either, however long other clients' turns are."""
+    broker, wire = client()
+    wire.say(subscribing(names(100)) if kind == Kind.SUBSCRIBE else p.Unsubscribe(1, tuple(names(100))))
+    while broker.next_turns:
+        broker.clock.monotonic += wire.link.client.keep_alive
+        broker.keep_alive_monitor.check(broker)
+        next_turn(broker)
+    assert not wire.closed
+    broker.clock.monotonic += 1.5 * wire.link.client.keep_alive
+    broker.keep_alive_monitor.check(broker)
+    assert wire.closed, "and then it counts"
+
+
 # As if at once
 
 LEVEL = st.sampled_from(["plant", "a", "b", "+", "#", "$log/earliest", "$log/7", "$log/never", "$share/g"])

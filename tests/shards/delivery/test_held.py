@@ -88,3 +88,20 @@ def test_what_is_retained_meanwhile_comes_whatever_its_qos(shard: Shard) -> None
     publish(shard, "t/a", b"new", retain=True, qos=0)
     subscribe_held(shard)
     assert all_payloads(bridge(shard)) == [b"live", b"new", b"live"]
+
+
+def test_what_is_retained_meanwhile_comes_though_the_log_does_not_have_it_any_more(shard: Shard) -> None:
+    """Retention took it from the log, where it waited for the session; as a retained message it is still there."""
+    subscribe_held(shard)
+    publish(shard, "t/a", b"state", retain=True)
+    for _ in range(16):
+        publish(shard, "fill", b"x" * 20_000)
+    publish(shard, "t/b", b"later", retain=True)
+    main = shard.store.partitions[1]
+    shard.after(1.0)
+    removal = main.take_oldest(len(main.sealed(None)))  # type: ignore[attr-defined]
+    assert removal is not None
+    shard.parts.operation.removal.carry_out(main, removal, "retention")  # type: ignore[arg-type]
+    shard.settle()
+    assert main.first_lsn > 1
+    assert sorted(all_payloads(bridge(shard))) == [b"later", b"state"]

@@ -157,6 +157,20 @@ def test_a_client_that_waits_for_an_answer_is_not_noted(world: World) -> None:
     assert client.maybe_packet() is None
 
 
+def test_a_client_that_is_to_be_sent_nothing_is_not_moved_and_holds_up_nobody(world: World) -> None:
+    """At the next leader nothing would say so, and what waits for it here is in memory: it has to ask again."""
+    lasting = [(Prop.SESSION_EXPIRY, 100)]
+    subscribed(world, "s", 1, clean=False, properties=[*lasting, (Prop.USER_PROPERTY, ("rumq-hold", ""))])
+    publisher = connected(world, "p")
+    world.hold()
+    assert world.leave() == 1, "the publisher"
+    world.arrive()
+    publisher.write(wire.publish("t/1", b"a", qos=1, packet_id=1))
+    assert publisher.packet().kind is Kind.PUBACK
+    again = connected(world, "s", clean=False, properties=lasting)
+    assert again.packet().payload == b"a"
+
+
 def test_keep_alive_does_not_count_while_a_client_is_held(world: World) -> None:
     client = connected(world, "c", keep_alive=1)
     world.hold()
