@@ -79,13 +79,14 @@ class RunningBridge:
         # Sides that are asked to carry QoS 1 as QoS 2: the local one once the remote one has said that it does.
         self._asked = {REMOTE: rules.exactly_once, LOCAL: False}
         self._lost: set[str] = set()  # sides whose session was lost, and that the other side's messages may have
+        self._relays_since = 0.0  # trio's clock: since when both were connected the last time
         self._topics = {side: TopicMap(rules.topics, DIRECTION[side]) for side in SIDES}
 
     async def run(self) -> None:
         policy = Reconnect(first_seconds=0.2, seconds_max=self.rules.retry_seconds_max)
         back_off, said = BackOff(policy), ""
         while True:
-            begun, bug = trio.current_time(), {}
+            bug = {}
             try:
                 await self._connect_and_relay()
             except (ClientError, OSError) as fault:
@@ -96,7 +97,7 @@ class RunningBridge:
             self.counts.note_failed(self._now_us(), why)
             if was_up:
                 self._remotes.note_lost()
-                back_off.connected_for(trio.current_time() - begun)
+                back_off.connected_for(trio.current_time() - self._relays_since)
             elif self._remotes.take_untried():
                 continue
             pause = back_off.maybe_pause() or 0.0
@@ -246,6 +247,7 @@ class RunningBridge:
             connections, relays, keep_alives, self.rules.bytes_per_second_max, preferred=self._remotes.maybe_preferred
         )
         remote, version = connections[REMOTE].broker_id, SHOWN_VERSIONS[connections[REMOTE].version]
+        self._relays_since = trio.current_time()
         self.counts.note_connected(self._now_us(), remote, version)
         self._remotes.note_used()
         self._tell(

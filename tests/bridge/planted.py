@@ -349,4 +349,11 @@ PLANTED = [
         "        if side not in self.new or self.filters.get(side):",
         "tests/bridge/test_pairing.py",
     ),
+    Planted(
+        "a broker that takes long to subscribe and hangs up at once is asked without pauses",
+        "rumq/bridge/bridge.py",
+        "        self._relays_since = trio.current_time()\n",
+        "",
+        BRIDGE,
+    ),
 ]

@@ -368,6 +368,29 @@ async def test_a_broker_that_says_nothing_is_lost(tmp_path: Path) -> None:
 
 
 @simulated
+async def test_a_broker_that_takes_long_and_hangs_up_at_once_is_asked_with_longer_pauses(tmp_path: Path) -> None:
+    """Only time in which the bridge relays counts: that of SUBACK or of the release of ids does not."""
+    site = Site(tmp_path, retry_seconds_max=5.0)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        _, there = await site.begun()
+        pauses = []
+        for _ in range(8):
+            await there.hang_up()
+            peer = await site.remote.arrived()
+            pauses.append(site.named("bridge.lost")[-1]["retry_seconds"])
+            await peer.receive()
+            await trio.sleep(6.0)
+            await peer.send(RESUMED)
+            there = peer
+            await site.local.accept(RESUMED)
+            while len(site.named("bridge.connected")) <= len(pauses):
+                await trio.sleep(0.01)
+        assert max(pauses) > 2.4, pauses
+        nursery.cancel_scope.cancel()
+
+
+@simulated
 async def test_a_broker_that_refuses_the_login_is_asked_again(tmp_path: Path) -> None:
     """For ever: somebody may correct the password file."""
     site = Site(tmp_path)
