@@ -278,7 +278,10 @@ class RunningBridge:
         )  # fmt: skip
 
     def _keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
-        return connection.connack.properties.get("server_keep_alive", self._side(side).options.keep_alive)
+        """The server's 0, or its hour, is how long it waits for us, MQTT 5.0, 3.2.2.3.14: a dead line is seen sooner."""
+        own = self._side(side).options.keep_alive
+        said = connection.connack.properties.get("server_keep_alive", own)
+        return min(filter(None, (own, said)), default=0)
 
 
 async def drop(connection: SideConnection) -> None:

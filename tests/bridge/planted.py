@@ -356,4 +356,11 @@ PLANTED = [
         "",
         BRIDGE,
     ),
+    Planted(
+        "a remote broker turns keep alive off",
+        "rumq/bridge/bridge.py",
+        "return min(filter(None, (own,",
+        "return min(filter(lambda each: each is not None, (own,",
+        BRIDGE,
+    ),
 ]

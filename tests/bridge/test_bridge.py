@@ -367,6 +367,32 @@ async def test_a_broker_that_says_nothing_is_lost(tmp_path: Path) -> None:
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize(("said", "seconds"), [(0, 10), (4, 4), (60, 10)])
+def test_whatever_a_broker_says_of_keep_alive_a_dead_line_is_seen(tmp_path: Path, said: int, seconds: float) -> None:
+    """MQTT 5.0, 3.2.2.3.14: 0 says that the broker does not watch the line. The bridge does, every 10 s of its own."""
+
+    @simulated
+    async def ask() -> None:
+        site = Site(tmp_path)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(site.bridge().run)
+            here, _ = await site.begun(remote=Connack(True, Reason.SUCCESS, Properties(server_keep_alive=said)))
+            nursery.start_soon(answer_pings, here)
+            begun = trio.current_time()
+            await site.remote.accept(RESUMED)
+            assert 1.5 * seconds <= trio.current_time() - begun <= 2.1 * seconds
+            assert "the remote broker sent nothing" in site.named("bridge.lost")[0]["why"]
+            nursery.cancel_scope.cancel()
+
+    ask()
+
+
+async def answer_pings(peer: Peer) -> None:
+    with contextlib.suppress(EOFError):
+        while isinstance(await peer.receive(), Pingreq):
+            await peer.send(Pingresp())
+
+
 @simulated
 async def test_a_broker_that_takes_long_and_hangs_up_at_once_is_asked_with_longer_pauses(tmp_path: Path) -> None:
     """Only time in which the bridge relays counts: that of SUBACK or of the release of ids does not."""
