@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import trio
 
 from rumq.bridge.counts import IN, OUT, BridgeCounts
-from rumq.bridge.link import Link
+from rumq.bridge.link import BackToPreferred, Link
 from rumq.bridge.pairing import Pairing
 from rumq.bridge.relay import PacketRelay
 from rumq.bridge.remote_addresses import RemoteAddresses
@@ -89,6 +89,9 @@ class RunningBridge:
             bug = {}
             try:
                 await self._connect_and_relay()
+            except BackToPreferred as fault:
+                self._remotes.note_returned()
+                why = str(fault)
             except (ClientError, OSError) as fault:
                 why = str(fault)
             except Exception as fault:  # ours: bridges to other brokers go on
@@ -244,8 +247,9 @@ class RunningBridge:
         relays = {side: self._relay_from(side, connections) for side in SIDES}
         keep_alives = {side: self._keep_alive_seconds(side, each) for side, each in connections.items()}
         link = Link(
-            connections, relays, keep_alives, self.rules.bytes_per_second_max, preferred=self._remotes.maybe_preferred
-        )
+            connections, relays, keep_alives, self.rules.bytes_per_second_max, self._remotes.maybe_preferred,
+            self._remotes.look_seconds,
+        )  # fmt: skip
         remote, version = connections[REMOTE].broker_id, SHOWN_VERSIONS[connections[REMOTE].version]
         self._relays_since = trio.current_time()
         self.counts.note_connected(self._now_us(), remote, version)
@@ -278,7 +282,7 @@ class RunningBridge:
         )  # fmt: skip
 
     def _keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
-        """The server's 0, or its hour, is how long it waits for us, MQTT 5.0, 3.2.2.3.14: a dead line is seen sooner."""
+        """The server's 0, or its hour, is how long it waits for us (MQTT 5.0, 3.2.2.3.14), not how long we wait."""
         own = self._side(side).options.keep_alive
         said = connection.connack.properties.get("server_keep_alive", own)
         return min(filter(None, (own, said)), default=0)

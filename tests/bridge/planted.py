@@ -363,4 +363,18 @@ PLANTED = [
         "return min(filter(lambda each: each is not None, (own,",
         BRIDGE,
     ),
+    Planted(
+        "an address that takes TCP and refuses the rest ends the link that works each minute",
+        "rumq/bridge/remote_addresses.py",
+        "            self.look_seconds = min(2 * self.look_seconds, PREFERRED_SECONDS_MAX)\n",
+        "",
+        "tests/bridge/test_remote_addresses.py",
+    ),
+    Planted(
+        "a link that ends for the first address does not say so",
+        "rumq/bridge/bridge.py",
+        "                self._remotes.note_returned()\n",
+        "",
+        "tests/bridge/test_remote_addresses.py",
+    ),
 ]
