@@ -377,4 +377,19 @@ PLANTED = [
         "",
         "tests/bridge/test_remote_addresses.py",
     ),
+    Planted(
+        "a broker sends 256 MiB instead of CONNACK",
+        "rumq/bridge/side_stream.py",
+        "            if size > bytes_max:\n",
+        "            if False:\n",
+        "tests/bridge/test_side.py",
+    ),
+    Planted(
+        "a large message that comes while a bridge subscribes ends the connection",
+        "rumq/bridge/side_stream.py",
+        "            if is_message and message_bytes_max is None:\n                self._left_out = size\n",
+        "            if is_message and message_bytes_max is None and size <= len(buffer):\n"
+        "                self._left_out = size\n",
+        BRIDGE,
+    ),
 ]

@@ -588,10 +588,30 @@ async def test_a_broker_that_sends_messages_instead_of_answers_to_pubrel_is_left
 
 
 @simulated
+async def test_messages_that_come_while_it_subscribes_are_left_out_however_large(tmp_path: Path) -> None:
+    """They come again on the next connection; mosquitto sends them as soon as the session is there."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        peer, _ = await site.local.accept(RESUMED)
+        await answer_subscriptions(peer)
+        peer, _ = await site.remote.accept(RESUMED)
+        packet = await peer.receive()
+        assert isinstance(packet, Subscribe)
+        large = encode(publish(bytes(2**23), 1, topic="down/1"), 5)
+        answer = encode(Suback(packet.packet_id, (Reason.GRANTED_QOS_2,)), 5)
+        await peer.send_bytes(large + encode(publish(b"", 2, topic="down/1"), 5) + answer)
+        assert isinstance(await peer.receive(), Disconnect)
+        await site.remote.accept(RESUMED)
+        nursery.cancel_scope.cancel()
+
+
+@simulated
 async def test_what_a_broker_says_of_itself_is_kept_short(tmp_path: Path) -> None:
     """Its id goes with each message, and what its session lost into the events."""
     site = Site(tmp_path)
-    told = [(BROKER_ID, "i" * 60_000), *[("rumq-lost", "x" * 6_000)] * 500]
+    told = [(BROKER_ID, "i" * 10_000), *[("rumq-lost", "x" * 300)] * 150]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(site.bridge().run)
         here, there = await site.begun(remote=Connack(True, Reason.SUCCESS, Properties(user_properties=told)))
