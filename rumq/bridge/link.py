@@ -76,7 +76,7 @@ class Link:
     async def _wait_for_room(self, source: str) -> None:
         """TCP's flow control slows a source whose messages are large: the receive maximum counts only messages."""
         self._paused.add(source)
-        while self._relay.paced_bytes[source] > WAITING_BYTES_MAX or self._relay.is_full(source):
+        while self._has_to_pause(source):
             await self._changed.park()
         await self._connections[OTHER[source]].stream.wait_unsent(WAITING_BYTES_MAX)
         self._paused.discard(source)
@@ -86,6 +86,11 @@ class Link:
             # Nobody else slows a source whose messages the bridge answers itself. Who does not read counts as silent.
             await stream.wait_unsent(WAITING_BYTES_MAX)
             self._relay.answered_bytes[source] = 0
+
+    def _has_to_pause(self, source: str) -> bool:
+        relay = self._relay
+        is_waiting = relay.paced_bytes[source] > WAITING_BYTES_MAX or relay.is_full(source)
+        return is_waiting and not relay.may_read_on(source)
 
     async def _pace(self, side: str) -> None:
         """Messages from this side, no faster than the bandwidth; answers do not wait for them."""

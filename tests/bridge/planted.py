@@ -91,7 +91,7 @@ PLANTED = [
     Planted(
         "a run sends the target more messages than it takes",
         "rumq/bridge/kernels/relay_run.py",
-        "if qos and len(self.messages.by_id) >= self.receive_maximum:",
+        "if qos and self.messages.on_way() >= self.receive_maximum:",
         "if False:",
         RELAY_RUN,
     ),
@@ -391,5 +391,47 @@ PLANTED = [
         "            if is_message and message_bytes_max is None and size <= len(buffer):\n"
         "                self._left_out = size\n",
         BRIDGE,
+    ),
+    Planted(
+        "a message of QoS 2 counts for the target's receive maximum only until PUBREC",
+        "rumq/bridge/kernels/relay_run.py",
+        "            self.unreleased.add(held.packet_id)\n",
+        "            pass\n",
+        RELAY_RUN,
+    ),
+    Planted(
+        "PUBREL waits behind messages that the target does not take before it",
+        "rumq/bridge/two_way_relay.py",
+        "        return relay.waits_for_pubrel and (",
+        "        return False and (",
+        RELAY_RUN,
+    ),
+    Planted(
+        "a source is not read from while its PUBREL would make room",
+        "rumq/bridge/link.py",
+        "return is_waiting and not relay.may_read_on(source)",
+        "return is_waiting",
+        BRIDGE,
+    ),
+    Planted(
+        "a run passes messages that wait",
+        "rumq/bridge/two_way_relay.py",
+        "is None or self.paced[side]:",
+        "is None:",
+        RELAY_RUN,
+    ),
+    Planted(
+        "a message that comes again waits, and its PUBREL passes it",
+        "rumq/bridge/two_way_relay.py",
+        "not relay.is_on_way(packet) and (",
+        "(",
+        RELAY_RUN,
+    ),
+    Planted(
+        "what is held before PUBREL has no bound",
+        "rumq/bridge/two_way_relay.py",
+        "if self.paced_bytes[side] > KEPT_BYTES_MAX and",
+        "if False and",
+        RELAY_RUN,
     ),
 ]

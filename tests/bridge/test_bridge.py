@@ -466,6 +466,47 @@ async def test_a_target_that_does_not_read_slows_its_source_and_qos_0_is_dropped
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize("bytes_per_second", [0, 10**6])
+def test_a_source_that_sends_more_than_the_target_takes_is_read_up_to_its_pubrels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_per_second: int
+) -> None:
+    """As one of MQTT 3.1.1 may: large messages, of which the target takes two, and PUBREL behind them all."""
+    monkeypatch.setattr("rumq.bridge.link.WAITING_BYTES_MAX", 2**14)
+    monkeypatch.setattr("rumq.bridge.two_way_relay.HELD_BYTES_MAX", 2**14)
+
+    @simulated
+    async def relay() -> None:
+        site = Site(tmp_path, bytes_per_second_max=bytes_per_second)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(site.bridge().run)
+            here, there = await site.begun(local=Connack(True, Reason.SUCCESS, Properties(receive_maximum=2)))
+            await there.send(*(publish(bytes(10_000), packet_id, topic="down/1") for packet_id in range(1, 21)))
+            nursery.start_soon(release_each, there)
+            found, on_way = list[int](), set[int]()
+            while len(found) < 20 or on_way:
+                packet = await here.receive()
+                if isinstance(packet, Publish):
+                    assert packet.packet_id is not None
+                    found.append(packet.packet_id)
+                    on_way.add(packet.packet_id)
+                    assert len(on_way) <= 2
+                    await here.send(Pubrec(packet.packet_id))
+                elif isinstance(packet, Pubrel):
+                    on_way.discard(packet.packet_id)
+                    await here.send(Pubcomp(packet.packet_id))
+            assert found == list(range(1, 21)) and not site.named("bridge.lost")
+            nursery.cancel_scope.cancel()
+
+    relay()
+
+
+async def release_each(peer: Peer) -> None:
+    while True:
+        packet = await peer.receive()
+        if isinstance(packet, Pubrec):
+            await peer.send(Pubrel(packet.packet_id))
+
+
 @simulated
 async def test_a_broker_that_does_not_release_ids_is_left_and_asked_again(tmp_path: Path) -> None:
     site = Site(tmp_path)
