@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import trio
 
 from rumq.bridge.counts import IN, OUT, BridgeCounts
-from rumq.bridge.link import Link
+from rumq.bridge.link import BackToPreferred, Link
 from rumq.bridge.pairing import Pairing
 from rumq.bridge.relay import PacketRelay
 from rumq.bridge.remote_addresses import RemoteAddresses
@@ -79,15 +79,19 @@ class RunningBridge:
         # Sides that are asked to carry QoS 1 as QoS 2: the local one once the remote one has said that it does.
         self._asked = {REMOTE: rules.exactly_once, LOCAL: False}
         self._lost: set[str] = set()  # sides whose session was lost, and that the other side's messages may have
+        self._relays_since = 0.0  # trio's clock: since when both were connected the last time
         self._topics = {side: TopicMap(rules.topics, DIRECTION[side]) for side in SIDES}
 
     async def run(self) -> None:
         policy = Reconnect(first_seconds=0.2, seconds_max=self.rules.retry_seconds_max)
         back_off, said = BackOff(policy), ""
         while True:
-            begun, bug = trio.current_time(), {}
+            bug = {}
             try:
                 await self._connect_and_relay()
+            except BackToPreferred as fault:
+                self._remotes.note_returned()
+                why = str(fault)
             except (ClientError, OSError) as fault:
                 why = str(fault)
             except Exception as fault:  # ours: bridges to other brokers go on
@@ -96,7 +100,7 @@ class RunningBridge:
             self.counts.note_failed(self._now_us(), why)
             if was_up:
                 self._remotes.note_lost()
-                back_off.connected_for(trio.current_time() - begun)
+                back_off.connected_for(trio.current_time() - self._relays_since)
             elif self._remotes.take_untried():
                 continue
             pause = back_off.maybe_pause() or 0.0
@@ -243,9 +247,11 @@ class RunningBridge:
         relays = {side: self._relay_from(side, connections) for side in SIDES}
         keep_alives = {side: self._keep_alive_seconds(side, each) for side, each in connections.items()}
         link = Link(
-            connections, relays, keep_alives, self.rules.bytes_per_second_max, preferred=self._remotes.maybe_preferred
-        )
+            connections, relays, keep_alives, self.rules.bytes_per_second_max, self._remotes.maybe_preferred,
+            self._remotes.look_seconds,
+        )  # fmt: skip
         remote, version = connections[REMOTE].broker_id, SHOWN_VERSIONS[connections[REMOTE].version]
+        self._relays_since = trio.current_time()
         self.counts.note_connected(self._now_us(), remote, version)
         self._remotes.note_used()
         self._tell(
@@ -276,7 +282,10 @@ class RunningBridge:
         )  # fmt: skip
 
     def _keep_alive_seconds(self, side: str, connection: SideConnection) -> float:
-        return connection.connack.properties.get("server_keep_alive", self._side(side).options.keep_alive)
+        """The server's 0, or its hour, is how long it waits for us (MQTT 5.0, 3.2.2.3.14), not how long we wait."""
+        own = self._side(side).options.keep_alive
+        said = connection.connack.properties.get("server_keep_alive", own)
+        return min(filter(None, (own, said)), default=0)
 
 
 async def drop(connection: SideConnection) -> None:

@@ -15,7 +15,6 @@ from rumq.errors import ClientError, ConnectionLost
 from rumq.mqtt.errors import MqttFault
 from rumq.mqtt.packets import Pingreq
 
-PREFERRED_SECONDS = 60.0  # between looks for the first of several addresses
 AGAIN_SECONDS = 1.0  # pause before what was refused for now is sent again
 WAITING_BYTES_MAX = 4 * 2**20  # of what waits for a target: above it its source is not read from
 
@@ -27,17 +26,17 @@ class BackToPreferred(ClientError):
 class Link:
     """relays: by the source; keep_alives: seconds, by side, 0: none; bytes_per_second_max: of payloads, 0: any
 
-    preferred: the link ends once this one can be reached"""
+    preferred: the link ends once this one can be reached, which is tried every look_seconds"""
 
     def __init__(
         self, connections: dict[str, SideConnection], relays: dict[str, PacketRelay], keep_alives: dict[str, float],
-        bytes_per_second_max: int, preferred: Side | None = None,
+        bytes_per_second_max: int, preferred: Side | None = None, look_seconds: float = 0.0,
     ) -> None:  # fmt: skip
         self._connections, self._keep_alives, self._rate = connections, keep_alives, bytes_per_second_max
         outputs = {side: each.stream for side, each in connections.items()}
         self._relay = TwoWayRelay(relays, {**outputs}, is_paced=bytes_per_second_max > 0)
         self._paused: set[str] = set()  # sources that are not read from
-        self._preferred = preferred
+        self._preferred, self._look_seconds = preferred, look_seconds
         self._changed = trio.lowlevel.ParkingLot()
 
     async def run(self) -> None:
@@ -77,7 +76,7 @@ class Link:
     async def _wait_for_room(self, source: str) -> None:
         """TCP's flow control slows a source whose messages are large: the receive maximum counts only messages."""
         self._paused.add(source)
-        while self._relay.paced_bytes[source] > WAITING_BYTES_MAX or self._relay.is_full(source):
+        while self._has_to_pause(source):
             await self._changed.park()
         await self._connections[OTHER[source]].stream.wait_unsent(WAITING_BYTES_MAX)
         self._paused.discard(source)
@@ -87,6 +86,11 @@ class Link:
             # Nobody else slows a source whose messages the bridge answers itself. Who does not read counts as silent.
             await stream.wait_unsent(WAITING_BYTES_MAX)
             self._relay.answered_bytes[source] = 0
+
+    def _has_to_pause(self, source: str) -> bool:
+        relay = self._relay
+        is_waiting = relay.paced_bytes[source] > WAITING_BYTES_MAX or relay.is_full(source)
+        return is_waiting and not relay.may_read_on(source)
 
     async def _pace(self, side: str) -> None:
         """Messages from this side, no faster than the bandwidth; answers do not wait for them."""
@@ -115,9 +119,9 @@ class Link:
             connection.stream.send(Pingreq())
 
     async def _look_for(self, preferred: Side) -> None:
-        """raises: ConnectionLost once a connection to it can be opened"""
+        """raises: BackToPreferred once a connection to it can be opened"""
         while True:
-            await trio.sleep(PREFERRED_SECONDS)
+            await trio.sleep(self._look_seconds)
             with contextlib.suppress(OSError, ConnectionLost, trio.TooSlowError):
                 with trio.fail_after(preferred.options.connect_seconds_max):
                     stream = await preferred.open_stream()

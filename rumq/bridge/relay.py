@@ -97,12 +97,26 @@ class PacketRelay:
 
     @property
     def is_full(self) -> bool:
-        """Whether the target takes no further message of QoS 1 or 2 before it answers one."""
-        return len(self._in_flight) >= self._target.receive_maximum
+        """Whether the target takes no further message of QoS 1 or 2 before it answers one, with PUBCOMP for QoS 2."""
+        return bool(self._in_flight.on_way() >= self._target.receive_maximum)
+
+    @property
+    def waits_for_pubrel(self) -> bool:
+        """Whether the target takes no further message, and the source's PUBREL for one would help."""
+        return self.is_full and self._in_flight.unreleased_count() > 0
+
+    @property
+    def waits_for_nothing_else(self) -> bool:
+        """Whether all that the target takes at once waits for the source's PUBREL."""
+        return bool(self._in_flight.unreleased_count() >= self._target.receive_maximum)
 
     def has_room(self, packet: Publish) -> bool:
-        """Whether a message can be sent to the target now. One that is in flight is there already."""
-        return packet.packet_id is None or not self.is_full or self.maybe_held(packet.packet_id) is not None
+        """Whether a message can be sent to the target now."""
+        return packet.packet_id is None or not self.is_full or self.is_on_way(packet)
+
+    def is_on_way(self, packet: Publish) -> bool:
+        """Whether the target has it already: the source sends it again."""
+        return packet.packet_id is not None and self._in_flight.is_on_way(packet.packet_id)
 
     def maybe_held(self, packet_id: int) -> InFlight | None:
         """The message with this id, while it is in flight."""
@@ -132,7 +146,9 @@ class PacketRelay:
     def pubrel(self, packet: Pubrel) -> Moves:
         """Also of an id whose message never went on: then the target says that it does not know the id."""
         if self._target.qos_max < 2:
+            self._in_flight.note_complete(packet.packet_id)
             return Moves([Pubcomp(packet.packet_id)], [])
+        self._in_flight.note_released(packet.packet_id)
         return Moves([], [Pubrel(packet.packet_id)])
 
     def refuse_large(self, packet: Publish, size: int) -> Moves:
@@ -150,6 +166,7 @@ class PacketRelay:
 
     def answer(self, packet: Puback | Pubrec | Pubcomp) -> Moves:
         if isinstance(packet, Pubcomp):
+            self._in_flight.note_complete(packet.packet_id)
             return Moves([Pubcomp(packet.packet_id)], [])  # "not found" is as good: it was released before
         held = self._in_flight.maybe_at(packet.packet_id)
         if held is None or held.is_answered or held.packet is None:

@@ -7,6 +7,9 @@ from dataclasses import replace
 
 from rumq.bridge.side import Side
 
+PREFERRED_SECONDS = 60.0  # between looks for the first of several addresses
+PREFERRED_SECONDS_MAX = 3600.0  # likewise, once it was gone back to in vain
+
 
 class RemoteAddresses:
     """sides: the other broker by each address; is_round_robin: all are equal, otherwise the first one is preferred"""
@@ -16,6 +19,8 @@ class RemoteAddresses:
         self._at = 0
         self._failed = 0  # addresses in a row
         self._has_just_failed = False
+        self._is_return = False  # the first one was gone back to, and has not been used since
+        self.look_seconds = PREFERRED_SECONDS  # before the first one is looked for, while another one is in use
         self._take_5: set[int] = set()  # positions of addresses that have taken MQTT 5
 
     @property
@@ -35,6 +40,9 @@ class RemoteAddresses:
 
     def note_failed(self) -> None:
         """This one cannot be reached, or refuses, be it the subscriptions."""
+        if self._is_return and self._at == 0:
+            self._is_return = False
+            self.look_seconds = min(2 * self.look_seconds, PREFERRED_SECONDS_MAX)
         self._failed += 1
         self._has_just_failed = True
         self._at = (self._at + 1) % len(self._sides)
@@ -46,7 +54,13 @@ class RemoteAddresses:
 
     def note_used(self) -> None:
         """The bridge relays by it."""
-        self._failed = 0
+        self._failed, self._is_return = 0, False
+        if self._at == 0:
+            self.look_seconds = PREFERRED_SECONDS
+
+    def note_returned(self) -> None:
+        """A link that works ends for the first one, of which only TCP is known to be there."""
+        self._is_return = True
 
     def note_paired_before(self, remote: str) -> None:
         """remote: `Pairing.remote` as it was found: an id is that of a rumq broker, of which addresses have none."""

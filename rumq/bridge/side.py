@@ -11,8 +11,9 @@ from typing import TypeVar
 import trio
 
 from rumq.bridge.relay import PACKET_BYTES_MAX, TargetLimits, held_bytes
+from rumq.bridge.side_stream import ANSWER_BYTES_MAX, SideStream, TooLong
 from rumq.client.session.options import ConnectOptions, connect_packet
-from rumq.client.session.packet_stream import OpenStream, PacketStream, failure_text
+from rumq.client.session.packet_stream import OpenStream, failure_text
 from rumq.errors import ConnectionLost, Refused
 from rumq.mqtt.encode import encode
 from rumq.mqtt.errors import MqttFault
@@ -50,6 +51,7 @@ LEAVE_SECONDS_MAX = 1.0
 FILTERS_MAX = 500  # of one SUBSCRIBE
 
 Answer = TypeVar("Answer", Suback, Unsuback)
+Request = Subscribe | Unsubscribe
 
 
 AUTO = 0  # of `Side.version`: MQTT 5, or 3.1.1 where that is not taken
@@ -85,7 +87,7 @@ class HungUp(VersionRefused):
 
 @dataclass(slots=True)
 class SideConnection:
-    stream: PacketStream
+    stream: SideStream
     connack: Connack
     version: int = 5
 
@@ -163,7 +165,7 @@ async def open_in(side: Side, options: ConnectOptions, version: int, *, clean_st
             transport = await side.open_stream()
         except OSError as fault:
             raise ConnectionLost(failure_text(fault)) from fault
-        stream = PacketStream(transport, version)
+        stream = SideStream(transport, version)
         try:
             told = replace(options, version=version, clean_start=clean_start)
             packet = encode(connect_packet(told, options.client_id, clean_start=clean_start), version)
@@ -183,10 +185,12 @@ def as_of_a_bridge(connect: bytes) -> bytes:
     return connect[:at] + bytes((connect[at] | BRIDGE_BIT,)) + connect[at + 1 :]
 
 
-async def taken_connack(stream: PacketStream) -> Connack:
+async def taken_connack(stream: SideStream) -> Connack:
     """raises: ConnectionLost, VersionRefused, Refused"""
     try:
-        first, *rest = await stream.receive()
+        first = await stream.receive_within(message_bytes_max=ANSWER_BYTES_MAX)
+    except TooLong:
+        raise
     except MqttFault as fault:
         raise VersionRefused(f"the answer is no MQTT of this version: {fault}") from fault
     except ConnectionLost as fault:
@@ -198,7 +202,6 @@ async def taken_connack(stream: PacketStream) -> Connack:
     if first.reason.is_error:
         raise Refused("the connection", first.reason, first.properties.get("reason_string") or first.reason.text)
     stream.packet_bytes_max = first.properties.get("maximum_packet_size", stream.packet_bytes_max)
-    stream.unread(rest)
     return first
 
 
@@ -229,15 +232,16 @@ def parts(of: list[Part]) -> Iterable[tuple[Part, ...]]:
     return (tuple(of[first : first + FILTERS_MAX]) for first in range(0, len(of), FILTERS_MAX))
 
 
-async def ask(stream: PacketStream, packets: Iterable[Packet], kind: type[Answer]) -> list[Answer]:
+async def ask(stream: SideStream, packets: Iterable[Request], kind: type[Answer]) -> list[Answer]:
     """Send each behind the answer to the one before. raises: ConnectionLost, Refused"""
     answers: list[Answer] = []
     for packet in packets:
         stream.send(packet)
         await stream.flush()
-        wanted = len(answers) + 1
-        while len(answers) < wanted:
-            answers += [each for each in await received(stream) if isinstance(each, kind)]
+        # A reason for each filter.
+        while not isinstance(answer := await received(stream, ANSWER_BYTES_MAX + len(packet.filters)), kind):
+            pass
+        answers.append(answer)
     return answers
 
 
@@ -254,14 +258,14 @@ async def release_ids(connection: SideConnection, packet_ids: range = range(1, I
             stream.send(Pubrel(packet_id))
         await stream.flush()
         while waited:
-            for packet in await received(stream):
-                if isinstance(packet, Pubcomp):
-                    waited.discard(packet.packet_id)
-                elif not is_of_qos_0(packet) or size <= KEPT_QOS_0_BYTES_MAX:
-                    others.append(packet)
-                    size += held_bytes(packet)
-                    if size > KEPT_BYTES_MAX:
-                        raise ConnectionLost(f"the broker sent {size >> 20} MiB instead of answers to PUBREL")
+            packet = await received(stream, message_bytes_max=KEPT_BYTES_MAX)
+            if isinstance(packet, Pubcomp):
+                waited.discard(packet.packet_id)
+            elif not is_of_qos_0(packet) or size <= KEPT_QOS_0_BYTES_MAX:
+                others.append(packet)
+                size += held_bytes(packet)
+                if size > KEPT_BYTES_MAX:
+                    raise ConnectionLost(f"the broker sent {size >> 20} MiB instead of answers to PUBREL")
     stream.unread(others)
 
 
@@ -269,15 +273,16 @@ def is_of_qos_0(packet: Packet) -> bool:
     return isinstance(packet, Publish) and packet.qos == 0
 
 
-async def received(stream: PacketStream) -> list[Packet]:
+async def received(
+    stream: SideStream, answer_bytes_max: int = ANSWER_BYTES_MAX, *, message_bytes_max: int | None = None
+) -> Packet:
     """raises: ConnectionLost, Refused for DISCONNECT"""
     try:
-        packets = await stream.receive()
+        packet = await stream.receive_within(answer_bytes_max, message_bytes_max=message_bytes_max)
     except MqttFault as fault:
         raise ConnectionLost(f"the broker broke the protocol: {fault}") from fault
-    for packet in packets:
-        check_goes_on(packet)
-    return packets
+    check_goes_on(packet)
+    return packet
 
 
 def check_goes_on(packet: Packet) -> None:

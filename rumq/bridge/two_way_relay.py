@@ -1,6 +1,9 @@
 """Both directions of a link: bytes of either side in, bytes for both sides out. No I/O, no clock.
 
-Runs of ordinary packets are relayed by the kernel; each other one is decoded, and decided on by its `PacketRelay`."""
+Runs of ordinary packets are relayed by the kernel; each other one is decoded, and decided on by its `PacketRelay`.
+Messages wait in `paced` for the bandwidth, or for a target that takes no further one before PUBREL, which comes behind
+them. PUBREL and other answers pass messages that wait: PUBLISH, PUBREC and PUBREL have an order each, MQTT 5.0, 4.6,
+and a source sends PUBREL for a message only once that one was answered, so it passes none with its own id."""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Protocol
 
 from rumq.bridge.kernels.relay_run import RelayRun
 from rumq.bridge.relay import Moves, PacketRelay, held_bytes
-from rumq.bridge.side import OTHER, SIDES, check_goes_on
+from rumq.bridge.side import KEPT_BYTES_MAX, OTHER, SIDES, check_goes_on
 from rumq.errors import ConnectionLost
 from rumq.mqtt.decode import decode
 from rumq.mqtt.errors import MqttFault, ProtocolViolation
@@ -20,6 +23,7 @@ from rumq.mqtt.packets import Packet, Puback, Pubcomp, Publish, Pubrec, Pubrel
 ANSWER_BYTES = 4
 COLLECTED_BYTES_MIN = 2**22
 PROPERTIES_BYTES = 2**18
+HELD_BYTES_MAX = 2**22  # of messages before which PUBREL is looked for, while the target may also answer of itself
 QOS_0_BYTES_MAX = 2**20  # waiting for a target: above it QoS 0 is dropped, so that the rest does not wait for it
 
 
@@ -35,7 +39,7 @@ class SideOutput(Protocol):
 
 
 class TwoWayRelay:
-    """relays: by their source; is_paced: messages wait in `paced` until somebody moves them.
+    """relays: by their source; is_paced: all messages wait in `paced`, until somebody moves them.
 
     by_runs: False: each packet is decoded, which is the oracle of runs"""
 
@@ -70,8 +74,26 @@ class TwoWayRelay:
         """Whether a message of this side waits until the target has answered another one."""
         return self._is_full[source]
 
+    def may_read_on(self, source: str) -> bool:
+        """Whether messages that the target does not take yet are held to find the source's PUBREL behind them."""
+        relay = self._relays[source]
+        return relay.waits_for_pubrel and (self.paced_bytes[source] <= HELD_BYTES_MAX or relay.waits_for_nothing_else)
+
     def _may_go_on(self, source: str) -> bool:
-        return self._is_full[source] and not self._relays[source].is_full
+        if self._is_full[source] and (not self._relays[source].is_full or self.may_read_on(source)):
+            return True
+        return not self._is_paced and self._can_move(source)
+
+    def _can_move(self, source: str) -> bool:
+        waiting = self.paced[source]
+        return bool(waiting) and self._relays[source].has_room(waiting[0])
+
+    def _has_to_wait(self, source: str, packet: Publish) -> bool:
+        """Behind others that wait, or because the target is full. What it has already was before them."""
+        if self._is_paced:
+            return True
+        relay = self._relays[source]
+        return not relay.is_on_way(packet) and (bool(self.paced[source]) or not relay.has_room(packet))
 
     def _receive(self, side: str, chunk: bytes) -> None:
         self._is_full[side] = False
@@ -83,6 +105,8 @@ class TwoWayRelay:
         at = 0
         try:
             while True:
+                while not self._is_paced and self._can_move(side):
+                    self.move_paced(side)
                 at = self._relay_run(side, buffer, at)
                 if (lengths := frame_at(buffer, at, len(buffer), version=version)) is None:
                     break
@@ -93,7 +117,7 @@ class TwoWayRelay:
                         at = self._leave_out(side, at, body_at, body_len)
                     break
                 packet = decode(buffer[at], bytes(buffer[body_at : body_at + body_len]), version)
-                if isinstance(packet, Publish) and not self._is_paced and not self._relays[side].has_room(packet):
+                if isinstance(packet, Publish) and not self._may_take(side, packet):
                     self._is_full[side] = True
                     break
                 at = body_at + body_len
@@ -105,6 +129,9 @@ class TwoWayRelay:
             del buffer[:at]
             for relay in self._relays.values():
                 relay.count_taken()
+
+    def _may_take(self, side: str, packet: Publish) -> bool:
+        return self._is_paced or not self._has_to_wait(side, packet) or self.may_read_on(side)
 
     def _leave_out(self, side: str, at: int, body_at: int, body_len: int) -> int:
         """Refuse a message that is too large for its target once its topic and packet id are there, and drop its bytes
@@ -125,7 +152,7 @@ class TwoWayRelay:
         return len(buffer)
 
     def _relay_run(self, side: str, buffer: bytearray, at: int) -> int:
-        if (run := self._runs.get(side)) is None:
+        if (run := self._runs.get(side)) is None or self.paced[side]:
             return at
         output = self._outputs[OTHER[side]]
         at, made = run.relay(buffer, at, len(buffer), QOS_0_BYTES_MAX - output.unsent_bytes)
@@ -138,7 +165,9 @@ class TwoWayRelay:
         if isinstance(packet, Publish):
             if packet.qos == 0 and self.waiting_bytes(side) > QOS_0_BYTES_MAX:
                 self._relays[side].note_dropped()
-            elif self._is_paced:
+            elif self._has_to_wait(side, packet):
+                if self.paced_bytes[side] > KEPT_BYTES_MAX and self._relays[side].waits_for_nothing_else:
+                    raise ConnectionLost(f"the {side} broker sent {self.paced_bytes[side] >> 20} MiB before PUBREL")
                 self.paced[side].append(packet)
                 self.paced_bytes[side] += held_bytes(packet)
             else:

@@ -367,6 +367,55 @@ async def test_a_broker_that_says_nothing_is_lost(tmp_path: Path) -> None:
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize(("said", "seconds"), [(0, 10), (4, 4), (60, 10)])
+def test_whatever_a_broker_says_of_keep_alive_a_dead_line_is_seen(tmp_path: Path, said: int, seconds: float) -> None:
+    """MQTT 5.0, 3.2.2.3.14: 0 says that the broker does not watch the line. The bridge does, every 10 s of its own."""
+
+    @simulated
+    async def ask() -> None:
+        site = Site(tmp_path)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(site.bridge().run)
+            here, _ = await site.begun(remote=Connack(True, Reason.SUCCESS, Properties(server_keep_alive=said)))
+            nursery.start_soon(answer_pings, here)
+            begun = trio.current_time()
+            await site.remote.accept(RESUMED)
+            assert 1.5 * seconds <= trio.current_time() - begun <= 2.1 * seconds
+            assert "the remote broker sent nothing" in site.named("bridge.lost")[0]["why"]
+            nursery.cancel_scope.cancel()
+
+    ask()
+
+
+async def answer_pings(peer: Peer) -> None:
+    with contextlib.suppress(EOFError):
+        while isinstance(await peer.receive(), Pingreq):
+            await peer.send(Pingresp())
+
+
+@simulated
+async def test_a_broker_that_takes_long_and_hangs_up_at_once_is_asked_with_longer_pauses(tmp_path: Path) -> None:
+    """Only time in which the bridge relays counts: that of SUBACK or of the release of ids does not."""
+    site = Site(tmp_path, retry_seconds_max=5.0)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge().run)
+        _, there = await site.begun()
+        pauses = []
+        for _ in range(8):
+            await there.hang_up()
+            peer = await site.remote.arrived()
+            pauses.append(site.named("bridge.lost")[-1]["retry_seconds"])
+            await peer.receive()
+            await trio.sleep(6.0)
+            await peer.send(RESUMED)
+            there = peer
+            await site.local.accept(RESUMED)
+            while len(site.named("bridge.connected")) <= len(pauses):
+                await trio.sleep(0.01)
+        assert max(pauses) > 2.4, pauses
+        nursery.cancel_scope.cancel()
+
+
 @simulated
 async def test_a_broker_that_refuses_the_login_is_asked_again(tmp_path: Path) -> None:
     """For ever: somebody may correct the password file."""
@@ -415,6 +464,47 @@ async def test_a_target_that_does_not_read_slows_its_source_and_qos_0_is_dropped
         assert not site.named("bridge.lost"), "that nothing is read from the source is no silence of its"
         assert relayed.dropped < 8, "it is not read from"
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("bytes_per_second", [0, 10**6])
+def test_a_source_that_sends_more_than_the_target_takes_is_read_up_to_its_pubrels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_per_second: int
+) -> None:
+    """As one of MQTT 3.1.1 may: large messages, of which the target takes two, and PUBREL behind them all."""
+    monkeypatch.setattr("rumq.bridge.link.WAITING_BYTES_MAX", 2**14)
+    monkeypatch.setattr("rumq.bridge.two_way_relay.HELD_BYTES_MAX", 2**14)
+
+    @simulated
+    async def relay() -> None:
+        site = Site(tmp_path, bytes_per_second_max=bytes_per_second)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(site.bridge().run)
+            here, there = await site.begun(local=Connack(True, Reason.SUCCESS, Properties(receive_maximum=2)))
+            await there.send(*(publish(bytes(10_000), packet_id, topic="down/1") for packet_id in range(1, 21)))
+            nursery.start_soon(release_each, there)
+            found, on_way = list[int](), set[int]()
+            while len(found) < 20 or on_way:
+                packet = await here.receive()
+                if isinstance(packet, Publish):
+                    assert packet.packet_id is not None
+                    found.append(packet.packet_id)
+                    on_way.add(packet.packet_id)
+                    assert len(on_way) <= 2
+                    await here.send(Pubrec(packet.packet_id))
+                elif isinstance(packet, Pubrel):
+                    on_way.discard(packet.packet_id)
+                    await here.send(Pubcomp(packet.packet_id))
+            assert found == list(range(1, 21)) and not site.named("bridge.lost")
+            nursery.cancel_scope.cancel()
+
+    relay()
+
+
+async def release_each(peer: Peer) -> None:
+    while True:
+        packet = await peer.receive()
+        if isinstance(packet, Pubrec):
+            await peer.send(Pubrel(packet.packet_id))
 
 
 @simulated
@@ -539,10 +629,30 @@ async def test_a_broker_that_sends_messages_instead_of_answers_to_pubrel_is_left
 
 
 @simulated
+async def test_messages_that_come_while_it_subscribes_are_left_out_however_large(tmp_path: Path) -> None:
+    """They come again on the next connection; mosquitto sends them as soon as the session is there."""
+    site = Site(tmp_path)
+    async with trio.open_nursery() as nursery:
+        bridge = site.bridge()
+        nursery.start_soon(bridge.run)
+        peer, _ = await site.local.accept(RESUMED)
+        await answer_subscriptions(peer)
+        peer, _ = await site.remote.accept(RESUMED)
+        packet = await peer.receive()
+        assert isinstance(packet, Subscribe)
+        large = encode(publish(bytes(2**23), 1, topic="down/1"), 5)
+        answer = encode(Suback(packet.packet_id, (Reason.GRANTED_QOS_2,)), 5)
+        await peer.send_bytes(large + encode(publish(b"", 2, topic="down/1"), 5) + answer)
+        assert isinstance(await peer.receive(), Disconnect)
+        await site.remote.accept(RESUMED)
+        nursery.cancel_scope.cancel()
+
+
+@simulated
 async def test_what_a_broker_says_of_itself_is_kept_short(tmp_path: Path) -> None:
     """Its id goes with each message, and what its session lost into the events."""
     site = Site(tmp_path)
-    told = [(BROKER_ID, "i" * 60_000), *[("rumq-lost", "x" * 6_000)] * 500]
+    told = [(BROKER_ID, "i" * 10_000), *[("rumq-lost", "x" * 300)] * 150]
     async with trio.open_nursery() as nursery:
         nursery.start_soon(site.bridge().run)
         here, there = await site.begun(remote=Connack(True, Reason.SUCCESS, Properties(user_properties=told)))

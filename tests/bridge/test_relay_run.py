@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rumq.bridge import relay as relay_module
+from rumq.bridge import two_way_relay
 from rumq.bridge.counts import IN, OUT, RelayCounts
 from rumq.bridge.relay import DOUBTFUL, VIA, PacketRelay, TargetLimits
 from rumq.bridge.side import LOCAL, OTHER, REMOTE, SIDES
@@ -92,11 +93,13 @@ class Bridge:
         return packet_id, held.qos, held.payload_bytes, held.is_answered, message
 
 
-def bridge_of(kernel: Any, limits: dict[str, TargetLimits], ids: dict[str, str], *, by_runs: bool = True) -> Bridge:
+def bridge_of(
+    kernel: Any, limits: dict[str, TargetLimits], ids: dict[str, str], *, by_runs: bool = True, is_paced: bool = False
+) -> Bridge:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("RelayRun", "InFlightMessages"):
             patch.setattr(relay_module, name, getattr(kernel, name))
-        return Bridge(limits, ids, by_runs=by_runs)
+        return Bridge(limits, ids, by_runs=by_runs, is_paced=is_paced)
 
 
 PAIRS = st.sampled_from(
@@ -161,8 +164,9 @@ LIMITS = st.one_of(
     st.just(TargetLimits("b")), st.just(TargetLimits(version=4)),
     st.builds(
         TargetLimits, st.sampled_from(["", "b"]), st.sampled_from([2**28 + 4, *range(24, 40)]), st.integers(0, 2),
-        st.booleans(), st.booleans(),
+        st.booleans(), st.booleans(), receive_maximum=st.sampled_from([1, 2, 3, 65_535]),
     ),
+    st.builds(TargetLimits, st.just("b"), receive_maximum=st.integers(1, 4)),
 )  # fmt: skip
 
 
@@ -329,34 +333,118 @@ def test_a_large_packet_that_is_no_message_ends_the_link() -> None:
     assert "268435455" in bridge.ended
 
 
+class Counting:
+    """A target that counts as MQTT 5.0, 4.9 asks, and a source of 3.1.1 that cannot be told how many it takes: all that
+    it has leaves at once, and PUBREL behind it. found: what the target was sent, in order, without PUBRELs"""
+
+    def __init__(self, bridge: Bridge, receive_maximum: int) -> None:
+        self.bridge, self.receive_maximum = bridge, receive_maximum
+        self.found: list[Publish] = []
+        self._on_way: dict[int, Packet] = {}
+        self.answers: list[Packet] = []  # of the target, that are still to come
+        self._seen = dict.fromkeys(SIDES, 0)
+        self._released: list[int] = []  # PUBREL by the source
+
+    def sent(self, side: str) -> list[Packet]:
+        """To a side, since the last time."""
+        raw = bytes(self.bridge.wires[side].sent[self._seen[side] :])
+        self._seen[side] += len(raw)
+        reader, version = FrameReader(version=4 if side == REMOTE else 5), 4 if side == REMOTE else 5
+        reader.receive(raw)
+        return [decode(*frame, version) for frame in reader.frames()]
+
+    def take(self) -> None:
+        """What the target was sent."""
+        for packet in self.sent(LOCAL):
+            if isinstance(packet, Publish):
+                self.found.append(packet)
+                if packet.packet_id is not None:
+                    self._on_way[packet.packet_id] = packet
+                    assert len(self._on_way) <= self.receive_maximum, "a rumq hangs up at more"
+                    self.answers.append((Puback if packet.qos == 1 else Pubrec)(packet.packet_id))
+            elif isinstance(packet, Pubrel):
+                self._released.append(packet.packet_id)
+                self.answers.append(Pubcomp(packet.packet_id))
+
+    def go_on(self) -> bool:
+        """One answer of the target, and what the source says to it; False: none is left."""
+        while self.bridge.relay._is_paced and self.bridge.relay.has_paced(REMOTE):
+            self.bridge.relay.move_paced(REMOTE)
+        self.take()
+        if not self.answers:
+            return False
+        answer = self.answers.pop(0)
+        if not isinstance(answer, Pubrec):
+            del self._on_way[answer.packet_id]  # type: ignore[attr-defined]
+        self.bridge.receive(LOCAL, encode(answer, 5))
+        for packet in self.sent(REMOTE):
+            if isinstance(packet, Pubrec):
+                self.bridge.receive(REMOTE, encode(Pubrel(packet.packet_id), 4))
+        return True
+
+
+@kernels
 @pytest.mark.parametrize("by_runs", [True, False])
 @pytest.mark.parametrize("is_paced", [True, False])
-def test_the_target_has_no_more_on_its_way_than_it_takes(by_runs: bool, is_paced: bool) -> None:
-    """A source of MQTT 3.1.1 cannot be told how many, and a rumq hangs up at more: again and again at the same ones."""
+@pytest.mark.parametrize("qos", [(1,), (2,), (0, 1, 2), (2, 2, 0)])
+@pytest.mark.parametrize("piece", [1, 7, 10**6])
+def test_the_target_has_no_more_on_its_way_than_it_takes(
+    kernel: Any, by_runs: bool, is_paced: bool, qos: tuple[int, ...], piece: int
+) -> None:
+    """A source of MQTT 3.1.1 cannot be told how many, and a rumq hangs up at more: again and again at the same ones.
+    Messages of QoS 2 count until PUBREL, which comes behind all that the source has sent meanwhile."""
     limits = {side: TargetLimits(receive_maximum=3, version=4 if side == REMOTE else 5) for side in SIDES}
-    bridge = Bridge(limits, dict.fromkeys(SIDES, ""), by_runs=by_runs, is_paced=is_paced)
-    raw = b"".join(encode(Publish(f"t{n}", b"", n % 3, packet_id=n if n % 3 else None), 4) for n in range(1, 31))
-    bridge.receive(REMOTE, raw)
-    on_way, seen, found = list[Publish](), 0, list[str]()
-    while True:
-        while is_paced and bridge.relay.has_paced(REMOTE):
-            bridge.relay.move_paced(REMOTE)
-        sent = decoded(bytes(bridge.wires[LOCAL].sent[seen:]), 5)
-        seen = len(bridge.wires[LOCAL].sent)
-        found += [each.topic for each in sent]
-        on_way += [each for each in sent if each.qos]
-        assert len(on_way) <= 3
-        if not on_way:
-            break
-        assert bridge.relay.is_full(REMOTE) == (len(found) < 29)
-        first = on_way.pop(0)
-        assert first.packet_id is not None
-        bridge.receive(LOCAL, encode((Puback if first.qos == 1 else Pubrec)(first.packet_id), 5))
-    assert found == [f"t{n}" for n in range(1, 31)] and not bridge.ended
+    bridge = bridge_of(kernel, limits, dict.fromkeys(SIDES, ""), by_runs=by_runs, is_paced=is_paced)
+    levels = [qos[n % len(qos)] for n in range(30)]
+    raw = b"".join(
+        encode(Publish(f"t{n}", b"", level, packet_id=n + 1 if level else None), 4) for n, level in enumerate(levels)
+    )
+    counting = Counting(bridge, 3)
+    for at in range(0, len(raw), piece):
+        bridge.receive(REMOTE, raw[at : at + piece])
+        counting.take()
+    while counting.go_on():
+        assert not bridge.ended
+    assert [each.topic for each in counting.found] == [f"t{n}" for n in range(30)]
+    assert counting._released == [n + 1 for n, level in enumerate(levels) if level == 2], "in the order of PUBREC"
+    assert not counting._on_way and not bridge.relay.is_full(REMOTE) and bridge.relay.paced_bytes[REMOTE] == 0
 
 
-def decoded(raw: bytes, version: int) -> list[Publish]:
-    reader = FrameReader(version=version)
-    reader.receive(raw)
-    found = [decode(*frame, version) for frame in reader.frames()]
-    return [each for each in found if isinstance(each, Publish)]
+def test_a_message_that_is_on_its_way_comes_again_before_those_that_wait() -> None:
+    """And its PUBREL behind it: the target would take it for a new one."""
+    limits = {side: TargetLimits(receive_maximum=1) for side in SIDES}
+    bridge = Bridge(limits, dict.fromkeys(SIDES, ""), by_runs=True)
+    for packet in (Publish("a", b"", 2, packet_id=1), Publish("b", b"", 2, packet_id=2)):
+        bridge.receive(REMOTE, encode(packet, 5))
+    bridge.receive(LOCAL, encode(Pubrec(1), 5))
+    again = Publish("a", b"", 2, dup=True, packet_id=1)
+    bridge.receive(REMOTE, encode(again, 5) + encode(Pubrel(1), 5))
+    sent = b"".join(encode(each, 5) for each in (Publish("a", b"", 2, packet_id=1), again, Pubrel(1)))
+    assert bytes(bridge.wires[LOCAL].sent) == sent
+
+
+@pytest.mark.parametrize("is_paced", [True, False])
+def test_what_is_held_before_pubrel_is_bounded(is_paced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the target can make room by itself, it is waited for; a source that never sends PUBREL ends the link."""
+    monkeypatch.setattr(two_way_relay, "HELD_BYTES_MAX", 2**14)
+    monkeypatch.setattr(two_way_relay, "KEPT_BYTES_MAX", 2**16)
+    limits = {side: TargetLimits(receive_maximum=2) for side in SIDES}
+    bridge = Bridge(limits, dict.fromkeys(SIDES, ""), by_runs=True, is_paced=is_paced)
+    relay = bridge.relay
+
+    def send(first: int, count: int) -> None:
+        for packet_id in range(first, first + count):
+            bridge.receive(REMOTE, encode(Publish("t", bytes(1_000), 2, packet_id=packet_id), 5))
+            while is_paced and relay.has_paced(REMOTE):
+                relay.move_paced(REMOTE)
+
+    send(1, 4)
+    assert relay.is_full(REMOTE) and not relay.may_read_on(REMOTE), "two answers are to come"
+    bridge.receive(LOCAL, encode(Pubrec(1), 5))
+    assert relay.may_read_on(REMOTE), "one may be behind PUBREL"
+    send(5, 16)
+    assert not relay.may_read_on(REMOTE) and relay.paced_bytes[REMOTE] <= 2**14 + 1_300 + 10_000 * is_paced
+    bridge.receive(LOCAL, encode(Pubrec(2), 5))
+    assert relay.may_read_on(REMOTE), "nothing else helps"
+    send(21, 1_000)
+    assert "before PUBREL" in bridge.ended and relay.paced_bytes[REMOTE] <= 2**16 + 1_300

@@ -9,10 +9,9 @@ import trio
 from rumq.bridge import bridge as bridge_module
 from rumq.bridge.bridge import BridgeRules, RunningBridge
 from rumq.bridge.counts import OUT
-from rumq.bridge.link import PREFERRED_SECONDS
 from rumq.bridge.pairing import Pairing, PairingFiles
 from rumq.bridge.relay import DOUBTFUL
-from rumq.bridge.remote_addresses import RemoteAddresses
+from rumq.bridge.remote_addresses import PREFERRED_SECONDS, RemoteAddresses
 from rumq.bridge.side import LOCAL, REMOTE, Side, release_ids
 from rumq.bridge.topic_rules import TopicMap, parse_rule
 from rumq.client.session.options import ConnectOptions
@@ -53,6 +52,28 @@ def test_the_first_one_is_preferred_and_another_one_is_left_for_it() -> None:
     assert made.side.address == "b" and made.maybe_preferred is not None and made.maybe_preferred.address == "a"
     made.note_lost()
     assert made.side.address == "a"
+
+
+def test_the_first_one_is_looked_for_less_often_after_each_return_that_failed() -> None:
+    """One that takes TCP and refuses the rest would end the link that works each minute."""
+    made = addresses("a", "b")
+    made.note_failed()
+    seconds = []
+    for _ in range(8):
+        made.note_used()
+        seconds.append(made.look_seconds)
+        made.note_returned()
+        made.note_lost()
+        made.note_failed()
+    assert seconds == [60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 3600.0, 3600.0]
+    made.note_used()
+    made.note_lost()
+    made.note_failed()
+    assert made.look_seconds == 3600.0, "that was no return"
+    made.note_returned()
+    made.note_lost()
+    made.note_used()
+    assert made.look_seconds == PREFERRED_SECONDS
 
 
 def test_where_all_are_equal_the_next_one_has_its_turn() -> None:
@@ -180,4 +201,23 @@ async def test_an_address_where_the_subscription_is_refused_or_not_answered_is_f
                     await peer.send(Suback(packet.packet_id, (Reason.QUOTA_EXCEEDED,) * len(packet.filters)))
         assert trio.current_time() > 20 * OPTIONS.connect_seconds_max + 100, "nobody is asked without a pause"
         assert site.said == ["bridge.lost"]
+        nursery.cancel_scope.cancel()
+
+
+@simulated
+async def test_a_first_address_that_takes_only_tcp_costs_a_link_that_works_less_and_less(tmp_path: Path) -> None:
+    site = TwoRemotes(tmp_path)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(site.bridge.run)
+        peer, _ = await site.local.accept(RESUMED)
+        await answer_subscriptions(peer)
+        peer, _ = await site.first.accept(Connack(False, Reason.SERVER_BUSY))
+        here, _ = await site.begun(site.second)
+        for looks in (1, 2, 4):
+            begun = trio.current_time()
+            assert await here.gone()
+            assert round(trio.current_time() - begun) == looks * PREFERRED_SECONDS
+            await site.first.arrived()
+            await site.first.accept(Connack(False, Reason.SERVER_BUSY))
+            here, _ = await site.connected(site.second)
         nursery.cancel_scope.cancel()

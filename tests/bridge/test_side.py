@@ -1,11 +1,15 @@
 """The version of MQTT at the other broker: 5, and 3.1.1 where 5 is refused; never so because a line was cut."""
 
+import contextlib
+
 import pytest
 import trio
 
-from rumq.bridge.side import AUTO, REMOTE, Side, SideConnection, open_side
+from rumq.bridge.side import AUTO, FILTERS_MAX, REMOTE, Side, SideConnection, open_side, release_ids, subscribe
 from rumq.client.session.options import ConnectOptions
 from rumq.errors import ClientError
+from rumq.mqtt.encode import encode
+from rumq.mqtt.packets import Pubcomp, Publish
 from tests.client.fake_broker import FakeBroker, simulated
 
 CONNECT_5, CONNECT_311, CONNECT_BRIDGE = b"\x00\x04MQTT\x05", b"\x00\x04MQTT\x04", b"\x00\x04MQTT\x84"
@@ -34,9 +38,12 @@ class RawBroker(FakeBroker):
         return theirs
 
 
+def connection_options() -> ConnectOptions:
+    return ConnectOptions(client_id="c", session_expiry=99, keep_alive=10)
+
+
 async def opened(broker: FakeBroker, version: int = AUTO, **more: bool) -> SideConnection:
-    options = ConnectOptions(client_id="c", session_expiry=99, keep_alive=10)
-    return await open_side(Side(REMOTE, broker.open_stream, options, {}, version=version, **more), 10)
+    return await open_side(Side(REMOTE, broker.open_stream, connection_options(), {}, version=version, **more), 10)
 
 
 REFUSALS = {
@@ -114,3 +121,109 @@ async def test_in_3_1_1_a_bridge_says_that_it_is_one_where_its_own_messages_woul
     broker = RawBroker(bytes.fromhex("20020000"))
     await opened(broker, 4, echoes=True)
     assert CONNECT_BRIDGE in broker.connects[0]
+
+
+# --- what a broker can send before the link is up, for as long as it may take to answer
+
+CONNACK = bytes.fromhex("2003000000")
+HUGE = b"\xff\xff\xff\x7f"  # a remaining length of 256 MiB
+
+
+class FloodBroker(FakeBroker):
+    """Answers CONNECT, and what comes next, with the beginning of a packet, and then zeros without end. sent: bytes"""
+
+    def __init__(self, *answers: bytes) -> None:
+        super().__init__()
+        self._answers = answers
+        self.sent = 0
+
+    async def open_stream(self) -> trio.abc.Stream:
+        ours, theirs = trio.testing.memory_stream_pair()
+
+        async def serve() -> None:
+            with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                for answer in self._answers:
+                    await ours.receive_some()
+                    await ours.send_all(answer)
+                while self.sent < 2**28:
+                    await ours.wait_send_all_might_not_block()
+                    await ours.send_all(bytes(2**16))
+                    self.sent += 2**16
+                    await trio.testing.wait_all_tasks_blocked()
+
+        trio.lowlevel.spawn_system_task(serve)
+        return theirs
+
+
+@pytest.mark.parametrize("first_byte", [b"\x20", b"\x30", b"\x90"])
+@pytest.mark.parametrize("version", [AUTO, 4])
+def test_a_connack_is_no_longer_than_an_answer(first_byte: bytes, version: int) -> None:
+    @simulated
+    async def ask() -> None:
+        broker = FloodBroker(first_byte + HUGE)
+        with pytest.raises(ClientError, match="268435460 bytes"):
+            await opened(broker, version)
+        assert broker.sent <= 2**17
+
+    ask()
+
+
+@pytest.mark.parametrize("first_byte", [b"\x90", b"\x40", b"\xe0"])
+def test_an_answer_to_subscribe_is_no_longer_than_its_reasons(first_byte: bytes) -> None:
+    @simulated
+    async def ask() -> None:
+        broker = FloodBroker(CONNACK, first_byte + HUGE)
+        connection = await opened(broker)
+        side = Side(REMOTE, broker.open_stream, connection_options(), {f"{n}": 1 for n in range(FILTERS_MAX)})
+        with pytest.raises(ClientError, match="where 66036 is the most"):
+            await subscribe(connection, side, ())
+        assert broker.sent <= 2**17
+        await connection.stream.close()
+
+    ask()
+
+
+@pytest.mark.parametrize("first_byte", [b"\x70", b"\x34"])
+def test_while_ids_are_released_no_packet_is_longer_than_what_is_kept(first_byte: bytes) -> None:
+    @simulated
+    async def ask() -> None:
+        broker = FloodBroker(CONNACK, first_byte + HUGE)
+        connection = await opened(broker)
+        with pytest.raises(ClientError, match="is the most"):
+            await release_ids(connection, range(1, 9))
+        assert broker.sent <= 2**17
+        await connection.stream.close()
+
+    ask()
+
+
+@pytest.mark.parametrize("size", [1, 3, 100, 2**18])
+def test_what_comes_behind_an_answer_is_the_links(size: int) -> None:
+    """However it is cut: CONNACK, PUBCOMP among messages, and the beginning of a packet."""
+
+    @simulated
+    async def ask() -> None:
+        broker = FakeBroker()
+        async with trio.open_nursery() as nursery:
+            made: list[SideConnection] = []
+
+            async def connect() -> None:
+                made.append(await opened(broker))
+                await release_ids(made[0], range(1, 2))
+
+            nursery.start_soon(connect)
+            peer = await broker.arrived()
+            await peer.receive()
+            message = Publish("t", b"x", 2, packet_id=7)
+            parts = encode(message, 5) + encode(Pubcomp(1), 5) + encode(message, 5) + encode(message, 5)[:-1]
+            raw = CONNACK + parts
+            for at in range(0, len(raw), size):
+                await peer.send_bytes(raw[at : at + size])
+                await trio.testing.wait_all_tasks_blocked()
+            packets, chunk = made[0].stream.take_received()
+            if size == 2**18:
+                assert chunk == parts[-(2 * len(encode(message, 5)) - 1) :]
+            assert packets == [message]
+            await made[0].stream.close()
+
+    ask()

@@ -91,6 +91,10 @@ class FakeBroker:
         self._arrive.send_nowait(Peer(ours))
         return theirs
 
+    async def arrived(self) -> Peer:
+        """The next connection, before its CONNECT is read."""
+        return await self._arrived.receive()
+
     async def accept(self, connack: Connack | None = None) -> tuple[Peer, Connect]:
         """The next connection, after its CONNECT and our CONNACK."""
         peer = await self._arrived.receive()

@@ -462,6 +462,7 @@ REACHED: dict[str, tuple[str, str]] = {
     "rumq/mosquitto/option_table.py": ("tests/mosquitto/test_conf.py", "rumq.mosquitto.convert"),
     "rumq/mosquitto/unsafe_options.py": ("tests/mosquitto/test_conf.py", "rumq.mosquitto.convert"),
     "rumq/bridge/kernels/relay_run.py": ("tests/bridge/test_relay_run.py", "rumq.bridge.kernels.relay_run"),
+    "rumq/bridge/side_stream.py": ("tests/bridge/test_side.py", "rumq.bridge.side"),
     "rumq/bridge/link.py": ("tests/bridge/test_bridge.py", "rumq.bridge.bridge"),
     "rumq/mqtt/kernels/fanout.py": ("tests/mqtt/kernels/test_fanout_publisher.py", "rumq.mqtt.kernels.fanout"),
     "rumq/mqtt/kernels/publish_properties.py": ("tests/mqtt/kernels/test_ingest.py", "rumq.mqtt.kernels.ingest"),

@@ -12,6 +12,8 @@ cdef class InFlightMessages:
     cdef dict by_id
     cdef InFlight first
     cdef InFlight last
+    cdef set unreleased
+    cdef set releasing
     cdef public Py_ssize_t taken
     cdef public Py_ssize_t taken_bytes
 
@@ -19,6 +21,11 @@ cdef class InFlightMessages:
     cpdef void add(self, unsigned int packet_id, unsigned int qos, Py_ssize_t payload_bytes, object packet)
     cpdef void note_answered(self, unsigned int packet_id)
     cpdef InFlight maybe_take(self)
+    cpdef void note_released(self, unsigned int packet_id)
+    cpdef void note_complete(self, unsigned int packet_id)
+    cpdef Py_ssize_t on_way(self)
+    cpdef bint is_on_way(self, unsigned int packet_id)
+    cpdef Py_ssize_t unreleased_count(self)
 
 
 cdef class RelayRun:

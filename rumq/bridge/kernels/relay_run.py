@@ -137,11 +137,15 @@ class InFlight:
 class InFlightMessages:
     """Messages of one direction without an answer, by packet id, in the order of arrival.
 
+    Of QoS 2 the target counts a message until it is complete, MQTT 5.0, 4.9: `unreleased` has the ids whose PUBREC went
+    to the source and whose PUBREL did not come yet, `releasing` those whose PUBREL went on, up to PUBCOMP.
     taken, taken_bytes: messages that runs relayed, and bytes of their payloads, since somebody set them to 0"""
 
     def __init__(self) -> None:
         self.by_id = {}
         self.first = self.last = None
+        self.unreleased = set()
+        self.releasing = set()
         self.taken = self.taken_bytes = 0
 
     def maybe_at(self, packet_id: cython.uint) -> "InFlight | None":
@@ -178,10 +182,31 @@ class InFlightMessages:
             self.last = None
         held.after = None
         del self.by_id[held.packet_id]
+        if held.qos == 2:
+            self.unreleased.add(held.packet_id)
         return held
 
-    def __len__(self) -> int:
-        return len(self.by_id)
+    def note_released(self, packet_id: cython.uint) -> None:
+        """PUBREL goes on to the target; of an id of an earlier connection it changes nothing."""
+        if packet_id in self.unreleased:
+            self.unreleased.remove(packet_id)
+            self.releasing.add(packet_id)
+
+    def note_complete(self, packet_id: cython.uint) -> None:
+        """PUBCOMP goes to the source."""
+        self.releasing.discard(packet_id)
+        self.unreleased.discard(packet_id)
+
+    def on_way(self) -> cython.Py_ssize_t:
+        """Messages that count for the target's receive maximum."""
+        return len(self.by_id) + len(self.unreleased) + len(self.releasing)
+
+    def is_on_way(self, packet_id: cython.uint) -> cython.bint:
+        return packet_id in self.by_id or packet_id in self.unreleased or packet_id in self.releasing
+
+    def unreleased_count(self) -> cython.Py_ssize_t:
+        """Messages that are on their way for as long as the source does not send PUBREL."""
+        return len(self.unreleased)
 
     def ids(self) -> list:
         """In the order of arrival."""
@@ -265,7 +290,7 @@ class RelayRun:
             return -1
         if qos == 0 and self.used > room:
             return -1
-        if qos and len(self.messages.by_id) >= self.receive_maximum:
+        if qos and self.messages.on_way() >= self.receive_maximum:
             return -1
         topic_len: cython.Py_ssize_t = u16(buf, at)
         at += 2
@@ -392,9 +417,11 @@ class RelayRun:
         if head == 0x62:  # PUBREL, for a message of this direction
             if self.qos_max < 2:
                 return False
+            self.messages.note_released(packet_id)
             self.put_short(0x62, packet_id)
             return True
         if head == 0x70:  # PUBCOMP
+            self.answered.note_complete(packet_id)
             self.put_short(0x70, packet_id)
             return True
         if head != 0x40 and head != 0x50:
