@@ -48,7 +48,7 @@ REQUEST_ID = 65_535  # of SUBSCRIBE and UNSUBSCRIBE: brokers begin with 1
 IDS_MAX = 65_535
 RELEASED_AT_ONCE = 1_000
 LEAVE_SECONDS_MAX = 1.0
-FILTERS_MAX = 500  # of one SUBSCRIBE
+FILTERS_MAX = 100  # of one SUBSCRIBE
 
 Answer = TypeVar("Answer", Suback, Unsuback)
 Request = Subscribe | Unsubscribe
@@ -212,13 +212,12 @@ async def subscribe(
 
     before: filters that it may have; retained_again: have retained messages for these too
     raises: ConnectionLost, Refused"""
-    stream = connection.stream
-    await ask(
-        stream, [Unsubscribe(REQUEST_ID, part) for part in parts(sorted(set(before) - set(side.filters)))], Unsuback
-    )
+    stream, seconds = connection.stream, side.options.connect_seconds_max
+    gone = parts(sorted(set(before) - set(side.filters)))
+    await ask(stream, [Unsubscribe(REQUEST_ID, part) for part in gone], Unsuback, seconds)
     handling = 0 if retained_again else 1
     wanted = [SubscriptionRequest(each, qos, True, True, handling) for each, qos in side.filters.items()]
-    answers = await ask(stream, [Subscribe(REQUEST_ID, part) for part in parts(wanted)], Suback)
+    answers = await ask(stream, [Subscribe(REQUEST_ID, part) for part in parts(wanted)], Suback, seconds)
     reasons = [reason for answer in answers for reason in answer.reasons]
     for request, reason in zip(wanted, reasons, strict=False):
         if reason.is_error:
@@ -232,16 +231,21 @@ def parts(of: list[Part]) -> Iterable[tuple[Part, ...]]:
     return (tuple(of[first : first + FILTERS_MAX]) for first in range(0, len(of), FILTERS_MAX))
 
 
-async def ask(stream: SideStream, packets: Iterable[Request], kind: type[Answer]) -> list[Answer]:
-    """Send each behind the answer to the one before. raises: ConnectionLost, Refused"""
+async def ask(stream: SideStream, packets: Iterable[Request], kind: type[Answer], seconds: float) -> list[Answer]:
+    """Send each behind the answer to the one before. seconds: for each of them: a broker serves others in between
+
+    raises: ConnectionLost, Refused"""
     answers: list[Answer] = []
     for packet in packets:
-        stream.send(packet)
-        await stream.flush()
-        # A reason for each filter.
-        while not isinstance(answer := await received(stream, ANSWER_BYTES_MAX + len(packet.filters)), kind):
-            pass
-        answers.append(answer)
+        with trio.move_on_after(seconds) as scope:
+            stream.send(packet)
+            await stream.flush()
+            # A reason for each filter.
+            while not isinstance(answer := await received(stream, ANSWER_BYTES_MAX + len(packet.filters)), kind):
+                pass
+            answers.append(answer)
+        if scope.cancelled_caught:
+            raise ConnectionLost("no answer to SUBSCRIBE")
     return answers
 
 

@@ -9,7 +9,8 @@ from rumq.bridge.side import AUTO, FILTERS_MAX, REMOTE, Side, SideConnection, op
 from rumq.client.session.options import ConnectOptions
 from rumq.errors import ClientError
 from rumq.mqtt.encode import encode
-from rumq.mqtt.packets import Pubcomp, Publish
+from rumq.mqtt.packets import Connack, Pubcomp, Publish, Suback, Subscribe
+from rumq.mqtt.reasons import Reason
 from tests.client.fake_broker import FakeBroker, simulated
 
 CONNECT_5, CONNECT_311, CONNECT_BRIDGE = b"\x00\x04MQTT\x05", b"\x00\x04MQTT\x04", b"\x00\x04MQTT\x84"
@@ -175,12 +176,39 @@ def test_an_answer_to_subscribe_is_no_longer_than_its_reasons(first_byte: bytes)
         broker = FloodBroker(CONNACK, first_byte + HUGE)
         connection = await opened(broker)
         side = Side(REMOTE, broker.open_stream, connection_options(), {f"{n}": 1 for n in range(FILTERS_MAX)})
-        with pytest.raises(ClientError, match="where 66036 is the most"):
+        with pytest.raises(ClientError, match=f"where {2**16 + FILTERS_MAX} is the most"):
             await subscribe(connection, side, ())
         assert broker.sent <= 2**17
         await connection.stream.close()
 
     ask()
+
+
+@simulated
+async def test_each_part_of_many_filters_has_its_time() -> None:
+    """A broker grants some at a time and serves others in between: all of them may take longer than a connect may."""
+    broker = FakeBroker()
+    count, seconds = 5 * FILTERS_MAX, connection_options().connect_seconds_max
+
+    async def answer() -> None:
+        peer, _ = await broker.accept(Connack(True))
+        for _ in range(5):
+            asked = await peer.receive()
+            assert isinstance(asked, Subscribe) and len(asked.filters) == FILTERS_MAX
+            await trio.sleep(0.7 * seconds)
+            await peer.send(Suback(asked.packet_id, (Reason.GRANTED_QOS_1,) * FILTERS_MAX))
+        await peer.receive()
+        nursery.cancel_scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(answer)
+        connection = await opened(broker)
+        side = Side(REMOTE, broker.open_stream, connection_options(), {f"{n}": 1 for n in range(count)})
+        await subscribe(connection, side, ())
+        with pytest.raises(ClientError, match="no answer to SUBSCRIBE"):
+            await subscribe(connection, side, ())
+        await connection.stream.close()
+        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("first_byte", [b"\x70", b"\x34"])
