@@ -390,7 +390,7 @@ PLANTED = [
         "releases that nothing accounts for yet are not written down", "rumq/shards/recovery/undecided.py",
         "            if (packed := packed_releases(session.qos2_released))\n",
         "            if (packed := packed_releases({}))\n",
-        f"{LATE}::test_schedules_in_which_shards_are_missing_keep_every_promise",
+        f"{LATE}::test_what_a_schedule_has_found_once_stays_repaired",
     ),
     Planted(
         "what may have been sent of a missing partition counts as fresh", "rumq/shards/recovery/late_shards.py",
