@@ -37,8 +37,10 @@ def test_filters_with_the_same_start_are_one_scan(shard: Turned) -> None:
     client = Connection(shard, "greedy")
     asked = [(distinct(n, "2100-01-01T00:00:00Z"), 0) for n in range(COUNT)]
     client.send(*[wire.subscribe(1 + at, asked[at : at + 4]) for at in range(0, COUNT, 4)])
+    while client.has_unread or client.is_held:
+        shard.turn()  # and the scan of the first one takes so long
     finished(shard, client)
-    assert shard.parts.delivery.replay_start.searches < COUNT / 4
+    assert shard.parts.delivery.replay_start.searches < COUNT / 30
     assert sorted(payloads(client.take())) == [b"0", b"1", b"2", b"3"]
 
 
