@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.connections import BenchFault
 from bench.cost.callgrind import Counts, UnderCallgrind
-from bench.cost.patterns import Pairs, Pattern
+from bench.cost.patterns import Pattern, clients_of
 from bench.peers.peer import Broker
 from bench.process import process_cpu_s
 
@@ -23,31 +23,31 @@ def instructions(broker: Broker, peer: UnderCallgrind, pattern: Pattern, steps: 
     """What so many steps take, broker's turns before and after each included. raises: BenchFault, OSError"""
     pid = pid_of(broker)
     with on_one_core(pid):
-        pairs = Pairs(broker.address, pattern, lambda: settle(pid))
+        clients = clients_of(broker.address, pattern, lambda: settle(pid))
         try:
             peer.order(pid, "instrumentation", "on")
-            paced(pairs.step, WARM_STEPS * max(1, pattern.pairs // pattern.at_once // 3), COUNTED_STEP_S)
+            paced(clients.step, WARM_STEPS * max(1, pattern.pairs // pattern.at_once // 3), COUNTED_STEP_S)
             peer.order(pid, "zero")
-            paced(pairs.step, steps, COUNTED_STEP_S)
+            paced(clients.step, steps, COUNTED_STEP_S)
             peer.order(pid, "dump")
             peer.order(pid, "instrumentation", "off")
         finally:
-            pairs.close()
+            clients.close()
     return peer.counted()
 
 
 def cpu_us(broker: Broker, pattern: Pattern, seconds: float) -> float:
     """CPU time of the broker's process for each message, µs. raises: BenchFault, OSError"""
     pid, period_s = pid_of(broker), 1 / pattern.steps_per_s
-    pairs = Pairs(broker.address, pattern, lambda: None)
+    clients = clients_of(broker.address, pattern, lambda: None)
     try:
-        paced(pairs.step, max(1, int(0.2 / period_s)), period_s)
+        paced(clients.step, max(1, int(0.2 / period_s)), period_s)
         steps = max(1, int(seconds / period_s))
         before = process_cpu_s(pid)
-        paced(pairs.step, steps, period_s)
+        paced(clients.step, steps, period_s)
         return (process_cpu_s(pid) - before) / (steps * pattern.messages) * 1e6
     finally:
-        pairs.close()
+        clients.close()
 
 
 def paced(step: Callable[[], None], steps: int, period_s: float) -> None:

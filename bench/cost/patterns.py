@@ -1,9 +1,11 @@
-"""The patterns of sending whose cost a message is told, and the clients that send so: pairs in lockstep, plain sockets.
+"""The patterns of sending whose cost a message is told, and the clients that send so: in lockstep, plain sockets.
 
-A step is over once its messages are delivered and acknowledged, so that the broker's turns are the same in each step.
+A step is over once its messages are delivered and acknowledged, so that the broker's turns are the same in each step. A
+connect and a ping count as a message each.
 Knows nothing of how the broker is measured."""
 
 import itertools
+import socket
 import struct
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,6 +15,7 @@ from bench.load.load import FILLER, Load
 
 ANSWER_S = 60.0  # under callgrind a turn takes milliseconds, and the machine may be busy
 IDS = 65_535
+PINGREQ, PINGRESP = b"\xc0\x00", b"\xd0\x00"
 
 
 class Pattern(NamedTuple):
@@ -28,6 +31,7 @@ class Pattern(NamedTuple):
     at_once: int = 1
     burst: int = 1
     steps_per_s: int = 1_000
+    kind: str = "publish"  # or "connect", "ping": a step is one of these, of a client that does nothing else
 
     @property
     def messages(self) -> int:
@@ -52,12 +56,14 @@ PATTERNS = {
         Pattern("burst-8", "QoS 0, 8 of one client", 0, "process", burst=8),
         Pattern("burst-30", "QoS 0, 30 of one client", 0, "process", burst=30, steps_per_s=300),
         Pattern("pairs-50", "QoS 0, 50 pairs, 8 at once", 0, "process", pairs=50, at_once=8, steps_per_s=1_250),
+        Pattern("connect", "a connect", 0, "process", steps_per_s=500, kind="connect"),
+        Pattern("ping", "a ping", 0, "process", kind="ping"),
     )
 }
 
 
 class Pairs:
-    """The clients of a pattern. between: called once a step has been answered, before the next one"""
+    """Publishers with a subscriber each."""
 
     def __init__(self, address: Address, pattern: Pattern, between: Callable[[], None]) -> None:
         self.pattern, self._between = pattern, between
@@ -101,6 +107,50 @@ class Pairs:
     def _acks(self, frames: bytes, size: int) -> bytes:
         at = id_at(frames)
         return b"".join(b"\x40\x02" + frames[start + at : start + at + 2] for start in range(0, len(frames), size))
+
+
+class Connects:
+    """Clients that come and stay: CONNECT until CONNACK is a step."""
+
+    def __init__(self, address: Address, pattern: Pattern, between: Callable[[], None]) -> None:
+        self._address, self._pattern, self._between = address, pattern, between
+        self._connections: list[socket.socket] = []
+
+    def step(self) -> None:
+        """raises: BenchFault, OSError"""
+        name = f"{self._pattern.key}-{len(self._connections)}"
+        self._connections += open_connections(self._address, [name])
+        self._between()
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+
+
+class Pings:
+    """One client: PINGREQ until PINGRESP is a step."""
+
+    def __init__(self, address: Address, pattern: Pattern, between: Callable[[], None]) -> None:
+        (self._connection,), self._between = open_connections(address, [pattern.key]), between
+        self._connection.settimeout(ANSWER_S)
+
+    def step(self) -> None:
+        """raises: BenchFault, OSError"""
+        self._connection.sendall(PINGREQ)
+        if read_exactly(self._connection, len(PINGRESP)) != PINGRESP:
+            raise BenchFault("expected PINGRESP")
+        self._between()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+KINDS = {"publish": Pairs, "connect": Connects, "ping": Pings}
+
+
+def clients_of(address: Address, pattern: Pattern, between: Callable[[], None]) -> Pairs | Connects | Pings:
+    """The clients of a pattern, connected. between: called once a step has been answered, before the next one"""
+    return KINDS[pattern.kind](address, pattern, between)
 
 
 def id_at(frame: bytes) -> int:
