@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 Fill = Callable[[argparse.ArgumentParser], None]
@@ -29,6 +30,18 @@ class LazyParser(argparse.ArgumentParser):
     def format_help(self) -> str:
         self.filled()
         return super().format_help()
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            raise argparse.ArgumentError(None, self._unknown(str(value)))
+        super()._check_value(action, value)
+
+    def _unknown(self, word: str) -> str:
+        """That there is no such command, and which one is probably meant, here or below: `status` is one of `ask`."""
+        near = [" ".join(words) for words, _ in every_command(self) if words[-1] == word]
+        near += get_close_matches(word, sub_parsers(self), 1)
+        way_out = f"did you mean `{self.prog} {near[0]}`?" if near else f"`{self.prog} --help` has them"
+        return f"no such command: {word!r}; {way_out}"
 
 
 def sub_parsers(parser: argparse.ArgumentParser) -> dict[str, LazyParser]:

@@ -166,10 +166,21 @@ def test_a_port_in_use_ends_with_status_1_and_a_way_out(tmp_path: Path) -> None:
     assert ended.status == 1 and "give another --port" in ended.err and "Traceback" not in ended.err
 
 
-def test_an_unknown_command_ends_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("typed", "way_out"),
+    [
+        ("xyzzy", "no such command: 'xyzzy'; `rumqd --help` has them"),
+        ("publish", "did you mean `rumqd pub`?"),
+        ("clients", "did you mean `rumqd ask clients`?"),
+        ("log lss", "rumqd log: error: no such command: 'lss'; did you mean `rumqd log ls`?"),
+    ],
+)
+def test_an_unknown_command_ends_with_status_2_and_a_way_out(
+    typed: str, way_out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as left:
-        main(["serve"])
-    assert left.value.code == 2
+        main(typed.split())
+    assert left.value.code == 2 and way_out in capsys.readouterr().err
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:

@@ -68,7 +68,7 @@ def test_what_is_typed_becomes_the_request(words: tuple[str, ...], request_: q.R
         (("disconnect",), "the following arguments are required: --client"),
         (("status", "--watch", "0"), "expected seconds, 0.1 to 86400"),
         (("seal", "--stream", "a", "--watch", "1"), "unrecognized arguments: --watch 1"),  # an action
-        (("nothing",), "invalid choice"),
+        (("clinets",), "no such command: 'clinets'; did you mean `rumqd ask clients`?"),
         ((), "the following arguments are required: QUESTION"),
     ],
 )
