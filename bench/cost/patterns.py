@@ -145,7 +145,7 @@ class Pings:
         self._connection.close()
 
 
-KINDS = {"publish": Pairs, "connect": Connects, "ping": Pings}
+KINDS: dict[str, type[Pairs | Connects | Pings]] = {"publish": Pairs, "connect": Connects, "ping": Pings}
 
 
 def clients_of(address: Address, pattern: Pattern, between: Callable[[], None]) -> Pairs | Connects | Pings:

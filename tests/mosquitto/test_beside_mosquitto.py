@@ -1,23 +1,19 @@
 """rumqd and mosquitto from one mosquitto.conf: the same bytes for the same clients."""
 
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from bench.peers.peer import free_port
-from tests.broker_process import ENVIRONMENT, SECONDS_MAX
 from tests.conformance import wire
 from tests.conformance.peer import Peer
 from tests.conformance.wire import Prop, Will
+from tests.mosquitto.mosquitto_process import MOSQUITTO, running
 
-MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 CONF = """
 user root
 listener {port} 127.0.0.1
@@ -28,23 +24,6 @@ max_packet_size 20000
 max_keepalive 100
 """
 ACL = "topic read public/#\nuser u\ntopic readwrite own/#\ntopic deny own/secret\npattern write by/%c/#\n"
-
-
-@contextmanager
-def running(command: list[str], port: int) -> Iterator[None]:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
-    try:
-        until = time.monotonic() + SECONDS_MAX
-        while True:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert process.poll() is None, command
-            assert time.monotonic() < until, command
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(SECONDS_MAX)
 
 
 @pytest.fixture(scope="module", params=["true", "false"])

@@ -11,7 +11,7 @@ import trio
 import rumq
 from bench.peers.peer import free_port
 from rumq.client import Client, connect
-from tests.mosquitto.test_beside_mosquitto import MOSQUITTO, running
+from tests.mosquitto.mosquitto_process import MOSQUITTO, running
 
 pytestmark = pytest.mark.skipif(
     MOSQUITTO is None, reason="mosquitto is not installed here (Debian's package mosquitto)"

@@ -15,7 +15,7 @@ import trustme
 
 from bench.peers.peer import free_port
 from tests.broker_process import SECONDS_MAX, Rumqd, run_command
-from tests.mosquitto.test_beside_mosquitto import MOSQUITTO, running
+from tests.mosquitto.mosquitto_process import MOSQUITTO, running
 
 CONF = """
 listener {port} 127.0.0.1
