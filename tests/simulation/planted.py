@@ -209,6 +209,13 @@ PLANTED = [
         f"{FOUND}::test_a_message_committed_in_the_turn_in_which_its_client_leaves_stays_in_the_session",
     ),
     Planted(
+        "the id of a message in the read that ends its connection is not in the next checkpoint",
+        "rumq/session/protocol/connected.py",
+        "        if wire.acks:  # of messages in the read that ends the connection, which nobody answers\n",
+        "        if False:\n",
+        f"{FOUND}::test_a_message_whose_client_leaves_in_the_same_read_is_stored_once",
+    ),
+    Planted(
         "a DISCONNECT that has arrived is not read", "rumq/net/pump.py",
         "        connection.write_failed = why\n",
         "        self.lost(connection, why)\n        return\n",
