@@ -400,10 +400,10 @@ PLANTED = [
         f"{LATE}::test_what_a_schedule_has_found_once_stays_repaired",
     ),
     Planted(
-        "what may have been sent of a missing partition counts as fresh", "rumq/shards/recovery/late_shards.py",
+        "what may have been sent of a missing partition ends nowhere", "rumq/shards/recovery/late_shards.py",
         "            below[index] = next_lsn\n",
         "            pass\n",
-        f"{LATE}::test_schedules_in_which_shards_are_missing_keep_every_promise",
+        "tests/shards/recovery/test_late_shards.py",
     ),
     Planted(
         "a group hands out what a missing shard's members have", "rumq/shards/recovery/restore.py",
