@@ -194,7 +194,7 @@ PLANTED = [
         "the next run finds packet ids again that are long free", "rumq/shards/recovery/startup.py",
         "        self._late.searched_to(shard, found.ends)\n",
         "",
-        f"{LATE}::test_what_a_schedule_has_found_once_stays_repaired",
+        "tests/shards/recovery/test_startup.py",
     ),
     Planted(
         "the ids of inbound messages are not asked for after a crash", "rumq/shards/recovery/startup.py",
@@ -397,13 +397,19 @@ PLANTED = [
         "releases that nothing accounts for yet are not written down", "rumq/shards/recovery/undecided.py",
         "            if (packed := packed_releases(session.qos2_released))\n",
         "            if (packed := packed_releases({}))\n",
-        f"{LATE}::test_what_a_schedule_has_found_once_stays_repaired",
+        "tests/shards/recovery/test_undecided.py",
     ),
     Planted(
         "what may have been sent of a missing partition ends nowhere", "rumq/shards/recovery/late_shards.py",
         "            below[index] = next_lsn\n",
         "            pass\n",
         "tests/shards/recovery/test_late_shards.py",
+    ),
+    Planted(
+        "a run that has written nothing leaves its writer epoch to the next one", "rumq/shards/recovery/startup.py",
+        "            self._restorer.write_epoch()\n",
+        "            pass\n",
+        f"{LATE}::test_so_is_what_took_the_place_of_what_a_run_had_shown_that_wrote_nothing_at_all",
     ),
     Planted(
         "a group hands out what a missing shard's members have", "rumq/shards/recovery/restore.py",
