@@ -244,13 +244,13 @@ PLANTED = [
         "SUBACK waits for no other shard", "rumq/shards/peers/interest.py",
         "        return self.confirm_all(asked, then)\n",
         "        self.confirm_all(asked, lambda: None)\n        return True\n",
-        SCHEDULES,
+        "tests/shards/peers/test_interest.py",
     ),
     Planted(
         "what is asked of a shard before it has begun is forgotten", "rumq/shards/bus/record_forwarder.py",
         "            self._early.append(message)  # asked again before `Begin`, of a run before\n",
         "",
-        f"{FOUND}::test_a_subscription_asked_for_while_a_shard_is_away_is_granted_when_it_is_back",
+        "tests/shards/bus/test_record_forwarder.py",
     ),
     Planted(
         "a filter that another client asks for is given up", "rumq/shards/peers/interest.py",
@@ -275,7 +275,7 @@ PLANTED = [
         "the beginning of a share is not written down", "rumq/shards/peers/shared_groups.py",
         "        self._barrier.journal.recorder.shared(effect.key, effect.cursors)\n",
         "        pass\n",
-        f"{FOUND}::test_a_share_survives_its_home_from_suback_on",
+        "tests/shards/peers/test_shared_groups.py",
     ),
     Planted(
         "what came to a shard too early is handed out twice", "router/shared_group_rules.py",
@@ -391,7 +391,7 @@ PLANTED = [
         "a run that ends soon leaves a search from the beginning", "rumq/shards/recovery/startup.py",
         "        late.searched(self._state)\n",
         "",
-        f"{LATE}::test_nor_does_it_when_a_shard_dies_soon_after_its_start",
+        "tests/shards/recovery/test_startup.py",
     ),
     Planted(
         "releases that nothing accounts for yet are not written down", "rumq/shards/recovery/undecided.py",

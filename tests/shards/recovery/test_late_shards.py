@@ -156,6 +156,16 @@ def test_what_may_have_been_sent_of_a_missing_partition_ends_where_its_log_does_
     assert [session.name for session in left] == ["away"]
 
 
+def test_a_run_that_ends_soon_leaves_no_search_from_the_beginning() -> None:
+    """The next one searches from where this one did, at least: it would find packet ids again that are long free."""
+    world = World(p1=peer(is_known=True, partitions=(0, 1)), p2=peer(is_known=False, partitions=(2,)))
+    partitions = [each for other in world.others.values() for each in other.partitions]
+    for each in partitions:
+        each.outgoing = SimpleNamespace(committed_there=4)
+    world.late.searched(state(tags_from=[9, 2, 7]))
+    assert [each.outgoing.committed_there for each in partitions] == [9, 4, 7]
+
+
 def test_the_next_run_searches_an_owner_s_log_from_where_this_search_ended() -> None:
     """What is released meanwhile is in the journal, and would be found again as open. It never goes back."""
     world = World(p1=peer(is_known=True, partitions=(0, 1)), p2=peer(is_known=False, partitions=(2,)))

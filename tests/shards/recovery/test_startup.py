@@ -20,6 +20,7 @@ class Late:
         self.begun: list[set[int]] = []
         self.found: list[tuple[int, list[tuple[str, int]]]] = []
         self.searched_ends: list[tuple[int, dict[int, int]]] = []
+        self.searched_before: list[list[int]] = []
 
     def are_given_up(self) -> bool:
         return self.is_given_up
@@ -30,7 +31,9 @@ class Late:
     def place(self, state: ReplayedState, layout: tuple[str, ...], restorer: Any) -> None:
         self.placed += 1
 
-    def searched(self, state: ReplayedState) -> None: ...
+    def searched(self, state: ReplayedState) -> None:
+        assert not self.searched_before, "once"
+        self.searched_before.append(list(state.tags_from))
 
     def searched_to(self, shard: int, ends: Mapping[int, int]) -> None:
         self.searched_ends.append((shard, dict(ends)))
@@ -102,6 +105,7 @@ def test_clients_come_once_all_shards_are_met_and_have_answered() -> None:
     assert [session.qos2_open for session in state.sessions.values()] == [{7}]
     assert not world.late.placed and world.late.begun == [set()]
     assert world.late.searched_ends == [(1, {}), (2, {0: 5})]
+    assert world.late.searched_before == [[0]], "the first checkpoint of this run goes on from there"
 
 
 def test_a_shard_that_is_not_met_for_long_is_not_waited_for() -> None:
