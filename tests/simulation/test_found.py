@@ -107,9 +107,12 @@ def test_a_share_whose_home_has_just_begun_does_not_end_with_the_members_that_it
     machine.start(0)
     home = machine.shards[0]
     assert home is not None
-    while not home.parts.cluster.peers.others[2].is_known:
+    there = machine.shards[2]
+    assert there is not None
+    peer = there.parts.cluster.peers.others[0]
+    while peer.link is None or peer.is_met:
         machine.run(1)
-    machine.freeze(machine.shards[2], 1000)
+    machine.freeze(there, 1000)  # it has said where it stands, and not yet what members it has
     leaving.lazy = True  # so that what it is sent comes back
     machine.run(300)
     assert home.is_ready
@@ -416,3 +419,21 @@ def test_who_dies_after_it_granted_a_filter_that_others_have_not_is_asked_again(
     world.joined(2).publish(topic, 1, retain=False)
     world.machine.settle()
     assert world.had(client) == [0]
+
+
+@pytest.mark.parametrize("home", [0, 1])
+def test_a_message_whose_client_leaves_in_the_same_read_is_stored_once(world: World, home: int) -> None:
+    """MQTT 5.0, 4.3.3: its publisher sends it again, after a checkpoint and the death of its shard."""
+    client = world.joined(home, clean=False)
+    client.publish(TOPIC, 2, retain=False)
+    client.disconnect()
+    world.machine.settle(for_long=True)
+    world.machine.kill(home)
+    world.machine.settle()
+    world.connect(client)
+    world.machine.settle()
+    assert world.history.messages[0].acked is not None
+    witness = world.joined(1)
+    witness.subscribe("$log/earliest/#", 0)
+    world.machine.settle()
+    assert world.had(witness) == [0]

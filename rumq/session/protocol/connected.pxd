@@ -42,3 +42,5 @@ cdef class Connected(Receiver):
     cpdef Py_ssize_t _packets(self, object data, Py_ssize_t pos, Py_ssize_t end) except -1
     @cython.locals(wire=Wire, bulk=bint)
     cpdef _answer(self, Py_ssize_t taken)
+    @cython.locals(wire=Wire)
+    cdef _note_packet_ids(self)

@@ -198,8 +198,7 @@ class Connected(Receiver):
             self.acks.record_noted()
         if wire.acks:
             if wire.ack_parts or self.acks.holds:
-                if wire.durable_bit and wire.qos2_open is not None:
-                    self.broker.journal.qos2_changed[self.session.number] = self.session
+                self._note_packet_ids()
                 self.acks.promise_log()
             else:  # answers that promise nothing about the log
                 acks, wire.acks = wire.acks, None
@@ -210,6 +209,14 @@ class Connected(Receiver):
                 self.broker.publishing.pause_publisher(self.client, bulk)
             wire.touched = 0
         self.deliveries.acknowledged()
+
+    def _note_packet_ids(self) -> None:
+        """Have the next checkpoint say which inbound QoS 2 messages wait for PUBREL.
+
+        After a crash the log is searched for such messages from the last checkpoint on alone."""
+        wire = self.wire
+        if wire.durable_bit and wire.qos2_open is not None:
+            self.broker.journal.qos2_changed[self.session.number] = self.session
 
     def pause(self) -> None:
         self.paused = True
@@ -272,6 +279,8 @@ class Connected(Receiver):
         if self.reauthentication is not None:
             self.reauthentication.close()
             self.reauthentication = None
+        if wire.acks:  # of messages in the read that ends the connection, which nobody answers
+            self._note_packet_ids()
         self.acks.close()
         self.deliveries.close()
         session.qos2_open, session.window = wire.qos2_open, self.flow.window

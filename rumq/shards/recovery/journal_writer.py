@@ -59,6 +59,10 @@ class JournalWriter(Stage):
         """Write the first record of a run."""
         self._append([e.Layout(self.layout())], now_us)
 
+    def write_nothing(self, now_us: int) -> None:
+        """Append a record without entries: it is about the run, not about its sessions."""
+        self._append([], now_us)
+
     # A turn
 
     def flush(self, now_us: int) -> None:

@@ -93,6 +93,17 @@ class Restorer:
             for subscription in replayed.subscriptions.values()
         )
 
+    def write_epoch(self) -> None:
+        """Have this run's writer epoch on disk before another shard is told of it.
+
+        It may show records that it does not live to write, and a next one under the same epoch would count as this one:
+        what that wrote in their place would not be delivered."""
+        self.journal.write_nothing(self._clock.now_us)
+        try:
+            write_now(self.journal.partition)
+        except OSError:
+            pass  # the next group of the journal tells of a disk that takes nothing
+
     def _restore_retained(self, state: ReplayedState) -> None:
         """The last snapshot, then the log from there on."""
         view = self._router.retained

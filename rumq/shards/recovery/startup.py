@@ -42,6 +42,9 @@ class Startup:
         for partition, name in zip(self._store.partitions, self._layout, strict=True):
             if isinstance(partition, RemotePartition):
                 partition.run.known = runs.get(name, (0, 0))
+        if self._peers.others and self._is_leading():
+            # In a cluster it does not lead yet, and its epoch is that of its term.
+            self._restorer.write_epoch()
 
     def advance(self) -> bool:
         """Go on as far as is possible now; True, and not to be called again, once clients may come. raises: OSError"""

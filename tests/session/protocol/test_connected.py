@@ -163,6 +163,24 @@ def test_a_malformed_packet_ends_the_connection(version: int, heard: list[Any]) 
     assert wire.closed and [(each.kind, each.code) for each in wire.hears()] == heard
 
 
+@pytest.mark.parametrize("behind", [p.Disconnect(), b"\x00\x00", connect()])
+def test_the_id_of_a_message_in_the_read_that_ends_its_connection_is_noted_for_the_journal(behind: Any) -> None:
+    """MQTT 5.0, 4.3.3: after a crash the log is searched for such messages from the last checkpoint on alone."""
+    broker = Broker()
+    wire = connected(broker, properties={"session_expiry_interval": 60})
+    link = wire.link
+    wire.say(p.Publish("t", b"x", 2, False, False, 7), behind)
+    assert link.client.closed
+    assert list(broker.journal.qos2_changed.values()) == [link.session]
+
+
+def test_a_session_that_ends_with_such_a_read_is_not_noted() -> None:
+    broker = Broker()
+    wire = connected(broker, properties={"session_expiry_interval": 60})
+    wire.say(p.Publish("t", b"x", 2, False, False, 7), p.Disconnect(properties={"session_expiry_interval": 0}))
+    assert not broker.journal.qos2_changed
+
+
 def test_a_reason_that_a_disconnect_may_not_carry_becomes_a_protocol_error() -> None:
     wire = connected(Broker())
     wire.link.refuse(MqttFault("a packet identifier", Reason.PACKET_IDENTIFIER_IN_USE))

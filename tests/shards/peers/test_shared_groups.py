@@ -34,8 +34,9 @@ NONE = memoryview(b"")
 class Journal:
     def __init__(self) -> None:
         self.partition: Any = SimpleNamespace(index=7, next_lsn=1, committed_lsn=1)
-        self.recorder: Any = SimpleNamespace(shared=lambda key, cursors: self.noted.append(key))
+        self.recorder: Any = SimpleNamespace(shared=lambda key, cursors: self.begun.append((key, cursors)))
         self.noted: list[str] = []
+        self.begun: list[tuple[str, list[int]]] = []
 
     def shared(self, key: str) -> None:
         self.noted.append(key)
@@ -101,6 +102,12 @@ def test_a_home_that_is_away_is_not_waited_for(world: World) -> None:
     world.groups.carry_out(e.ReportShareWeight(KEY, "t1", 0))
     world.groups.parts(m.ShareParts(KEY, RANGES), NONE)
     assert len(world.hand.items) == 1
+
+
+def test_where_a_group_begins_is_in_the_journal(world: World) -> None:
+    """Its home may die before the next checkpoint, and what is published meanwhile is the group's."""
+    world.groups.carry_out(e.ShareBegun(KEY, [5, 0]))
+    assert world.journal.begun == [(KEY, [5, 0])]
 
 
 def test_ranges_that_no_member_has_room_for_go_back(world: World) -> None:

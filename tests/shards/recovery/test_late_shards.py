@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from commitlog import StreamSpec
+from rumq.session.journal.entries import OPEN_END
 from rumq.session.journal.replayed_state import ReplayedState
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.recovery.late_shards import LateShards
@@ -133,6 +134,36 @@ def test_positions_beyond_the_end_of_a_found_log_are_written_over_but_not_in_the
     ((_, call),) = world.hand.waiting
     call()
     assert written == ["flush", "snapshot"]
+
+
+def test_what_may_have_been_sent_of_a_missing_partition_ends_where_its_log_does_once_that_is_there() -> None:
+    """What comes behind it is fresh. The journal is told for who is away: a later run knows of it only from there."""
+    world = World()
+    left: list[Any] = []
+    restorer: Any = SimpleNamespace(
+        open_ended=[
+            (SimpleNamespace(name=name, link=link, is_moving=is_moving), [OPEN_END, below, OPEN_END])
+            for name, link, is_moving, below in (
+                ("away", None, False, OPEN_END), ("here", "its link", False, OPEN_END),
+                ("moving", None, True, OPEN_END), ("known", None, False, 7),
+            )
+        ],
+        journal=SimpleNamespace(recorder=SimpleNamespace(left=left.append)),
+    )  # fmt: skip
+    partition = RemotePartition(StreamSpec("main", ("#",), 2), 1, 0, 1, owner=1)
+    world.late._found(restorer, partition, 40, next_lsn=42, same_below=40)
+    assert [below for _, below in restorer.open_ended] == [[OPEN_END, end, OPEN_END] for end in (42, 42, 42, 7)]
+    assert [session.name for session in left] == ["away"]
+
+
+def test_a_run_that_ends_soon_leaves_no_search_from_the_beginning() -> None:
+    """The next one searches from where this one did, at least: it would find packet ids again that are long free."""
+    world = World(p1=peer(is_known=True, partitions=(0, 1)), p2=peer(is_known=False, partitions=(2,)))
+    partitions = [each for other in world.others.values() for each in other.partitions]
+    for each in partitions:
+        each.outgoing = SimpleNamespace(committed_there=4)
+    world.late.searched(state(tags_from=[9, 2, 7]))
+    assert [each.outgoing.committed_there for each in partitions] == [9, 4, 7]
 
 
 def test_the_next_run_searches_an_owner_s_log_from_where_this_search_ended() -> None:

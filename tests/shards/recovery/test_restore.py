@@ -1,5 +1,7 @@
 """A restart: sessions, subscriptions and retained messages are those of the journal and of the log behind it."""
 
+import errno
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from router.readers.subscription import Subscription
 from rumq.session.journal.replayed_state import ReplayedShare
 from rumq.shards.recovery.restore import had_by_members
 from tests.commitlog.records import NOW
-from tests.shards.recovery.world import Run
+from tests.shards.recovery.world import Run, restorer_of
 
 
 @pytest.fixture
@@ -79,6 +81,28 @@ def test_a_snapshot_alone_is_enough(files: SimulatedFiles) -> None:
     again = Run(files.after_kill(), seed=1)
     assert again.find("pump") is not None and again.router.retained.get("a") is not None
     assert again.journal.keep_lsn(0) == 1, "the log below is not needed for retained messages"
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_run_that_wrote_its_epoch_leaves_another_one_to_the_next(files: SimulatedFiles, is_written: bool) -> None:
+    first = Run(files)
+    subscribe(first, "pump", "plant/#")
+    first.flush()
+    second = Run(files.after_kill(), seed=1)
+    if is_written:
+        restorer_of(second).write_epoch()
+    third = Run(files.after_kill(), seed=2)
+    epochs = [run.store.own[0].starts[-1][0] for run in (first, second, third)]
+    assert epochs == [1, 2, 3 if is_written else 2]
+    session = third.find("pump")
+    assert session is not None and session.subscriber.filters() == ["plant/#"]
+
+
+def test_a_shard_whose_disk_takes_nothing_begins_all_the_same(files: SimulatedFiles) -> None:
+    run = Run(files)
+    files.broken = errno.ENOSPC
+    restorer_of(run).write_epoch()
+    assert run.journal.partition.offline is not None
 
 
 @given(

@@ -20,6 +20,7 @@ class Late:
         self.begun: list[set[int]] = []
         self.found: list[tuple[int, list[tuple[str, int]]]] = []
         self.searched_ends: list[tuple[int, dict[int, int]]] = []
+        self.searched_before: list[list[int]] = []
 
     def are_given_up(self) -> bool:
         return self.is_given_up
@@ -30,7 +31,9 @@ class Late:
     def place(self, state: ReplayedState, layout: tuple[str, ...], restorer: Any) -> None:
         self.placed += 1
 
-    def searched(self, state: ReplayedState) -> None: ...
+    def searched(self, state: ReplayedState) -> None:
+        assert not self.searched_before, "once"
+        self.searched_before.append(list(state.tags_from))
 
     def searched_to(self, shard: int, ends: Mapping[int, int]) -> None:
         self.searched_ends.append((shard, dict(ends)))
@@ -43,23 +46,28 @@ class Late:
 
 
 class World:
-    def __init__(self) -> None:
+    def __init__(self, *, leads: bool = True, others: tuple[int, ...] = (1, 2)) -> None:
+        """leads: when the journal is read"""
         run = Run(SimulatedFiles())
         run.session("pump")
         run.flush()
-        self.peers: Any = SimpleNamespace(all_known=False, others={1: None, 2: None})
+        self.peers: Any = SimpleNamespace(all_known=False, others=dict.fromkeys(others))
+        self.epochs = 0  # written
         self.begun: list[bool] = []
         self.restored: list[ReplayedState] = []
         self.found: Callable[[int, Tags], None] | None = None
         interest: Any = SimpleNamespace(begin=lambda wants_publishers: self.begun.append(wants_publishers))
         queries: Any = SimpleNamespace(find_tags=self._find_tags)
-        restorer: Any = SimpleNamespace(journal=run.journal, restore=self._restore)
-        self.leads = True
+        restorer: Any = SimpleNamespace(journal=run.journal, restore=self._restore, write_epoch=self._write_epoch)
+        self.leads = leads
         self.late: Any = Late()
         self.startup = Startup(
             run.store, self.peers, interest, queries, restorer, self.late, lambda effect: None, lambda: self.leads
         )
         self.startup.read_journal(run.hand.tell)
+
+    def _write_epoch(self) -> None:
+        self.epochs += 1
 
     def _find_tags(self, from_lsns: list[int], done: Any) -> None:
         self.found = done
@@ -78,6 +86,12 @@ def test_a_leader_asks_other_shards_only_once_its_term_is_open() -> None:
     assert not world.startup.advance() and world.found is not None
 
 
+def test_a_run_has_its_writer_epoch_on_disk_before_others_are_told_of_it() -> None:
+    """In a cluster the epoch is that of its term, and nothing is written before that is open."""
+    assert World().epochs == 1
+    assert World(others=()).epochs == World(leads=False).epochs == 0
+
+
 def test_clients_come_once_all_shards_are_met_and_have_answered() -> None:
     world = World()
     assert not world.startup.advance() and world.found is None
@@ -91,6 +105,7 @@ def test_clients_come_once_all_shards_are_met_and_have_answered() -> None:
     assert [session.qos2_open for session in state.sessions.values()] == [{7}]
     assert not world.late.placed and world.late.begun == [set()]
     assert world.late.searched_ends == [(1, {}), (2, {0: 5})]
+    assert world.late.searched_before == [[0]], "the first checkpoint of this run goes on from there"
 
 
 def test_a_shard_that_is_not_met_for_long_is_not_waited_for() -> None:
