@@ -1,4 +1,4 @@
-"""A million records: eight Kafka clients, MQTT, REST and Spark read the same ones under the same numbers."""
+"""A million records: seven clients of Kafka, MQTT, REST and Spark read the same ones under the same numbers."""
 
 from __future__ import annotations
 
