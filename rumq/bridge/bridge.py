@@ -75,7 +75,8 @@ class RunningBridge:
         remotes.note_paired_before(pairing.remote)
         # Sides, and their addresses, whose session has the filters, since this process began.
         self._assured: set[tuple[str, str]] = set()
-        # An attempt failed while retained messages wait at the local broker, in a shard's memory: it may have died since.
+        # True once an attempt failed before both were ever connected: retained messages wait in the memory of a local
+        # shard, which may have died since.
         self._may_have_died = False
         self._windows = dict.fromkeys(SIDES, rules.inflight_max)  # side -> messages that it takes without an answer
         # Sides that are asked to carry QoS 1 as QoS 2: the local one once the remote one has said that it does.

@@ -153,6 +153,13 @@ PLANTED = [
         "tests/bridge/test_counts.py",
     ),
     Planted(
+        "the last bridge that is taken out of the settings stays in the figures, and its session in the broker",
+        "rumq/process/wiring/sidecars.py",
+        "if settings.bridge or has_bridges(data):",
+        "if settings.bridge:",
+        "tests/process/bridge/test_removed_bridges.py",
+    ),
+    Planted(
         "the other broker is told of the bridge's state where it is not to be",
         "rumq/process/bridge/bridge_settings.py",
         "will=None if bridge.notifications_local_only else maybe_will(bridge)",
