@@ -231,6 +231,20 @@ PLANTED = [
         RAISED_KERNEL,
     ),
     Planted(
+        "what an ordinary publisher says of the QoS of its message lowers it behind a bridge",
+        "rumq/mqtt/kernels/fanout.py",
+        "is_marked = qos == 2 and says_qos(",
+        "is_marked = False and says_qos(",
+        "tests/bridge/test_two_shards.py",
+    ),
+    Planted(
+        "a broker believes the first word on the QoS, which a publisher may have said",
+        "rumq/mqtt/kernels/publish_properties.py",
+        "                    found = at\n",
+        "                    return at\n",
+        RAISED_KERNEL,
+    ),
+    Planted(
         "the local broker is asked whatever the other one said",
         "rumq/bridge/bridge.py",
         "            self._asked[LOCAL] = connection.is_exactly_once\n",
