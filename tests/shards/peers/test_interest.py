@@ -138,12 +138,11 @@ def test_whoever_asks_for_filters_one_after_the_other_waits_once_for_a_shard_tha
     linked(world)
     world.interest.begin(wants_publishers=False)
     world.others[others].link = None
-    seconds, request = 0.0, 0
+    seconds = 0.0
     for number in range(50):
-        request += 1
         assert not world.interest.confirm_subscriptions([(f"t/{number}", f"t/{number}")], world.then)
         if others == 2:
-            world.others[1].answer(m.Wanted(request))
+            world.others[1].answer(m.Wanted(number + 1))
         next_turn(world)
         while len(world.calls) <= number:
             look(world, LOOK_SECONDS)
