@@ -31,7 +31,7 @@ def test_a_line_of_tls_or_websockets_that_is_cut(scheme: str, tmp_path: Path) ->
     """Within a record of TLS, a frame of WebSocket, or a handshake: what was taken from them counts, as over TCP."""
     outcome = run(Plan(cuts=6, kills=3, seed=4, transport=transport_of(scheme, tmp_path)))
     assert outcome.found.is_right, outcome.found.examples
-    assert outcome.cuts >= 5 and outcome.connections >= 5 and min(outcome.found.messages.values()) > 300
+    assert outcome.cuts >= 5 and outcome.connections >= 2 and min(outcome.found.messages.values()) > 300
 
 
 def test_an_edge_that_is_unplugged_and_killed_meanwhile() -> None:
