@@ -75,6 +75,9 @@ class RunningBridge:
         remotes.note_paired_before(pairing.remote)
         # Sides, and their addresses, whose session has the filters, since this process began.
         self._assured: set[tuple[str, str]] = set()
+        # True once an attempt failed before both were ever connected: retained messages wait in the memory of a local
+        # shard, which may have died since.
+        self._may_have_died = False
         self._windows = dict.fromkeys(SIDES, rules.inflight_max)  # side -> messages that it takes without an answer
         # Sides that are asked to carry QoS 1 as QoS 2: the local one once the remote one has said that it does.
         self._asked = {REMOTE: rules.exactly_once, LOCAL: False}
@@ -96,6 +99,7 @@ class RunningBridge:
                 why = str(fault)
             except Exception as fault:  # ours: bridges to other brokers go on
                 why, bug = f"a bug: {type(fault_in(fault)).__name__}", {"exc_info": fault}
+            self._may_have_died = not self._pairing.remote
             was_up = self.counts.is_up
             self.counts.note_failed(self._now_us(), why)
             if was_up:
@@ -118,8 +122,10 @@ class RunningBridge:
                 await self._assure(side)
         connections: dict[str, SideConnection] = {}
         try:
-            for side in (REMOTE, LOCAL):
-                connections[side] = await self._open(side)
+            connections[REMOTE] = await self._open(REMOTE)
+            if self._may_have_died:
+                await self._assure(LOCAL)  # what waits there still comes once
+            connections[LOCAL] = await self._open(LOCAL)
             await self._check_sessions(connections)
             await self._pair(connections)
             await self._relay(connections)
@@ -157,6 +163,7 @@ class RunningBridge:
         finally:
             with trio.CancelScope(shield=True):
                 await connection.stream.close()
+        self._may_have_died = self._may_have_died and side != LOCAL
         self._assured.add((side, self._side(side).address))
 
     def _side(self, side: str) -> Side:

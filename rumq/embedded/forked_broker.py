@@ -110,4 +110,5 @@ def settings_of(request: LinkMessage, directory: str) -> Settings:
 
 
 def scheme_of(settings: Settings) -> str:
-    return "mqtts" if settings.listener.tls_certificate else "mqtt"
+    plain = "ws" if settings.listener.protocol == "websocket" else "mqtt"
+    return f"{plain}s" if settings.listener.tls_certificate else plain

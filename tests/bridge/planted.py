@@ -4,6 +4,7 @@ from tests.faults.planted import Planted
 
 RELAY = "tests/bridge/test_relay.py"
 BRIDGE = "tests/bridge/test_bridge.py"
+HOSTILE = "tests/bridge/test_hostile_brokers.py"
 RELAY_RUN = "tests/bridge/test_relay_run.py"
 EXACTLY_ONCE = "tests/bridge/test_exactly_once.py"
 RAISED = "tests/shards/delivery/test_raised_qos.py"
@@ -58,7 +59,7 @@ PLANTED = [
         "rumq/bridge/link.py",
         "if self._relay.answered_bytes[source] > WAITING_BYTES_MAX:",
         "if False:",
-        BRIDGE,
+        HOSTILE,
     ),
     Planted(
         "messages without payloads wait for the bandwidth without a bound",
@@ -72,7 +73,7 @@ PLANTED = [
         "rumq/bridge/side.py",
         "if size > KEPT_BYTES_MAX:",
         "if False:",
-        BRIDGE,
+        HOSTILE,
     ),
     Planted(
         "a bridge collects a packet that its target does not take",
@@ -152,6 +153,13 @@ PLANTED = [
         "tests/bridge/test_counts.py",
     ),
     Planted(
+        "the last bridge that is taken out of the settings stays in the figures, and its session in the broker",
+        "rumq/process/wiring/sidecars.py",
+        "if settings.bridge or has_bridges(data):",
+        "if settings.bridge:",
+        "tests/process/bridge/test_removed_bridges.py",
+    ),
+    Planted(
         "the other broker is told of the bridge's state where it is not to be",
         "rumq/process/bridge/bridge_settings.py",
         "will=None if bridge.notifications_local_only else maybe_will(bridge)",
@@ -220,6 +228,20 @@ PLANTED = [
         "rumq/mqtt/kernels/ingest.py",
         "    if first > second:\n",
         "    if first > second and first < 0:\n",
+        RAISED_KERNEL,
+    ),
+    Planted(
+        "what an ordinary publisher says of the QoS of its message lowers it behind a bridge",
+        "rumq/mqtt/kernels/fanout.py",
+        "is_marked = qos == 2 and says_qos(",
+        "is_marked = False and says_qos(",
+        "tests/bridge/test_two_shards.py",
+    ),
+    Planted(
+        "a broker believes the first word on the QoS, which a publisher may have said",
+        "rumq/mqtt/kernels/publish_properties.py",
+        "                    found = at\n",
+        "                    return at\n",
         RAISED_KERNEL,
     ),
     Planted(
@@ -375,14 +397,14 @@ PLANTED = [
         "rumq/bridge/bridge.py",
         "        self._relays_since = trio.current_time()\n",
         "",
-        BRIDGE,
+        HOSTILE,
     ),
     Planted(
         "a remote broker turns keep alive off",
         "rumq/bridge/bridge.py",
         "return min(filter(None, (own,",
         "return min(filter(lambda each: each is not None, (own,",
-        BRIDGE,
+        HOSTILE,
     ),
     Planted(
         "an address that takes TCP and refuses the rest ends the link that works each minute",
@@ -406,12 +428,19 @@ PLANTED = [
         "tests/bridge/test_side.py",
     ),
     Planted(
+        "retained messages that waited in a shard that died are not asked for again",
+        "rumq/bridge/bridge.py",
+        "            if self._may_have_died:\n",
+        "            if False:\n",
+        BRIDGE,
+    ),
+    Planted(
         "a large message that comes while a bridge subscribes ends the connection",
         "rumq/bridge/side_stream.py",
         "            if is_message and message_bytes_max is None:\n                self._left_out = size\n",
         "            if is_message and message_bytes_max is None and size <= len(buffer):\n"
         "                self._left_out = size\n",
-        BRIDGE,
+        HOSTILE,
     ),
     Planted(
         "a message of QoS 2 counts for the target's receive maximum only until PUBREC",
@@ -432,7 +461,7 @@ PLANTED = [
         "rumq/bridge/link.py",
         "return is_waiting and not relay.may_read_on(source)",
         "return is_waiting",
-        BRIDGE,
+        HOSTILE,
     ),
     Planted(
         "a run passes messages that wait",

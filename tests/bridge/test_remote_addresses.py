@@ -17,7 +17,7 @@ from rumq.bridge.topic_rules import TopicMap, parse_rule
 from rumq.client.session.options import ConnectOptions
 from rumq.mqtt.packets import Connack, Pubcomp, Publish, Pubrel, Suback, Subscribe
 from rumq.mqtt.reasons import Reason
-from tests.bridge.test_bridge import RESUMED, answer_subscriptions
+from tests.bridge.site import RESUMED, answer_subscriptions
 from tests.client.fake_broker import FakeBroker, Peer, simulated
 
 IDS = 30  # instead of 65,535: all are released in the same way
@@ -121,14 +121,19 @@ class TwoRemotes:
             Pairing(PairingFiles(folder), "b"), lambda event, **_: self.said.append(event), lambda: 0,
         )  # fmt: skip
 
-    async def begun(self, broker: FakeBroker, connack: Connack = RESUMED) -> tuple[Peer, Peer]:
-        """Subscribed at one of the two, and connected."""
+    async def begun(
+        self, broker: FakeBroker, connack: Connack = RESUMED, *, failed_before: bool = False
+    ) -> tuple[Peer, Peer]:
+        """Subscribed at one of the two, and connected. failed_before: so far none has been connected, but one tried"""
         peer, _ = await broker.accept(connack)
         await answer_subscriptions(peer)
-        return await self.connected(broker)
+        return await self.connected(broker, failed_before=failed_before)
 
-    async def connected(self, broker: FakeBroker) -> tuple[Peer, Peer]:
+    async def connected(self, broker: FakeBroker, *, failed_before: bool = False) -> tuple[Peer, Peer]:
         there, _ = await broker.accept(RESUMED)
+        if failed_before:
+            peer, _ = await self.local.accept(RESUMED)
+            await answer_subscriptions(peer)
         here, _ = await self.local.accept(RESUMED)
         return here, there
 
@@ -212,7 +217,7 @@ async def test_a_first_address_that_takes_only_tcp_costs_a_link_that_works_less_
         peer, _ = await site.local.accept(RESUMED)
         await answer_subscriptions(peer)
         peer, _ = await site.first.accept(Connack(False, Reason.SERVER_BUSY))
-        here, _ = await site.begun(site.second)
+        here, _ = await site.begun(site.second, failed_before=True)
         for looks in (1, 2, 4):
             begun = trio.current_time()
             assert await here.gone()

@@ -25,6 +25,7 @@ from tests.conformance.wire import Kind, Prop
 from tests.faults.shard import Client, Shard
 
 RULES = (parse_rule("t/# out 2"),)
+SAYS = [(Prop.USER_PROPERTY, ("rumq-qos", "1"))]  # an ordinary publisher: nobody believes it
 ASKS = [(Prop.USER_PROPERTY, ("rumq-exactly-once", "")), (Prop.SESSION_EXPIRY, 1_000_000), (Prop.RECEIVE_MAXIMUM, 3)]
 
 
@@ -86,7 +87,7 @@ class Step:
 class World:
     def __init__(self) -> None:
         self.shards = {side: Shard(SimulatedFiles(), segment_bytes_max=1 << 16) for side in (LOCAL, REMOTE)}
-        self.published: list[tuple[bytes, int]] = []
+        self.published: list[tuple[bytes, int, bool]] = []  # payload, QoS, whether its publisher says another one
         self._connect()
         self.connections[LOCAL].say(wire.subscribe(1, [("t/#", 2 | 4 | 8)]))
         self.connections[LOCAL].take_bytes(1 << 20)  # SUBACK
@@ -106,9 +107,10 @@ class World:
     def take(self, step: Step) -> None:
         if step.what == "publish":
             qos, payload = 1 + step.size % 2, b"%d" % len(self.published)
-            self.published.append((payload, qos))
+            says = len(self.published) % 2 == 1
+            self.published.append((payload, qos, says))
             client = Client(self.shards[LOCAL], "p", 5)
-            client.say(wire.publish("t/x", payload, qos, 1))
+            client.say(wire.publish("t/x", payload, qos, 1, properties=SAYS[:says]))
         elif step.what == "read":
             self.relay.receive(step.side, self.connections[step.side].take_bytes(step.size))
         elif step.what == "write":
@@ -133,11 +135,12 @@ class World:
                 while self.outputs[side].sent:
                     self.take(Step("write", side))
 
-    def arrived(self) -> list[tuple[bytes, int]]:
-        """What the other log has of these messages, with their QoS."""
+    def arrived(self) -> list[tuple[bytes, int, bool]]:
+        """What the other log has of these messages, with their QoS, and whether what they say of it is there."""
         reader = Client(self.shards[REMOTE], "reader", 5)
         reader.say(wire.subscribe(1, [("t/#", 2)], [(Prop.USER_PROPERTY, ("rumq-from", "earliest"))]))
-        return [(each.payload, each.qos) for each in reader.take() if each.kind is Kind.PUBLISH]
+        found = [each for each in reader.take() if each.kind is Kind.PUBLISH]
+        return [(each.payload, each.qos, SAYS[0] in each.properties) for each in found]
 
     def end(self) -> None:
         for shard in self.shards.values():

@@ -33,6 +33,12 @@ def test_the_program_says_where_it_listens(given: dict[str, Any], host: str, por
     assert scheme_of(settings) == "mqtt"
 
 
+def test_the_address_of_a_websocket_listener_says_that_it_is_one() -> None:
+    for tls, scheme in (({}, "ws"), ({"tls_certificate": "a.pem", "tls_key": "a.key"}, "wss")):
+        settings = settings_of(request(listener={"protocol": "websocket", **tls}), "/tmp/x")
+        assert scheme_of(settings) == scheme
+
+
 @pytest.mark.parametrize("section", ["listener", "data", "events", "log"])
 def test_a_section_that_is_none_is_a_fault_with_a_name(section: str) -> None:
     with pytest.raises(ConfigError, match=section):

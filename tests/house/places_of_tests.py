@@ -31,6 +31,7 @@ IMPORTED: dict[str, str] = {
     "rumq/embedded/template.py": "tests/embedded/test_broker.py",
     "rumq/process/bridge/running_bridges.py": "tests/process/bridge/test_node_bridges.py",
     "rumq/admin/socket/held_values.py": "tests/kafka/nodes/test_shard_commits.py",
+    "rumq/bridge/removed_bridges.py": "tests/process/bridge/test_removed_bridges.py",
     "rumq/bridge/two_way_relay.py": "tests/bridge/test_relay_run.py",
     "rumq/functions/trial.py": "tests/functions/test_worker_process.py",
     "rumq/process/grpc/grpc_server.py": "tests/services/test_server.py",

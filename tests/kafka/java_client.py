@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,16 @@ def jars() -> str:
 
 def in_java(command: str, address: str, topic: str, wanted: int = 0, **settings: Any) -> list[Any]:
     """What it printed. settings: of the client, with _ for the dots of their names"""
+    return list(each_in_java(command, address, topic, wanted, **settings))
+
+
+def each_in_java(
+    command: str, address: str, topic: str, wanted: int = 0, *, seconds_max: float = SECONDS, **settings: Any
+) -> Iterator[Any]:
+    """As `in_java`, for more than fits well in memory as objects."""
     pairs = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
-    arguments = ["java", "-cp", jars(), str(PROGRAM), command, address, topic, str(wanted), *pairs]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=SECONDS, check=False)
+    polls_max = f"-Dpolls.max.ms={int(seconds_max * 400)}"  # its start and its compiler take time, too
+    arguments = ["java", "-cp", jars(), polls_max, str(PROGRAM), command, address, topic, str(wanted), *pairs]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=seconds_max, check=False)
     assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return map(json.loads, done.stdout.splitlines())

@@ -10,8 +10,12 @@ HERE = Path(__file__).parent / "node"
 
 
 def in_node(script: str, *arguments: str) -> Any:
-    """What a script printed."""
+    """The JSON that a script printed last."""
+    return json.loads(lines_of_node(script, *arguments)[-1])
+
+
+def lines_of_node(script: str, *arguments: str, seconds_max: float = 120) -> list[str]:
     install(HERE)
-    done = node(script, *arguments, folder=HERE)
+    done = node(script, *arguments, folder=HERE, seconds_max=seconds_max)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return done.stdout.splitlines()

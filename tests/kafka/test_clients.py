@@ -14,6 +14,7 @@ import pytest
 from tests.kafka.conftest import VIEW, KafkaBroker, Row, kafka_broker
 from tests.kafka.node_client import in_node
 from tests.kafka.published import publish_all
+from tests.tries import tries
 
 RECORDS, PARTITIONS = 2_000, 2
 SECONDS = 60.0
@@ -58,11 +59,13 @@ def by_confluent(address: str, topic: str, wanted: int) -> list[Row]:
     consumer = kafka.Consumer({"bootstrap.servers": address, "group.id": "none", "enable.auto.commit": False})
     consumer.assign([kafka.TopicPartition(topic, each, 0) for each in range(PARTITIONS)])
     found: list[Row] = []
-    while len(found) < wanted:
+    for _ in tries(SECONDS):
         for each in consumer.consume(500, 0.5):
             if each.error() is None:
                 found.append((each.partition(), each.offset(), each.key().decode(), each.value()))
                 check_headers(each.headers())
+        if len(found) >= wanted:
+            break
     consumer.close()
     return found
 

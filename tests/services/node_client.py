@@ -32,6 +32,8 @@ def in_node_modules(program: str, *arguments: str, cwd: Path) -> subprocess.Comp
     return subprocess.run([path, *arguments], cwd=cwd, check=False, timeout=120, capture_output=True, text=True)
 
 
-def node(script: str, *arguments: str, folder: Path = HERE) -> subprocess.CompletedProcess[str]:
+def node(
+    script: str, *arguments: str, folder: Path = HERE, seconds_max: float = 120
+) -> subprocess.CompletedProcess[str]:
     command = ["node", script, *arguments]
-    return subprocess.run(command, cwd=folder, check=False, timeout=120, capture_output=True, text=True)
+    return subprocess.run(command, cwd=folder, check=False, timeout=seconds_max, capture_output=True, text=True)

@@ -253,6 +253,12 @@ PLANTED = [
         "tests/shards/bus/test_record_forwarder.py",
     ),
     Planted(
+        "whoever subscribes waits again and again for a shard that is away", "rumq/shards/peers/interest.py",
+        "        waited_for = set(self._others).difference(self._not_waited_for())\n",
+        "        waited_for = set(self._others)\n",
+        "tests/shards/peers/test_interest.py",
+    ),
+    Planted(
         "a filter that another client asks for is given up", "rumq/shards/peers/interest.py",
         "        gone = [f for f in gone if f not in self._asking]\n",
         "",

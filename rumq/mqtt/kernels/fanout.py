@@ -8,6 +8,7 @@ from typing import Any
 import cython
 
 from rumq.mqtt.kernels.delivery_properties import published_by
+from rumq.mqtt.kernels.publish_properties import NOT_RAISED
 from rumq.mqtt.kernels.window import Window
 
 if cython.compiled:
@@ -16,9 +17,11 @@ if cython.compiled:
     from cython.cimports.rumq.mqtt.kernels.buffers import octets
     from cython.cimports.rumq.mqtt.kernels.buffers import words as words_at
     from cython.cimports.rumq.mqtt.kernels.delivery_properties import location
+    from cython.cimports.rumq.mqtt.kernels.publish_properties import said_qos_at
     from cython.cimports.rumq.mqtt.kernels.window import Window
 else:
     from rumq.mqtt.kernels.delivery_properties import location
+    from rumq.mqtt.kernels.publish_properties import said_qos_at
 
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
@@ -38,7 +41,8 @@ class Form:
         name where offsets are to be told as user properties, else empty; publishers: the partition's list of client
         ids by publisher number, where who published is to be told, else None; is_live: records of QoS 0 may be sent
         before they are committed, so their offsets, which a crash could give to others, are not told.
-        raised: messages of QoS 1 are sent with QoS 2 and these properties; None: with QoS 1"""
+        raised: messages of QoS 1 are sent with QoS 2 and these properties; None: with QoS 1. Where there are any, one
+        of QoS 2 whose publisher has set such a property itself is sent with another one behind it"""
         self.qos = qos
         self.retain = retain
         self.no_local = no_local
@@ -213,6 +217,14 @@ def expiry_at(
     return -1
 
 
+@cython.cfunc
+def says_qos(frames: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+    """Whether the publisher of a message has set the property by which rumq brokers tell each other its QoS."""
+    if cython.compiled:
+        return said_qos_at(cython.address(frames[0]), at, end) >= 0
+    return said_qos_at(frames, at, end) >= 0
+
+
 def whole(data: object, rows: object, count: cython.Py_ssize_t, qos: cython.bint, base_lsn: cython.ulonglong) -> Blob:
     """The blob of a chunk whose frames go out as they are."""
     blob: Blob = Blob.__new__(Blob)  # of most messages: no constructor unpacks arguments
@@ -253,7 +265,10 @@ def build(
     extra_len: cython.Py_ssize_t = len(extra)
     raises: cython.bint = form.raised is not None
     raised: cython.const[cython.uchar][::1] = None
+    not_raised: cython.const[cython.uchar][::1] = NOT_RAISED
+    mark: cython.const[cython.uchar][::1] = None
     is_raised: cython.bint
+    is_marked: cython.bint
     capacity: cython.Py_ssize_t
     buffer: object
     out: cython.uchar[::1]
@@ -357,6 +372,11 @@ def build(
                 if byte < 0x80:
                     break
                 shift += 7
+        is_marked = is_raised
+        mark = raised
+        if raises and source_qos == 2 and not is_raised and props_len and len(raised):
+            is_marked = qos == 2 and says_qos(src, props_at, props_at + props_len)
+            mark = not_raised
         where = -1
         if flags & ROW_EXPIRY:
             dated = True
@@ -401,8 +421,8 @@ def build(
         new_props = 0
         if v5:
             new_props = props_len + extra_len + len(told) + (3 if alias else 0)
-            if is_raised:
-                new_props += len(raised)
+            if is_marked:
+                new_props += len(mark)
             size += new_props + varint_size(new_props)
         if packet_max and 1 + varint_size(size) + size > packet_max:
             too_large.append(i)
@@ -455,9 +475,9 @@ def build(
             if told:
                 copy(out, at, told, 0, len(told))
                 at += len(told)
-            if is_raised:
-                copy(out, at, raised, 0, len(raised))
-                at += len(raised)
+            if is_marked:
+                copy(out, at, mark, 0, len(mark))
+                at += len(mark)
         copy(out, at, src, payload_at, end - payload_at)
         at += end - payload_at
         i += 1

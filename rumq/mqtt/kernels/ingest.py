@@ -24,12 +24,12 @@ if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
     from cython.cimports.libc.string import memcmp, memcpy
     from cython.cimports.rumq.mqtt.kernels.batch import Batch
-    from cython.cimports.rumq.mqtt.kernels.publish_properties import Found, raised_at, walk_properties
+    from cython.cimports.rumq.mqtt.kernels.publish_properties import Found, said_qos_at, walk_properties
     from cython.cimports.rumq.mqtt.kernels.short_acks import put_ack, short_ack
     from cython.cimports.rumq.mqtt.kernels.topics import TopicTable
     from cython.cimports.rumq.mqtt.kernels.wire_state import Wire, acks_of
 else:
-    from rumq.mqtt.kernels.publish_properties import raised_at, walk_properties
+    from rumq.mqtt.kernels.publish_properties import said_qos_at, walk_properties
     from rumq.mqtt.kernels.short_acks import put_ack, short_ack
     from rumq.mqtt.kernels.wire_state import acks_of
 
@@ -154,7 +154,7 @@ def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cy
     props_end: cython.Py_ssize_t = 0
     payload_at: cython.Py_ssize_t
     pid: cython.uint = 0
-    raised: cython.Py_ssize_t = -1  # where a message of QoS 2 says that it is of QoS 1
+    said: cython.Py_ssize_t = -1  # where a message of QoS 2 says of which one it is
     run_at: cython.Py_ssize_t = -1  # start of bytes that are copied as they are, in one go
     out: cython.Py_ssize_t = 0
     row_at: cython.Py_ssize_t
@@ -422,11 +422,12 @@ def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cy
                     wire.frame_bytes = stop - pos
                     break
                 if wire.restores_qos and row_flags & ROW_PROPERTIES:
-                    raised = raised_at(buf, props_at, props_end)
-                    if raised >= 0:
+                    said = said_qos_at(buf, props_at, props_end)
+                    if said >= 0:
                         verbatim = False
-                        head = (head & 0xF9) | 2
-                        row_flags = (row_flags & 0xFFFC) | 1
+                        if buf[said + RAISED_BYTES - 1] == 0x31:
+                            head = (head & 0xF9) | 2
+                            row_flags = (row_flags & 0xFFFC) | 1
             if wire.v5 and wire.unacknowledged >= wire.receive_maximum:
                 wire.refuse(0x93, "more than %d unacknowledged PUBLISH packets" % wire.receive_maximum)
                 break
@@ -491,12 +492,12 @@ def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cy
                 out += frame_len
             else:
                 i = write_without(
-                    frames, out, buf, head, topic_at, topic_len, key, props_at, props_end, found.alias_at, raised, stop
+                    frames, out, buf, head, topic_at, topic_len, key, props_at, props_end, found.alias_at, said, stop
                 )  # fmt: skip
                 put_u32(rows, row_at + 20, i - (stop - payload_at) - out)
-                if props_end - props_at == (3 if found.alias_at >= 0 else 0) + (RAISED_BYTES if raised >= 0 else 0):
+                if props_end - props_at == (3 if found.alias_at >= 0 else 0) + (RAISED_BYTES if said >= 0 else 0):
                     row_flags &= ~ROW_PROPERTIES
-                raised = -1
+                said = -1
                 out = i
         put_u32(rows, row_at + 8, 0)
         put_u32(rows, row_at + 12, 0)
@@ -527,9 +528,9 @@ def cut(wire: Wire, batches: list, data: object, pos: cython.Py_ssize_t, end: cy
 def write_without(
     out: cython.p_uchar, at: cython.Py_ssize_t, buf: cython.pointer(cython.const[cython.uchar]), head: cython.uint,
     topic_at: cython.Py_ssize_t, topic_len: cython.Py_ssize_t, key: object, props_at: cython.Py_ssize_t,
-    props_end: cython.Py_ssize_t, alias_at: cython.Py_ssize_t, raised: cython.Py_ssize_t, stop: cython.Py_ssize_t,
+    props_end: cython.Py_ssize_t, alias_at: cython.Py_ssize_t, said: cython.Py_ssize_t, stop: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:  # fmt: skip
-    """Write the frame with its full topic, without its alias, and without the property at `raised`; -1: there is none.
+    """Write the frame with its full topic, without its alias, and without the property at `said`; -1: there is none.
 
     returns: its end. It grows by a topic at most"""
     name: cython.pointer(cython.const[cython.uchar])
@@ -537,8 +538,8 @@ def write_without(
     # What is left out, in the order in which it stands.
     first: cython.Py_ssize_t = alias_at
     first_len: cython.Py_ssize_t = 3 if alias_at >= 0 else 0
-    second: cython.Py_ssize_t = raised
-    second_len: cython.Py_ssize_t = RAISED_BYTES if raised >= 0 else 0
+    second: cython.Py_ssize_t = said
+    second_len: cython.Py_ssize_t = RAISED_BYTES if said >= 0 else 0
     props_len: cython.Py_ssize_t = props_end - props_at - first_len - second_len
     size: cython.Py_ssize_t
     full: cython.Py_ssize_t = topic_len

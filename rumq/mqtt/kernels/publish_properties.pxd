@@ -10,4 +10,4 @@ cdef class Found:
 
 
 cdef int walk_properties(const unsigned char *data, Py_ssize_t at, Py_ssize_t end, Found found)
-cdef Py_ssize_t raised_at(const unsigned char *data, Py_ssize_t at, Py_ssize_t end)
+cdef Py_ssize_t said_qos_at(const unsigned char *data, Py_ssize_t at, Py_ssize_t end)

@@ -5,8 +5,9 @@ import cython
 if cython.compiled:
     from cython.cimports.libc.string import memcmp
 
-# rumq-qos = 1, of a message of QoS 1 that a bridge carries as QoS 2: docs/decisions/0074-a-bridge-raises-qos-1.md
-RAISED = b"\x26\x00\x08rumq-qos\x00\x011"
+# rumq-qos = 1, of a message of QoS 1 that a bridge carries as QoS 2: docs/decisions/0074-a-bridge-raises-qos-1.md.
+# rumq-qos = 2, of one of QoS 2 whose publisher has set either by itself.
+RAISED, NOT_RAISED = b"\x26\x00\x08rumq-qos\x00\x011", b"\x26\x00\x08rumq-qos\x00\x012"
 RAISED_BYTES = cython.declare(cython.Py_ssize_t, 14)
 
 
@@ -178,27 +179,30 @@ def walk_properties(
 
 
 @cython.cfunc
-def raised_at(
+def said_qos_at(
     data: cython.pointer(cython.const[cython.uchar]), at: cython.Py_ssize_t, end: cython.Py_ssize_t
 ) -> cython.Py_ssize_t:
-    """Where the property stands among the checked properties of a PUBLISH, `RAISED_BYTES` long; -1: nowhere."""
+    """Where the last `RAISED` or `NOT_RAISED` stands among the checked properties of a PUBLISH; -1: nowhere.
+
+    Those before it are a publisher's own."""
     kind: cython.uint
     stop: cython.Py_ssize_t
     wanted: bytes = RAISED
-    raised: cython.pointer(cython.const[cython.uchar]) = wanted
-    is_raised: cython.bint
+    name: cython.pointer(cython.const[cython.uchar]) = wanted
+    is_it: cython.bint
+    found: cython.Py_ssize_t = -1
     while at < end:
         kind = data[at]
         if kind == 0x26:
             stop = at + 3 + u16(data, at + 1)
             stop += 2 + u16(data, stop)
-            if stop - at == RAISED_BYTES:
+            if stop - at == RAISED_BYTES and 0x31 <= data[stop - 1] <= 0x32:
                 if cython.compiled:
-                    is_raised = memcmp(cython.address(data[at]), raised, RAISED_BYTES) == 0
+                    is_it = memcmp(cython.address(data[at]), name, RAISED_BYTES - 1) == 0
                 else:
-                    is_raised = data[at:stop] == RAISED
-                if is_raised:
-                    return at
+                    is_it = data[at : stop - 1] == RAISED[:-1]
+                if is_it:
+                    found = at
             at = stop
         elif kind == 0x01:
             at += 2
@@ -208,4 +212,4 @@ def raised_at(
             at += 3
         else:  # 0x03, 0x08, 0x09: two bytes of length
             at += 3 + u16(data, at + 1)
-    return -1
+    return found

@@ -30,7 +30,6 @@ from rumq.settings.table import Settings
 from rumq.supervision.broker_parent import end_with_broker, is_orphan
 
 TURN_SECONDS = 1.0
-FORGET_SECONDS_MAX = 10.0
 NICE = 5  # the broker has priority
 
 Load = Callable[[], Settings]

@@ -10,7 +10,7 @@ import trio
 from rumq.bridge.bridge import RunningBridge, StillOurs, always_ours
 from rumq.bridge.counts import BridgeCounts
 from rumq.bridge.pairing import Pairing, PairingStore
-from rumq.bridge.side import Side, forget_session
+from rumq.bridge.side import LOCAL, Side, forget_session
 from rumq.errors import ClientError
 from rumq.events.event_log import tell
 from rumq.process.bridge.bridge_settings import local_side, remote_addresses, remote_sides, rules_of
@@ -69,14 +69,25 @@ class RunningBridges:
         self._nursery.start_soon(until_cancelled)
 
     async def _forget(self, name: str, sides: list[Side]) -> None:
-        """End the sessions of a bridge that is in the settings no more: they would hold messages for nobody."""
+        """End the sessions of a bridge that is in the settings no more: they would hold messages for nobody.
+
+        While the one here is not ended the bridge stays noted: the next reload or start tries again."""
+        is_ended_here = True
         for side in sides:
+            why = ""
             try:
                 await self._still_ours()
-                with trio.move_on_after(FORGET_SECONDS_MAX):
+                with trio.move_on_after(FORGET_SECONDS_MAX) as scope:
                     await forget_session(side)
+                if scope.cancelled_caught:
+                    why = f"no answer within {FORGET_SECONDS_MAX:g} s"
             except (ClientError, OSError) as fault:
-                tell("bridge.unforgotten", name=name, side=side.name, why=str(fault))
+                why = str(fault)
+            if why:
+                tell("bridge.unforgotten", name=name, side=side.name, why=why)
+                is_ended_here = is_ended_here and side.name != LOCAL
+        if not is_ended_here:
+            return
         try:
             await self._store.remove(name)
         except OSError as fault:

@@ -9,6 +9,7 @@ import os
 
 import msgspec
 
+from rumq.bridge.removed_bridges import has_bridges
 from rumq.settings.table import Listener, Settings
 
 NAME = "gateway.sock"
@@ -23,7 +24,9 @@ def is_gateway(settings: Settings, listener: Listener) -> bool:
 
 
 def is_wanted(settings: Settings) -> bool:
-    return bool(settings.gateway.port or settings.grpc.port or settings.function or settings.bridge)
+    """Also for the process that ends what bridges of earlier settings have left."""
+    is_used = settings.gateway.port or settings.grpc.port or settings.function or settings.bridge
+    return bool(is_used) or has_bridges(settings.data.dir)
 
 
 def with_gateway(settings: Settings) -> Settings:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 
+from rumq.bridge.removed_bridges import has_bridges
 from rumq.errors import ConfigError, Fault
 from rumq.events.event_log import tell
 from rumq.process.listeners.listener_policies import (
@@ -145,7 +146,7 @@ def node_sidecars(settings: Settings, data: str, sources: list[str]) -> list[Sid
         found.append(Sidecar(gateway_command(data, sources), gateway_died, reloads=True))
     if settings.function:
         found.append(Sidecar(functions_command(data, sources), functions_died))
-    if settings.bridge:
+    if settings.bridge or has_bridges(data):
         found.append(Sidecar(bridges_command(data, sources), bridges_died, reloads=True))
     if settings.grpc.port:
         found.append(Sidecar(grpc_command(data, sources), grpc_died, reloads=True))

@@ -6,7 +6,7 @@ from where this shard had got to, so nothing is missing then. docs/explanation/g
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -146,25 +146,18 @@ class Interest:
             for call in calls:
                 call()
 
-        # One that has been away for long holds up nobody again, unlike for a filter that is new to it.
-        away = self._not_waited_for()
-        if away.issuperset(self._others):
+        if self._not_waited_for().issuperset(self._others):
             met()
         else:
-            self._ask_all(lambda request: m.Want(request, []), met, away)
+            self._ask_all(lambda request: m.Want(request, []), met)
 
-    def _ask_all(
-        self,
-        question: Callable[[int], m.Question],
-        then: Call,
-        but: Collection[int] = (),
-        *,
-        is_want: bool = True,
-    ) -> None:
-        """Ask every other shard; `then` is called when all have answered. but: these are not waited for
+    def _ask_all(self, question: Callable[[int], m.Question], then: Call, *, is_want: bool = True) -> None:
+        """Ask every other shard; `then` is called later, when all have answered but those that nobody waits for.
 
+        One that is known to be away holds up nobody again: a SUBSCRIBE of many filters asks for a few after the other.
         is_want: the answer comes behind all that is committed there"""
-        asked = ShardInquiry(set(self._others).difference(but), then)
+        waited_for = set(self._others).difference(self._not_waited_for())
+        asked = ShardInquiry(waited_for, then)
 
         def answered(index: int, _: m.Wanted, __: memoryview) -> None:
             if is_want:
@@ -174,7 +167,10 @@ class Interest:
 
         for index, other in self._others.items():
             other.ask(question, partial(answered, index))
-        self._asked.add(asked)
+        if waited_for:
+            self._asked.add(asked)
+        else:
+            self._timers.next_turn(then)
         if not self._is_looking:
             self._is_looking = True
             self._timers.later(LOOK_SECONDS, self._look)

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ import trio
 
 import rumq
 from rumq.bridge.counts import FOLDER, read_figures
-from rumq.client import Outgoing, connect
+from rumq.client import Outgoing, Tls, connect
 from rumq.embedded.broker import BlockingBroker
 from rumq.errors import RumqError
 from tests.bridge.cuts.cutter import Cutter
 from tests.bridge.cuts.ledger import Found, Logged, compare
+from tests.bridge.cuts.transports import Transport
 from tests.tries import tries
 
 TOPICS = 3  # of each QoS, each way
@@ -41,6 +42,7 @@ Say = Callable[[str], None]
 class Plan:
     """cuts: of the line; kills: SIGKILL of bridge, edge or centre, in turn; seconds: it ends then, whatever is left
 
+    transport: of the line
     unplugged_seconds: the line takes nothing for so long at the end, and the edge is killed meanwhile; 0: never"""
 
     cuts: int = 20
@@ -48,6 +50,7 @@ class Plan:
     seconds: float = 600.0
     seed: int = 1
     unplugged_seconds: float = 0.0
+    transport: Transport = field(default_factory=Transport)
 
 
 @dataclass
@@ -63,15 +66,20 @@ def run(plan: Plan, say: Say = lambda _: None) -> Outcome:
     harms = ["cut"] * plan.cuts + [VICTIMS[n % len(VICTIMS)] for n in range(plan.kills)]
     chance.shuffle(harms)
     with contextlib.ExitStack() as stack:
-        centre = stack.enter_context(rumq.broker())
+        transport = plan.transport
+        centre = stack.enter_context(rumq.broker(listener=transport.listener))
         cutter = Cutter((centre.host, centre.port))
         stack.callback(cutter.close)
         bridge = {
-            "name": "cut", "url": f"mqtt://127.0.0.1:{cutter.port}", "topics": list(RULES), "retry_seconds_max": 0.5,
+            "name": "cut", "url": f"{transport.scheme}://127.0.0.1:{cutter.port}", "topics": list(RULES),
+            "retry_seconds_max": 0.5, **transport.bridge,
         }  # fmt: skip
         edge = stack.enter_context(rumq.broker(bridge=[bridge]))
         wait_for(lambda: edge.events("bridge.connected"))
-        publishers = [stack.enter_context(publishing(*each)) for each in ((edge.url, OUT), (centre.url, IN))]
+        publishers = [
+            stack.enter_context(publishing(edge.url, OUT)),
+            stack.enter_context(publishing(centre.url, IN, transport.tls)),
+        ]
         until, cuts_wanted, kills = time.monotonic() + plan.seconds, 0, 0
         for number, harm in enumerate(harms):
             if time.monotonic() > until:
@@ -147,8 +155,8 @@ def maybe_bridge(broker: BlockingBroker) -> psutil.Process | None:
 class Publisher:
     """Publishes numbers to the topics of `names` until it is told to end. sent: acknowledged ones"""
 
-    def __init__(self, url: str | Sequence[str], names: dict[str, tuple[str, int]]) -> None:
-        self._url, self._names = url, names
+    def __init__(self, url: str | Sequence[str], names: dict[str, tuple[str, int]], tls: Tls | None = None) -> None:
+        self._url, self._names, self._tls = url, names, tls
         self._is_ending = threading.Event()
         self.sent = 0
         self._thread = threading.Thread(target=lambda: trio.run(self._publish))
@@ -163,7 +171,7 @@ class Publisher:
         while not self._is_ending.is_set():
             # A client that gives up is followed by another one: the log says what came of its messages.
             with contextlib.suppress(RumqError, OSError):
-                async with connect(self._url, reconnect=True, connect_seconds_max=1.0) as client:
+                async with connect(self._url, reconnect=True, connect_seconds_max=1.0, tls=self._tls) as client:
                     while not self._is_ending.is_set():
                         batch = []
                         for _ in range(BATCH):
@@ -177,8 +185,10 @@ class Publisher:
 
 
 @contextlib.contextmanager
-def publishing(url: str | Sequence[str], names: dict[str, tuple[str, int]]) -> Iterator[Publisher]:
-    publisher = Publisher(url, names)
+def publishing(
+    url: str | Sequence[str], names: dict[str, tuple[str, int]], tls: Tls | None = None
+) -> Iterator[Publisher]:
+    publisher = Publisher(url, names, tls)
     try:
         yield publisher
     finally:

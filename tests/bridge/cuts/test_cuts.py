@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.bridge.cuts.ledger import Found, compare
 from tests.bridge.cuts.run import Plan, run
+from tests.bridge.cuts.transports import transport_of
 
 NAMES = {"a": ("edge/a", 2), "b": ("b", 1)}
 
@@ -24,6 +26,14 @@ def test_a_line_that_is_cut_and_processes_that_are_killed() -> None:
     assert outcome.cuts >= 10 and outcome.connections >= 10 and min(outcome.found.messages.values()) > 1_000
 
 
+@pytest.mark.parametrize("scheme", ["mqtts", "ws", "wss"])
+def test_a_line_of_tls_or_websockets_that_is_cut(scheme: str, tmp_path: Path) -> None:
+    """Within a record of TLS, a frame of WebSocket, or a handshake: what was taken from them counts, as over TCP."""
+    outcome = run(Plan(cuts=6, kills=3, seed=4, transport=transport_of(scheme, tmp_path)))
+    assert outcome.found.is_right, outcome.found.examples
+    assert outcome.cuts >= 5 and outcome.connections >= 2 and min(outcome.found.messages.values()) > 300
+
+
 def test_an_edge_that_is_unplugged_and_killed_meanwhile() -> None:
     outcome = run(Plan(cuts=1, kills=0, unplugged_seconds=2.0))
     assert outcome.found.is_right, outcome.found.examples
@@ -31,9 +41,9 @@ def test_an_edge_that_is_unplugged_and_killed_meanwhile() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [1, 2])
-def test_many_times(seed: int) -> None:
-    outcome = run(Plan(cuts=250, kills=25, seed=seed))
+@pytest.mark.parametrize(("seed", "scheme"), [(1, "mqtt"), (2, "mqtt"), (3, "mqtts"), (4, "ws"), (5, "wss")])
+def test_many_times(seed: int, scheme: str, tmp_path: Path) -> None:
+    outcome = run(Plan(cuts=250, kills=25, seed=seed, transport=transport_of(scheme, tmp_path)))
     assert outcome.found.is_right, outcome.found.examples
 
 

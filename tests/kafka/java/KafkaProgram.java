@@ -23,7 +23,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 public class KafkaProgram {
-    private static final long POLLS_MAX_MS = 50_000;
+    private static final long POLLS_MAX_MS = Long.getLong("polls.max.ms", 50_000);
 
     public static void main(String[] args) throws Exception {
         Properties settings = new Properties();

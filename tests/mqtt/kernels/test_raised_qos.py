@@ -2,6 +2,7 @@
 
 docs/decisions/0074-a-bridge-raises-qos-1.md"""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,6 +86,20 @@ def test_the_property_stands_behind_all_others(fanout: Any) -> None:
 
 
 @FANOUT
+@pytest.mark.parametrize("said", ["1", "2"])
+def test_what_a_publisher_says_of_the_qos_itself_is_followed_by_what_it_is(fanout: Any, said: str) -> None:
+    """The last one is this broker's: the target believes that one alone. None is needed where nobody looks for it."""
+    own = ("rumq-qos", said)
+    for qos, last in ((1, "1"), (2, "2")):
+        got = sent(fanout, message(qos, user_properties=[own]), 2, RAISED)
+        assert got.qos == 2 and got.properties["user_properties"] == [own, ("rumq-qos", last)]
+        got = sent(fanout, message(qos, user_properties=[own]), 2, b"")
+        assert got.properties["user_properties"] == [own]
+    got = sent(fanout, message(0, user_properties=[own]), 2, RAISED)
+    assert got.properties["user_properties"] == [own]
+
+
+@FANOUT
 def test_a_message_of_an_older_publisher_is_raised_too(fanout: Any) -> None:
     got = sent(fanout, message(1), 1, RAISED, version=4)
     assert got.qos == 2 and got.properties == {"user_properties": [MARK]}
@@ -155,7 +170,20 @@ def test_who_did_not_ask_is_taken_at_his_word(kernel: Any) -> None:
 
 
 @KERNEL
-@pytest.mark.parametrize("pair", [("rumq-qos", "2"), ("rumq-qoS", "1"), ("rumq-qos1", ""), ("rumq-qos", "")])
+def test_of_several_the_last_one_says_so(kernel: Any) -> None:
+    """What stands before it is the publisher's own, and stays."""
+    cutter = cutter_of(kernel)
+    for packet_id, (first, last) in enumerate([("1", "2"), ("2", "1"), ("1", "1")], 1):
+        said = [("rumq-qos", first), ("k", "v"), ("rumq-qos", last), ("rumq-via", "a")]
+        cutter.feed([encode(replace(message(2, user_properties=said), packet_id=packet_id), 5)])
+    found = [(each.qos, each.properties["user_properties"]) for each in cutter.records()]
+    assert found == [
+        (qos, [("rumq-qos", first), ("k", "v"), ("rumq-via", "a")]) for first, qos in (("1", 2), ("2", 1), ("1", 1))
+    ]
+
+
+@KERNEL
+@pytest.mark.parametrize("pair", [("rumq-qos", "3"), ("rumq-qoS", "1"), ("rumq-qos1", ""), ("rumq-qos", "")])
 def test_no_other_property_says_so(kernel: Any, pair: tuple[str, str]) -> None:
     cutter = cutter_of(kernel)
     other = message(2, user_properties=[pair])
@@ -178,7 +206,11 @@ def test_topic_aliases_and_the_property_go_wherever_they_stand(kernel: Any, alia
     ] * 2
 
 
-PAIRS = st.lists(st.sampled_from([("k", "v"), ("rumq-qos", "2"), ("rumq-via", "a"), ("", "")]), min_size=1, max_size=3)
+PAIRS = st.lists(
+    st.sampled_from([("k", "v"), ("rumq-qos", "1"), ("rumq-qos", "2"), ("rumq-via", "a"), ("", "")]),
+    min_size=1,
+    max_size=3,
+)
 PROPERTIES = st.fixed_dictionaries(
     {},
     optional={

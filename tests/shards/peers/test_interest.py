@@ -123,13 +123,31 @@ def test_a_shard_that_stays_away_is_not_waited_for(world: World) -> None:
     look(world, LOOK_SECONDS)
     assert world.calls == ["then"] and world.interest.filters() == ["a/#"]
     world.interest.confirm(["b"], world.then)
-    world.others[1].answer(m.Wanted(2))
     assert world.calls == ["then"]
-    look(world, LOOK_SECONDS)
+    world.others[1].answer(m.Wanted(2))
     assert world.calls == ["then", "then"], "it is known to be away"
     world.others[2].answer(m.Wanted(1))
     world.others[2].answer(m.Wanted(2))
     assert world.calls == ["then", "then"], "late answers are nobody's"
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_whoever_asks_for_filters_one_after_the_other_waits_once_for_a_shard_that_is_away(others: int) -> None:
+    """A SUBSCRIBE of many filters asks for a few in a turn, and for the next ones when these are there."""
+    world = World(others)
+    linked(world)
+    world.interest.begin(wants_publishers=False)
+    world.others[others].link = None
+    seconds = 0.0
+    for number in range(50):
+        assert not world.interest.confirm_subscriptions([(f"t/{number}", f"t/{number}")], world.then)
+        if others == 2:
+            world.others[1].answer(m.Wanted(number + 1))
+        next_turn(world)
+        while len(world.calls) <= number:
+            look(world, LOOK_SECONDS)
+            seconds += LOOK_SECONDS
+    assert seconds == LOOK_SECONDS * LOOKS
 
 
 def test_a_shard_that_is_there_or_was_never_met_is_waited_for(world: World) -> None:
