@@ -293,7 +293,7 @@ WINGS = {
     "rumq/gateway": (
         ".", "queues", "handlers", "relay", "broker contract", "access consumers history http metrics records",
     ),
-    "rumq/kafka": (".", "reports", "answers", "nodes", "access groups log topics", "kernels protocol"),
+    "rumq/kafka": (".", "parked reports", "answers", "nodes", "access groups log topics", "kernels protocol"),
     "rumq/lake": ("parquet", ".", "kernels"),
     "rumq/loop": (".", "kernels"),
     "rumq/mqtt": (".", "kernels"),

@@ -15,6 +15,9 @@ from rumq.kafka.answers.connected_client import KafkaClient
 from rumq.kafka.answers.dispatch import answer, refused_login
 from rumq.kafka.answers.fetch_answers import TopicTables
 from rumq.kafka.answers.login_answers import KafkaLoginRefused, authenticate
+from rumq.kafka.parked.empty_fetch import EmptyFetches
+from rumq.kafka.parked.parked_connection import ParkedConnection
+from rumq.kafka.parked.parked_connections import ParkedConnections
 from rumq.kafka.protocol.apis import API_VERSIONS
 from rumq.kafka.protocol.errors import ErrorCode, KafkaFault, TooMuch
 from rumq.kafka.protocol.frames import FrameCutter, Part, UnknownVersion, answer_frame, offered, parse_request
@@ -31,11 +34,24 @@ class ConnectionBounds(NamedTuple):
     idle_seconds_max: float
 
 
+class Parking(NamedTuple):
+    """descriptor: of the socket"""
+
+    connections: ParkedConnections
+    descriptor: int
+
+
 class KafkaConnection:
-    def __init__(self, stream: trio.abc.Stream, client: KafkaClient, bounds: ConnectionBounds) -> None:
-        self._stream, self._client, self._bounds = stream, client, bounds
+    def __init__(
+        self, stream: trio.abc.Stream, client: KafkaClient, bounds: ConnectionBounds, parking: Parking | None = None
+    ) -> None:
+        """parking: where it is while the same Fetch comes again; None: over TLS, where bytes are others each time"""
+        self._stream, self._client, self._bounds, self._parking = stream, client, bounds, parking
         self._cutter = FrameCutter(LOGIN_BYTES_MAX)
         self._tables = TopicTables()
+        self._empty = EmptyFetches()
+        self._may_park = False  # its last request was a Fetch that found nothing
+        self._asked_at: float | None = None  # when its next request was there; None: now
 
     async def run(self) -> None:
         """Until the client leaves. raises: KafkaFault, trio.BrokenResourceError, OSError"""
@@ -56,22 +72,41 @@ class KafkaConnection:
                 until = trio.current_time() + self._bounds.idle_seconds_max
             else:
                 until = until_login
-            data: bytes | bytearray = b""
-            with trio.move_on_at(until) as waited:
-                data = await self._stream.receive_some(RECEIVE_BYTES)
-            if waited.cancelled_caught or not data:
+            data: bytes | bytearray | None = None
+            if self._parking is not None and self._may_park and not self._cutter.has_part:
+                data, until = await self._parked(self._parking, until)
+            if data is None:
+                with trio.move_on_at(until):
+                    data = await self._stream.receive_some(RECEIVE_BYTES)
+            if not data:
                 return
-            self._has_expired()
+            if self._asked_at is None:  # else it was asked before
+                self._has_expired()
             self._cutter.receive(data)
+
+    async def _parked(self, parking: Parking, idle_at: float) -> tuple[bytes | None, float]:
+        """What came and is to be answered here, None: nothing yet; and until when to wait for more."""
+        idle_seconds_max = self._bounds.idle_seconds_max
+        parked = ParkedConnection(parking.descriptor, self._client, self._empty, idle_at, idle_seconds_max)
+        unparked = await parking.connections.park(parked)
+        self._may_park = False
+        if unparked.unsent:
+            await self._send([unparked.unsent])
+        if unparked.received is None:
+            self._has_expired()
+        self._asked_at = unparked.asked_at
+        return unparked.received, parked.idle_at
 
     def _has_expired(self) -> None:
         """raises: KafkaFault for a login that was not repeated in time"""
-        caller = self._client.caller
-        if caller is not None and caller.expires_us is not None and caller.expires_us <= self._client.door.now_us():
+        if self._client.has_expired:
             raise KafkaFault("its token has expired")
 
     async def _answer(self, frame: bytes) -> bool:
         """Whether the connection goes on."""
+        self._client.asked_at = trio.current_time() if self._asked_at is None else self._asked_at
+        self._client.found_nothing = self._asked_at = None
+        self._may_park = False
         try:
             request = parse_request(frame)
         except UnknownVersion as fault:
@@ -84,7 +119,11 @@ class KafkaConnection:
             body, goes_on = refused_login(request.api, refused.text), False
         if body is None:
             return False
-        await self._send(answer_frame(request.api, request.version, request.correlation, body))
+        told = answer_frame(request.api, request.version, request.correlation, body)
+        found = self._client.found_nothing
+        if found is not None and self._parking is not None:  # before it is sent, as partitions move meanwhile
+            self._may_park = self._empty.add(frame, told, found.seconds, found.partitions)
+        await self._send(told)
         return goes_on
 
     async def _raw_login(self, data: bytes) -> None:

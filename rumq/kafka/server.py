@@ -14,7 +14,8 @@ from rumq.auth.identity import Certificate
 from rumq.auth.quota_holder import holder_of
 from rumq.kafka.access.shares import KafkaShares
 from rumq.kafka.answers.connected_client import AdvertisedAddress, KafkaClient, KafkaDoor
-from rumq.kafka.connection import ConnectionBounds, KafkaConnection
+from rumq.kafka.connection import ConnectionBounds, KafkaConnection, Parking
+from rumq.kafka.parked.parked_connections import ParkedConnections
 from rumq.kafka.protocol.errors import KafkaFault
 from rumq.net.certificate import peer_certificate
 
@@ -29,6 +30,7 @@ class KafkaServer:
     ) -> None:  # fmt: skip
         self.door, self._bounds, self._tls = door, bounds, tls
         self.connections = KafkaShares(connections_max)
+        self.parked = ParkedConnections(door.log)
         self._open: dict[trio.CancelScope, None] = {}
 
     def end_all(self) -> None:
@@ -73,7 +75,8 @@ class KafkaServer:
         client = KafkaClient(self.door, peer, network, AdvertisedAddress(plain_address(host), port))
         context = self._tls()
         if context is None:
-            await KafkaConnection(stream, client, self._bounds).run()
+            parking = Parking(self.parked, stream.socket.fileno())
+            await KafkaConnection(stream, client, self._bounds, parking).run()
             return
         secure = trio.SSLStream(stream, context, server_side=True, https_compatible=True)
         with trio.move_on_after(HANDSHAKE_SECONDS_MAX) as waited:
@@ -92,6 +95,7 @@ async def listen(
 ) -> None:
     """Until cancelled."""
     async with trio.open_nursery() as nursery:
+        nursery.start_soon(server.parked.run)
         await nursery.start(partial(trio.serve_listeners, server.serve, listeners, handler_nursery=nursery))
         task_status.started()
 

@@ -8,6 +8,8 @@ NAMED_ONCE = "tests/kafka/answers/test_named_once.py"
 KEPT_OFFSETS = "tests/kafka/groups/test_group_service.py"
 MOVES = "tests/kafka/nodes/test_moves.py"
 KEPT_VALUES = "tests/shards/admin/test_kept_values.py"
+PARKED = "tests/kafka/parked/test_parked_connections.py"
+EMPTY_FETCH = "tests/kafka/parked/test_empty_fetch.py"
 SHARD_COMMITS = "tests/kafka/nodes/test_shard_commits.py"
 
 PLANTED = [
@@ -271,5 +273,90 @@ PLANTED = [
         "            groups.end()\n",
         "",
         MOVES,
+    ),
+    # Parked consumers
+    Planted(
+        "a client is told twice that there is nothing",
+        "rumq/kafka/parked/parked_connection.py",
+        "self.due_at <= now and self._unparked is None:",
+        "self.due_at <= now:",
+        PARKED,
+    ),
+    Planted(
+        "who leaves behind a question stays parked",
+        "rumq/kafka/parked/parked_connection.py",
+        "self.has_more = self.has_ended  #",
+        "self.has_more = False  #",
+        PARKED,
+    ),
+    Planted(
+        "who is parked is told of an old beginning",
+        "rumq/kafka/parked/parked_connection.py",
+        "        if not found.is_current():\n",
+        "        if found is None:\n",
+        PARKED,
+    ),
+    Planted(
+        "who was parked waits from the beginning for what has moved",
+        "rumq/kafka/parked/parked_connection.py",
+        "self.resume(Unparked(self._asked, asked_at=self._asked_at))",
+        "self.resume(Unparked(self._asked))",
+        PARKED,
+    ),
+    Planted(
+        "the rest of an answer to who does not read is lost",
+        "rumq/kafka/parked/parked_connection.py",
+        "self.resume(Unparked(unsent=told[sent:]))",
+        "self.resume(Unparked())",
+        PARKED,
+    ),
+    Planted(
+        "who is parked is never left for its silence",
+        "rumq/kafka/parked/parked_connection.py",
+        "        if self._waiting is None and self.idle_at <= now:\n",
+        "        if False:\n",
+        PARKED,
+    ),
+    Planted(
+        "a parked login does not end",
+        "rumq/kafka/parked/parked_connection.py",
+        "if found is None or self._client.has_expired:",
+        "if found is None:",
+        PARKED,
+    ),
+    Planted(
+        "who is parked is not woken by records",
+        "rumq/kafka/parked/parked_connections.py",
+        "            partition.waiters.add(one.wake)\n",
+        "            pass\n",
+        PARKED,
+    ),
+    Planted(
+        "a request of another version is taken for a repetition",
+        "rumq/kafka/parked/empty_fetch.py",
+        "found.is_repeated_by(data) and ",
+        "",
+        EMPTY_FETCH,
+    ),
+    Planted(
+        "a repetition is told of a log as it was",
+        "rumq/kafka/parked/empty_fetch.py",
+        " and found.is_current() else None",
+        " else None",
+        EMPTY_FETCH,
+    ),
+    Planted(
+        "a long poll is answered before its time",
+        "rumq/kafka/parked/shared_deadlines.py",
+        "math.ceil(moment * TICKS_PER_SECOND - ROUNDING)",
+        "math.floor(moment * TICKS_PER_SECOND)",
+        "tests/kafka/parked/test_shared_deadlines.py",
+    ),
+    Planted(
+        "who waits for long is forgotten",
+        "rumq/kafka/log/served_log.py",
+        "        if not partition.waiters and trio",
+        "        if trio",
+        "tests/kafka/log/test_served_log.py",
     ),
 ]

@@ -9,6 +9,7 @@ from tests.kafka.decoded import KafkaRecord, batches
 from tests.kafka.served import served
 from tests.kafka.wire_client import WireClient
 from tests.spark.logs import Publisher, message, store_at
+from tests.tries import tries
 
 LOG_RECORDS = 300
 
@@ -180,6 +181,28 @@ def test_a_wait_ends_with_the_next_record_or_with_its_time(tmp_path: Any) -> Non
             waiting.join(0.05)
     store.close()
     assert {each.value for each in found} == {b"next"} and found[0].offset == 1
+
+
+def test_who_asks_the_same_again_is_parked_and_hears_of_the_next_record(tmp_path: Any) -> None:
+    root = str(tmp_path / "data")
+    store = store_at(root)
+    publisher = Publisher(store.own[0])
+    publisher.chunk([message("plant/2/a", b"first")])
+    with served(root) as here:
+        client = WireClient(here.port)
+        assert records(client.fetch("main", 1, max_wait_ms=120)) == []
+        assert any(here.call(len, here.server.parked) for _ in tries())
+        assert all(records(client.fetch("main", 1, max_wait_ms=120)) == [] for _ in range(3))
+        assert here.call(len, here.server.parked) == 1 and here.server.door.figures.fetches == 4
+        publisher.chunk([message("plant/2/a", b"next")])
+        publisher.chunk([message("plant/2/a", b"last")])
+        found: list[KafkaRecord] = []
+        while not found:
+            found = records(client.fetch("main", 1, max_wait_ms=120))
+        client.close()
+        assert any(here.call(len, here.server.parked) == 0 for _ in tries())
+    store.close()
+    assert found[0].value == b"next"
 
 
 def test_lost_records_are_a_hole_and_an_event(tmp_path: Any) -> None:

@@ -15,11 +15,10 @@ from rumq.kafka.groups.commit_entries import Commit
 from rumq.kafka.groups.committed_offsets import METADATA_BYTES_MAX
 from rumq.kafka.groups.group_service import GroupService
 from rumq.kafka.groups.messages import KafkaGroupKey, Sender
-from rumq.kafka.log.served_log import LogPartition
+from rumq.kafka.log.served_log import OLD_VIEW_SECONDS, LogPartition
 from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.topics.topic_catalog import KafkaTopic, partition_name
 
-OLD_VIEW_SECONDS = 1.0  # partitions become more seldom
 MANY_GROUPS = 8  # the version of OffsetFetch that asks for several
 
 

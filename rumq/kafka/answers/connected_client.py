@@ -14,7 +14,7 @@ from rumq.kafka.access.logins import BegunScram, KafkaLogins
 from rumq.kafka.access.read_turns import ReadTurns
 from rumq.kafka.access.shares import KafkaShares
 from rumq.kafka.groups.group_service import GroupService
-from rumq.kafka.log.served_log import KafkaLog
+from rumq.kafka.log.served_log import KafkaLog, LogPartition
 from rumq.kafka.nodes.group_seat import GroupSeat
 from rumq.kafka.topics.topic_catalog import KafkaTopic, TopicCatalog, TopicReader, partition_name, partition_names
 
@@ -35,6 +35,13 @@ class FetchBounds(NamedTuple):
 
     answer_bytes_max: int
     waiting: KafkaShares
+
+
+class FoundNothing(NamedTuple):
+    """Of a Fetch. seconds: that it may wait; partitions: it stands at the end of all of them"""
+
+    seconds: float
+    partitions: list[LogPartition]
 
 
 @dataclass
@@ -95,7 +102,8 @@ class KafkaDoor:
 class KafkaClient:
     """One connection. peer: its address without port; network: its IPv4 address or IPv6 /64; local: where it came in
 
-    caller: None until it has logged in; mechanism: of a login that has begun; scram: one that waits for its end"""
+    caller: None until it has logged in; mechanism: of a login that has begun; scram: one that waits for its end
+    asked_at: when its request was there; found_nothing: of it; None: it is no Fetch, or something was there"""
 
     door: KafkaDoor
     peer: str
@@ -107,6 +115,8 @@ class KafkaClient:
     takes_raw_login: bool = False
     scram: BegunScram | None = None
     rotation: int = 0
+    asked_at: float = 0.0
+    found_nothing: FoundNothing | None = None
 
     @property
     def reader(self) -> TopicReader:
@@ -116,6 +126,12 @@ class KafkaClient:
     @property
     def user(self) -> str:
         return "" if self.caller is None or self.caller.user is None else self.caller.user
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether its login was for a time that is over."""
+        until = None if self.caller is None else self.caller.expires_us
+        return until is not None and until <= self.door.now_us()
 
     @property
     def holders(self) -> tuple[str, ...]:

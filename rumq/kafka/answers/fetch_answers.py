@@ -11,18 +11,18 @@ from typing import Any
 
 import trio
 
-from rumq.kafka.answers.connected_client import KafkaClient
+from rumq.kafka.answers.connected_client import FoundNothing, KafkaClient
 from rumq.kafka.answers.fetch_part import EXAMINED_BYTES_MAX, FetchPart
 from rumq.kafka.answers.named_once import partitions_once, topics_once
+from rumq.kafka.log.partition_moves import PartitionMoves
 from rumq.kafka.log.record_batches import TopicVerdicts
-from rumq.kafka.log.served_log import LogPartition
+from rumq.kafka.log.served_log import OLD_VIEW_SECONDS, LogPartition
 from rumq.kafka.protocol.errors import ErrorCode
 from rumq.kafka.topics.topic_catalog import KafkaTopic
 
 WAIT_SECONDS_MAX = 30.0  # of one request
 PARTITIONS_MAX = 1_000  # of one request
 BYTES_MIN = 1 << 16  # that an answer may have, however many wait to be taken
-OLD_VIEW_SECONDS = 1.0  # retention removes segments meanwhile
 AGAIN_SECONDS = 0.01  # until the files show what was kept in memory
 IN_MEMORY_RECORDS_MAX = 2_000  # that are turned into batches without a thread
 UNKNOWN_SESSION = {"error_code": ErrorCode.FETCH_SESSION_ID_NOT_FOUND}
@@ -54,7 +54,7 @@ async def fetch(client: KafkaClient, tables: TopicTables, version: int, body: di
         return {"error_code": ErrorCode.INVALID_REQUEST}
     door = client.door
     door.figures.fetches += 1
-    deadline = trio.current_time() + min(max(0, body["max_wait_ms"]) / 1000, WAIT_SECONDS_MAX)
+    seconds = min(max(0, body["max_wait_ms"]) / 1000, WAIT_SECONDS_MAX)
     await door.log.look(OLD_VIEW_SECONDS)
     topics = partitions_once(topics_once(body["topics"], "topic", "topic_id"), itemgetter("partition"))
     named = [await parts_of(client, tables, asked, by_id=version >= 13) for asked in topics]
@@ -62,13 +62,15 @@ async def fetch(client: KafkaClient, tables: TopicTables, version: int, body: di
     client.rotation += 1
     if parts:
         turned = client.rotation % len(parts)
-        await Filling(client, parts[turned:] + parts[:turned], body).run(deadline)
+        await Filling(client, parts[turned:] + parts[:turned], body).run(client.asked_at + seconds)
     responses = [
         names | {"partitions": [each if isinstance(each, dict) else answer_of(each) for each in found]}
         for names, found in named
     ]
     door.figures.records += sum(each.batches.records for each in parts)
     door.figures.bytes += sum(each.batches.size for each in parts)
+    if parts and len(parts) == sum(len(found) for _, found in named) and all(each.is_empty for each in parts):
+        client.found_nothing = FoundNothing(seconds, [each.partition for each in parts])
     return {"responses": responses}
 
 
@@ -139,19 +141,19 @@ class Filling:
 
     async def run(self, deadline: float) -> None:
         """Until there is enough, something to tell at once, or the time is over. raises: OSError"""
-        while True:
-            moved = [each.partition.moved for each in self._parts if each.error == ErrorCode.NONE]
-            before = [each.at for each in self._parts]
-            await self._fill()
-            if self._is_enough() or trio.current_time() >= deadline:
-                return
-            if all(each.is_at_end for each in self._parts):
-                for each in self._parts:
-                    self._client.door.log.follow(each.partition)
-                await wait_for_any(moved, deadline)
-            elif before == [each.at for each in self._parts]:
-                await self._client.door.log.look()
-                await wait_for_any(moved, min(deadline, trio.current_time() + AGAIN_SECONDS))
+        with PartitionMoves([each.partition for each in self._parts if each.error == ErrorCode.NONE]) as moves:
+            while True:
+                before = [each.at for each in self._parts]
+                await self._fill()
+                if self._is_enough() or trio.current_time() >= deadline:
+                    return
+                if all(each.is_at_end for each in self._parts):
+                    for each in self._parts:
+                        self._client.door.log.follow(each.partition)
+                    await moves.wait(deadline)
+                elif before == [each.at for each in self._parts]:
+                    await self._client.door.log.look()
+                    await moves.wait(min(deadline, trio.current_time() + AGAIN_SECONDS))
 
     def _is_enough(self) -> bool:
         is_ready = any(each.error != ErrorCode.NONE or each.is_full for each in self._parts)
@@ -180,21 +182,3 @@ class Filling:
         door = self._client.door
         door.figures.lost_records += end - first
         door.event("kafka.gap", partition=partition, first_lsn=first, next_lsn=end, why=why)
-
-
-async def wait_for_any(events: list[trio.Event], deadline: float) -> None:
-    """Until one is set, or the time is over."""
-    if len(events) == 1:
-        with trio.move_on_at(deadline):
-            await events[0].wait()
-        return
-    with trio.move_on_at(deadline):
-        async with trio.open_nursery() as nursery:
-
-            async def one(event: trio.Event) -> None:
-                await event.wait()
-                nursery.cancel_scope.cancel()
-
-            for event in events:
-                nursery.start_soon(one, event)
-            await trio.sleep_forever()

@@ -38,6 +38,11 @@ class FetchPart:
         return self.error != ErrorCode.NONE or self.at >= self.partition.end
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it is asked at the end of its partition, and nothing else is to be told."""
+        return self.error == ErrorCode.NONE and not self.batches.size and self.at == self.partition.end
+
+    @property
     def is_in_memory(self) -> bool:
         return self.is_at_end or not self.partition.has_in_files(self.at)
 

@@ -7,7 +7,7 @@ docs/decisions/0067-kafka-clients-read-the-log.md"""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import trio
@@ -24,6 +24,7 @@ ASK_SECONDS = 0.001  # after a write that proves nothing, until the broker is as
 ASK_AGAIN_SECONDS = 0.002  # between two questions
 ASK_GIVE_UP_SECONDS = 0.1  # the broker's own mark was to be there by then
 VIEW_SECONDS = 0.02  # a view is made anew at most so often
+OLD_VIEW_SECONDS = 1.0  # retention removes segments meanwhile, and partitions become more
 
 
 class AsksCommitted(Protocol):
@@ -35,7 +36,8 @@ class AsksCommitted(Protocol):
 class LogPartition:
     """One partition. end: what is below may be read; it never goes back. view: as it was read last
 
-    newest_ms: when its newest record came, by the log's time, which never runs backwards; 0: unknown, or it has none"""
+    newest_ms: when its newest record came, by the log's time, which never runs backwards; 0: unknown, or it has none
+    waiters: are called when there is more; as long as there are any, it is followed"""
 
     def __init__(self, view: PartitionView) -> None:
         self.view = view
@@ -43,7 +45,7 @@ class LogPartition:
         self.tail: PartitionTail | None = None
         self.end = view.end_lsn
         self.asked_at = -math.inf  # somebody wanted what comes next
-        self._moved = trio.Event()
+        self.waiters: set[Callable[[], None]] = set()
         self.newest_ms = 0
         self._dated: PartitionView | None = None
 
@@ -60,14 +62,9 @@ class LogPartition:
     def first(self) -> int:
         return self.view.first_lsn
 
-    @property
-    def moved(self) -> trio.Event:
-        """Is set when there is more than now: ask before reading."""
-        return self._moved
-
     def wake(self) -> None:
-        self._moved.set()
-        self._moved = trio.Event()
+        for call in list(self.waiters):
+            call()
 
     def take(self, view: PartitionView) -> None:
         """A newer view."""
@@ -185,7 +182,7 @@ class KafkaLog:
             self._kick.set()
 
     async def _follow_one(self, partition: LogPartition) -> None:
-        if trio.current_time() - partition.asked_at > FOLLOWED_SECONDS:
+        if not partition.waiters and trio.current_time() - partition.asked_at > FOLLOWED_SECONDS:
             partition.tail = None  # views go on
             return
         try:

@@ -46,6 +46,11 @@ class FrameCutter:
     def receive(self, data: bytes | bytearray) -> None:
         self._buffer += data
 
+    @property
+    def has_part(self) -> bool:
+        """Whether something is there, of a frame that is not whole once `frames` has ended."""
+        return bool(self._buffer)
+
     def frames(self) -> Iterator[bytes]:
         """Each whole frame, without its length. raises: TooMuch, after the good ones before it"""
         while len(self._buffer) >= LENGTH_BYTES:

@@ -1,11 +1,13 @@
 """The log as connections read it: waiters are woken by a commit, by the broker's word or by a mark."""
 
+import math
 from pathlib import Path
 
 import pytest
 import trio
 
 from rumq.kafka.log import served_log
+from rumq.kafka.log.partition_moves import PartitionMoves
 from rumq.kafka.log.served_log import KafkaLog, LogPartition
 from tests.kafka.log.test_tail import Log
 
@@ -40,9 +42,9 @@ def run_with(log: Log, broker: Broker | None, test: object) -> None:
 
 async def reach(served: KafkaLog, partition: LogPartition, end: int) -> None:
     while partition.end < end:
-        moved = partition.moved
-        served.follow(partition)
-        await moved.wait()
+        with PartitionMoves([partition]) as moves:
+            served.follow(partition)
+            await moves.wait(math.inf)
 
 
 def test_a_record_is_there_as_soon_as_the_broker_says_that_it_is_committed(tmp_path: Path) -> None:
@@ -132,3 +134,36 @@ def test_the_end_never_goes_back(tmp_path: Path) -> None:
         assert await served.reach(partition, 3) is None
 
     run_with(log, broker, test)
+
+
+def test_a_partition_is_followed_as_long_as_somebody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long ago it was that they asked: a client may wait for half a minute."""
+    monkeypatch.setattr(served_log, "FOLLOWED_SECONDS", -1.0)
+    log = Log(tmp_path)
+    log.write(b"0")
+
+    async def test(served: KafkaLog, partition: LogPartition) -> None:
+        with PartitionMoves([partition]) as moves:
+            served.follow(partition)
+            while partition.tail is None:
+                await trio.lowlevel.checkpoint()
+            log.write(b"1")
+            log.write(b"2")
+            await moves.wait(math.inf)
+            assert partition.end >= 2
+        assert not partition.waiters
+
+    run_with(log, None, test)
+
+
+def test_a_move_between_two_waits_ends_the_second_one(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.write(b"0")
+
+    async def test(served: KafkaLog, partition: LogPartition) -> None:
+        with PartitionMoves([partition]) as moves:
+            await moves.wait(trio.current_time())
+            partition.wake()
+            await moves.wait(math.inf)
+
+    run_with(log, None, test)

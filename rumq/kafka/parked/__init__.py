@@ -1,0 +1,1 @@
+"""Connections that repeat a Fetch which finds nothing."""
