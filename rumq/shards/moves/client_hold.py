@@ -57,6 +57,7 @@ class ClientHold:
             link.held = True
             link.heard_at = self._clock.monotonic + QUIET_SECONDS
             link.transport.pause_reading()
+            link.ensure_active()
             link.acks.barriers += 1  # nothing that is acknowledged meanwhile lets messages out
             link.flow.waits = True
             if relayed is not None:

@@ -1,0 +1,30 @@
+"""Faults of one connection that its tests must notice: a line as it is, the same line wrong, and the test that fails
+then."""
+
+from tests.faults.planted import Planted
+
+IDLE = "tests/session/protocol/test_idle.py"
+
+PLANTED = [
+    Planted(
+        "who subscribes first is never attached",
+        "rumq/session/protocol/connected.py",
+        "            self.activate()\n            self.deliveries.start()\n",
+        "            self.activate()\n",
+        IDLE,
+    ),
+    Planted(
+        "an idle client's first message waits in what all idle clients share",
+        "rumq/session/protocol/connected.py",
+        "                if not self.is_active:\n                    self.ensure_active()\n",
+        "",
+        IDLE,
+    ),
+    Planted(
+        "the router is told that a session ends which it has never heard of",
+        "rumq/session/state/registry.py",
+        "        if session.has_subscriber:\n            self._commands.put(End(",
+        "        if session:\n            self._commands.put(End(",
+        "tests/session/state/test_registry.py",
+    ),
+]
