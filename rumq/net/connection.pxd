@@ -12,7 +12,7 @@ cdef class ConnectionOwner:
 
 
 cdef class Connection(Transport):
-    cdef public bint blocked, closing, dirty, ended, is_bulk, is_plain, lingers, reading, reading_paused
+    cdef public unsigned char blocked, closing, dirty, ended, is_bulk, is_plain, lingers, reading, reading_paused
     cdef public int fd
     cdef public Py_ssize_t bytes_in, bytes_out, outbox_bytes_max
     cdef public ConnectionOwner pump

@@ -1,13 +1,12 @@
 # The fields of an outbox, which the delivery and the pump share.
 cdef class Outbox:
-    cdef public bint refused
     cdef public Py_ssize_t room
+    cdef public unsigned char refused, is_quiet  # the latter of a transport; here, where it takes no room
 
     cpdef write(self, object data, object owner=*)
 
 
 cdef class Transport(Outbox):
-    cdef public bint is_quiet
     cdef public object link, peer
 
 
