@@ -105,7 +105,7 @@ class Connection(Transport):
         self.peer = peer
         self.link: ConnectionHandler
         self.unparsed: bytearray | None = None
-        self.queue: list[tuple[ReadBuffer, LogPiece | None]] = []
+        self.queue: list[tuple[ReadBuffer, LogPiece | None]] | None = None  # what is to be sent; None: nothing
         self.outbox_bytes_max = outbox_bytes_max
         self.room = outbox_bytes_max
         self.is_bulk = False  # True if the last read brought many bytes
@@ -132,7 +132,11 @@ class Connection(Transport):
         """Queue bytes; they leave at the end of the turn. owner: of bytes that can be read from the log again"""
         if self.tap is not None:
             self.tap.sent(data)
-        self.queue.append((data, owner))
+        queue = self.queue
+        if queue is None:
+            self.queue = [(data, owner)]
+        else:
+            queue.append((data, owner))
         self.room -= len(data)
         if not self.dirty:
             self.dirty = True
@@ -140,7 +144,7 @@ class Connection(Transport):
 
     def waits(self) -> bool:
         """Whether something is still to be sent."""
-        return bool(self.queue)
+        return self.queue is not None
 
     def close(self) -> None:
         """Send the outbox as far as the socket takes it, then end the connection."""
@@ -184,7 +188,7 @@ class Connection(Transport):
         queue = self.queue
         if self.closing and queue:
             self.lingers = True
-        if queue and not self.blocked:
+        if queue is not None and not self.blocked:
             self._send(queue)
         if self.closing:
             self.pump.drop(self, lingers=self.lingers and not self.write_failed)
@@ -205,7 +209,7 @@ class Connection(Transport):
             sent = 0
         self.bytes_out += sent
         if sent == waiting:
-            queue.clear()
+            self.queue = None
             self.room = self.outbox_bytes_max
             if self.refused:
                 self.pump.drained(self)
@@ -217,7 +221,7 @@ class Connection(Transport):
         """Keep what the socket did not take; of bytes that can be read again, only up to the end of a frame."""
         kept: list[tuple[ReadBuffer, LogPiece | None]] = []
         size = 0
-        for data, owner in self.queue:
+        for data, owner in self.queue or ():
             length = len(data)
             if sent >= length:
                 sent -= length
@@ -228,7 +232,7 @@ class Connection(Transport):
                 kept.append((rest, None))
                 size += len(rest)
             sent = 0
-        self.queue[:] = kept
+        self.queue = kept or None
         self.room = self.outbox_bytes_max - size
 
     def writable(self) -> None:
