@@ -16,7 +16,7 @@ cdef class Connection(Transport):
     cdef public int fd
     cdef public Py_ssize_t bytes_in, bytes_out, outbox_bytes_max
     cdef public ConnectionOwner pump
-    cdef public object sock, tap, unparsed, write_failed
+    cdef public object _sock, tap, unparsed, write_failed
     cdef public list queue
 
     cpdef write(self, object data, object owner=*)

@@ -91,14 +91,14 @@ class Connection(Transport):
     """The transport of one handler."""
 
     __slots__ = (
-        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain",
-        "lingers", "outbox_bytes_max", "pump", "queue", "reading", "reading_paused", "sock", "tap",
+        "_sock", "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain",
+        "lingers", "outbox_bytes_max", "pump", "queue", "reading", "reading_paused", "tap",
         "unparsed", "write_failed",
     )  # fmt: skip
 
     def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
         self.pump = pump
-        self.sock = sock
+        self._sock: socket.socket | None = sock  # None: nothing is kept of it but `fd`
         self.fd = sock.fileno()  # -1 once the pump no longer serves it
         # Its bytes are what the handler gets, and it is one of the system: the kernels use the descriptor.
         self.is_plain = type(sock) is socket.socket
@@ -122,6 +122,25 @@ class Connection(Transport):
         self.bytes_in = 0
         self.bytes_out = 0
         self.tap: Tap | None = None
+
+    @property
+    def sock(self) -> socket.socket:
+        """Its socket, or the layer above it that is read through. Ask before the pump no longer serves it."""
+        if self._sock is None:
+            self._sock = socket.socket(fileno=self.fd)
+        return self._sock
+
+    @sock.setter
+    def sock(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def keep_descriptor(self) -> None:
+        """Keep nothing of the socket but its descriptor, which the pump serves: an object of it is 96 bytes.
+
+        The object must be nobody else's; who asks for it gets another one."""
+        if self._sock is not None:
+            self._sock.detach()
+            self._sock = None
 
     @property
     def certificate(self) -> PeerCertificate | None:
@@ -169,8 +188,8 @@ class Connection(Transport):
 
     def hand_over(self) -> int:
         """Let another process serve the client. returns: the descriptor for it, which the caller owns"""
-        self.pump.forget(self)
         sock = self.sock
+        self.pump.forget(self)
         self.unlink()
         return sock.detach()
 

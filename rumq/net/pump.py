@@ -96,14 +96,13 @@ class Pump(ConnectionOwner):
         if connection not in self.connections:
             return  # dropped before; its descriptor may already be another's
         unsent = [data for data, _ in connection.queue or ()] if lingers else []
+        sock = connection.sock
+        stream = connection.lingering_stream() if lingers and self.lingering is not None else None
         self.forget(connection)
-        if lingers and self.lingering is not None:
-            stream = connection.lingering_stream()
-            connection.unlink()
+        connection.unlink()
+        if stream is not None and self.lingering is not None:
             self.lingering.add(stream, unsent)
         else:
-            sock = connection.sock
-            connection.unlink()
             hang_up(sock)
 
     def forget(self, connection: Connection) -> None:

@@ -271,8 +271,9 @@ def test_a_shard_that_dies_takes_its_clients_connections_with_it(shards: Shards,
     through.write(b"CONNECT")
     assert through.read(7) == b"CONNECT"
     for connection in list(shards.second.pump.connections.values()):
+        sock = connection.sock
         shards.second.pump.forget(connection)
-        connection.sock.close()
+        sock.close()
     while through.under.read(1):
         pass
     shards.until(lambda: not shards.first.pump.connections)

@@ -21,6 +21,20 @@ PLANTED = [
         IDLE,
     ),
     Planted(
+        "a socket that is no object any more is closed too soon",
+        "rumq/net/connection.py",
+        "            self._sock.detach()\n            self._sock = None\n",
+        "            self._sock.close()\n            self._sock = None\n",
+        "tests/net/test_connection.py",
+    ),
+    Planted(
+        "a descriptor counts for two connections once another has it",
+        "rumq/net/connection_table.py",
+        "        self._count += by_fd[fd] is None\n",
+        "        self._count += 1\n",
+        "tests/net/test_connection_table.py",
+    ),
+    Planted(
         "the router is told that a session ends which it has never heard of",
         "rumq/session/state/registry.py",
         "        if session.has_subscriber:\n            self._commands.put(End(",
