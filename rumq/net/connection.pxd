@@ -20,6 +20,7 @@ cdef class Connection(Transport):
     cdef public list queue
 
     cpdef write(self, object data, object owner=*)
+    cpdef empty(self)
     cpdef flush(self)
     @cython.locals(sent=Py_ssize_t, waiting=Py_ssize_t, pieces=list)
     cpdef _send(self, list queue)

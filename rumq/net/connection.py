@@ -165,6 +165,11 @@ class Connection(Transport):
         """Whether something is still to be sent."""
         return self.queue is not None
 
+    def empty(self) -> None:
+        """Nothing waits to be sent any more."""
+        self.queue = None
+        self.room = self.outbox_bytes_max
+
     def close(self) -> None:
         """Send the outbox as far as the socket takes it, then end the connection."""
         self.closing = True
@@ -228,8 +233,7 @@ class Connection(Transport):
             sent = 0
         self.bytes_out += sent
         if sent == waiting:
-            self.queue = None
-            self.room = self.outbox_bytes_max
+            self.empty()
             if self.refused:
                 self.pump.drained(self)
         else:

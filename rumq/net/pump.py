@@ -15,12 +15,12 @@ from collections.abc import Callable
 from errno import EAGAIN
 
 from rumq.net.connection import Connection, ConnectionOwner
-from rumq.net.connection_table import ConnectionTable
 from rumq.net.kernels import sockets
 from rumq.net.kernels.epoll import EVENTS_MAX, EpollSet
 from rumq.net.kernels.sockets import BULK_BYTES
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.pending_logins import PendingLogins
+from rumq.net.sockets.connection_table import ConnectionTable
 from rumq.net.turn_handler import TurnHandler
 from rumq.session.ports.transport import Receiver
 
@@ -63,7 +63,7 @@ class Pump(ConnectionOwner):
         self._shared_until = 0.0  # bulk senders are read in small pieces
         self._is_quiet = False  # True while nothing has arrived in this turn that changes anything
         self._epoll = EpollSet(epoll)
-        self.connections = ConnectionTable()
+        self.connections = ConnectionTable[Connection]()
         self._by_fd = self.connections.by_fd  # what is ready is found without a hash
         self.pending_logins = PendingLogins(turn_away, lambda: self.turns)
         self._others: dict[int, Callable[[], None]] = {}
@@ -174,8 +174,7 @@ class Pump(ConnectionOwner):
     def stop_writing(self, connection: Connection, why: str) -> None:
         """Sending has failed: drop the outbox. What the client sent before, a DISCONNECT perhaps, is read first."""
         connection.write_failed = why
-        connection.queue = None
-        connection.room = connection.outbox_bytes_max
+        connection.empty()
         connection.blocked = connection.ended = connection.reading = True
         self._again[connection] = None
 

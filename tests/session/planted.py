@@ -29,10 +29,10 @@ PLANTED = [
     ),
     Planted(
         "a descriptor counts for two connections once another has it",
-        "rumq/net/connection_table.py",
+        "rumq/net/sockets/connection_table.py",
         "        self._count += by_fd[fd] is None\n",
         "        self._count += 1\n",
-        "tests/net/test_connection_table.py",
+        "tests/net/sockets/test_connection_table.py",
     ),
     Planted(
         "the router is told that a session ends which it has never heard of",

@@ -130,8 +130,7 @@ class StreamConnection(Connection):
                 break
         self.bytes_out += taken
         if not self.blocked or taken == sum([len(data) for data, _ in queue]):
-            self.queue = None
-            self.room = self.outbox_bytes_max
+            self.empty()
         else:
             self._keep_unsent(taken)
         if self.refused and not self.blocked:

@@ -1,7 +1,8 @@
 # The fields of an outbox, which the delivery and the pump share.
 cdef class Outbox:
     cdef public Py_ssize_t room
-    cdef public unsigned char refused, is_quiet  # the latter of a transport; here, where it takes no room
+    # `is_quiet` is a transport's; it stands here, where it takes no room.
+    cdef public unsigned char refused, is_quiet
 
     cpdef write(self, object data, object owner=*)
 

@@ -4,38 +4,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Generic, Protocol, TypeVar
 
-from rumq.net.connection import Connection
+
+class Descriptor(Protocol):
+    """fd: -1 once the pump no longer serves it"""
+
+    fd: int
 
 
-class ConnectionTable:
+C = TypeVar("C", bound=Descriptor)
+
+
+class ConnectionTable(Generic[C]):
     """by_fd: for the pump, which finds here whose socket is ready; it stays the same list"""
 
-    __slots__ = ("_count", "by_fd")
-
     def __init__(self) -> None:
-        self.by_fd: list[Connection | None] = []
+        self.by_fd: list[C | None] = []
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def __contains__(self, connection: Connection) -> bool:
+    def __contains__(self, connection: C) -> bool:
         fd = connection.fd
         return 0 <= fd < len(self.by_fd) and self.by_fd[fd] is connection
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: C) -> None:
         by_fd, fd = self.by_fd, connection.fd
         if fd >= len(by_fd):
             by_fd += [None] * (fd + 1 - len(by_fd))
         self._count += by_fd[fd] is None
         by_fd[fd] = connection
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: C) -> None:
         """One that is in it."""
         self.by_fd[connection.fd] = None
         self._count -= 1
 
-    def values(self) -> Iterator[Connection]:
+    def values(self) -> Iterator[C]:
         """In the order of their descriptors. Take a list of them before any is added or removed."""
         return (connection for connection in self.by_fd if connection is not None)

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rumq.net.connection_table import ConnectionTable
+from rumq.net.sockets.connection_table import ConnectionTable
 
 
 def connection(fd: int) -> Any:
