@@ -132,8 +132,18 @@ class SharedGroupRules:
         if self.shares.get(share.key) is share:
             self._delivery.run_share(share)
         elif not share.is_here and share.returned:  # it ended meanwhile
-            self._delivery.effects.append(ReturnShare(share.key, list(share.returned)))
-            share.returned.clear()
+            self._pass_on(share)
+
+    def _pass_on(self, ended: SharedGroup) -> None:
+        """What came back to a group without members goes to who joined in the step of its end, or to the home: that
+        would assign nothing more to us if it heard, behind the new member, that nobody here has room."""
+        present = self.shares.get(ended.key)
+        if present is None:
+            self._delivery.effects.append(ReturnShare(ended.key, list(ended.returned)))
+        else:
+            present.returned.extend(ended.returned)
+            self._delivery.run_share(present)
+        ended.returned.clear()
 
     def truncate(self, partition: int, next_lsn: int) -> dict[str, list[Range]]:
         """The owner died before it wrote records from `next_lsn` on: their lsns will be reused, so forget ranges.

@@ -325,6 +325,37 @@ PLANTED = [
         "tests/shards/peers/test_peer.py",
     ),
     Planted(
+        "a group ends whose last member leaves while another client joins", "rumq/shards/peers/shared_groups.py",
+        "        if not effect.weight and (key in self._joining or key in self._router.sharing.shares):\n",
+        "        if False:\n",
+        f"{FOUND}::test_a_group_whose_last_member_leaves_while_another_client_joins_misses_nothing",
+    ),
+    Planted(
+        "a group ends over a new link while a client waits for another group", "rumq/shards/peers/shared_groups.py",
+        "for key, each in (joining | members).items()",
+        "for key, each in members.items()",
+        "tests/shards/peers/test_shared_groups.py",
+    ),
+    Planted(
+        "a group ends while the groups behind it in a packet are asked for", "rumq/shards/peers/interest.py",
+        "            self._join_group(key, topic_filter, one_less)\n",
+        "            self._join_group(key, topic_filter, one_less)\n"
+        "            self._timers.after_step(partial(self._shared_groups.has_joined, key))\n",
+        "tests/shards/peers/test_interest.py",
+    ),
+    Planted(
+        "a filter that others leave is given up while somebody waits for SUBACK", "rumq/shards/peers/interest.py",
+        "        self._asking.update(plain)\n",
+        "",
+        f"{FOUND}::test_a_filter_whose_last_reader_leaves_while_another_client_subscribes_misses_nothing",
+    ),
+    Planted(
+        "a shard is thought to have no room for what a former member did not take", "router/shared_group_rules.py",
+        "        present = self.shares.get(ended.key)\n",
+        "        present = None\n",
+        ENDS,
+    ),
+    Planted(
         "what was assigned just before a link was made anew goes over it twice", "router/shared_group_rules.py",
         "                share.add(shard, Reader(0, member.reader.group, self._no_cursors, share.key))\n",
         "                member.reader.sink, member.outstanding = sink, NO_RANGES\n",

@@ -437,3 +437,65 @@ def test_a_message_whose_client_leaves_in_the_same_read_is_stored_once(world: Wo
     witness.subscribe("$log/earliest/#", 0)
     world.machine.settle()
     assert world.had(witness) == [0]
+
+
+@pytest.mark.parametrize("leaves", ["before it asks", "when it has asked"])
+def test_a_group_whose_last_member_leaves_while_another_client_joins_misses_nothing(leaves: str) -> None:
+    """Both live in another shard than the group's home. What is acknowledged after SUBACK is the group's."""
+    granted = 0
+    for steps in range(0, 100, 2):
+        world = World()
+        machine, key = world.machine, share_at(world, 1)
+        leaving, staying, publisher = world.joined(0), world.joined(0, clean=False), world.joined(0)
+        leaving.subscribe(key, 1)
+        machine.settle()
+        publisher.publish(HOME_TOPIC, 1, retain=False)  # whose delivery the journal notes
+        if leaves == "before it asks":
+            machine.run(20)
+            leaving.cut()
+        staying.subscribe(key, 1)
+        deliver(staying)
+        if leaves == "when it has asked":
+            machine.run(5)
+            leaving.cut()
+        machine.run(steps)
+        machine.freeze(machine.shards[1], 60)
+        first = None
+        for _ in range(40):
+            if first is None and staying.wishes()[0].granted is not None:
+                first = len(world.history.messages)
+                granted += 1
+            publisher.publish(HOME_TOPIC, 1, retain=False)
+            deliver(publisher)
+            machine.run(2)
+        machine.settle()
+        had = {*world.had(leaving), *world.had(staying)}
+        later = [] if first is None else world.history.messages[first:]
+        assert [m.number for m in later if m.acked is not None and m.number not in had] == []
+    assert granted > 25
+
+
+def test_a_filter_whose_last_reader_leaves_while_another_client_subscribes_misses_nothing() -> None:
+    """Both live in another shard than the partition's owner, which hears late of the filter that is wanted again."""
+    for steps in range(40):
+        world = World()
+        machine = world.machine
+        leaving, staying, publisher = world.joined(1), world.joined(1, clean=False), world.joined(0)
+        owner, elsewhere = machine.shards
+        assert owner is not None and elsewhere is not None
+        leaving.subscribe(HOME_TOPIC, 1)
+        machine.settle()
+        staying.subscribe(HOME_TOPIC, 1)
+        deliver(staying)
+        machine.run(steps)
+        leaving.cut()
+        while staying.wishes()[0].granted is None:
+            machine.run(1)
+        for stream in machine.network.of(owner.poller):
+            if stream.other.owner is elsewhere.poller:
+                machine.freeze(stream, 100)
+        publisher.publish(HOME_TOPIC, 1, retain=False)
+        machine.run(60)
+        assert world.history.messages[0].acked is not None
+        machine.settle()
+        assert world.had(staying) == [0]

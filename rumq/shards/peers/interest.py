@@ -67,7 +67,8 @@ class Interest:
         self._timers, self._shared_groups = timers, shared_groups
         self.has_begun = False
         self.confirmed: set[str] = set()
-        self._asking: Counter[str] = Counter()  # filters that other shards were asked to forward and have not confirmed
+        # Filters that other shards were asked to forward and have not confirmed, or that a client is about to have.
+        self._asking: Counter[str] = Counter()
         self.wants_publishers = False  # True while a subscription here asks for publishers
         self._has_publishers = False  # True once every other shard sends them
         self._asked: set[ShardInquiry] = set()  # inquiries that some shard has not answered yet
@@ -115,15 +116,18 @@ class Interest:
         self._asking.update(needed)
 
         def confirmed() -> None:
-            self._asking.subtract(needed)
-            self._asking = +self._asking
             self.confirmed.update(needed)
-            # If it is not subscribed to after all, that is found out after the next step.
-            self._router.groups.local_filters.changed.update(dict.fromkeys(needed))
+            self._release(needed)
             then()
 
         self._ask_all(lambda request: m.Want(request, needed, marks), confirmed)
         return False
+
+    def _release(self, filters: list[str]) -> None:
+        """What is not subscribed to after all is found out after the next step."""
+        self._asking.subtract(filters)
+        self._asking = +self._asking
+        self._router.groups.local_filters.changed.update(dict.fromkeys(filters))
 
     def _meet(self, then: Call) -> None:
         """Call once every other shard has said how far its log is committed, and sent it: a link may have been cut just
@@ -218,34 +222,32 @@ class Interest:
                 away[written] = topic_filter
             else:
                 plain.append(topic_filter)
-        left = len(away)
+        if not plain and not away:
+            return True
+        left = len(away) + bool(plain)
 
         def one_less() -> None:
             nonlocal left
             left -= 1
             if left == 0:
+                self._release(plain)
+                self._timers.after_step(joined)
                 then()
 
-        if plain:
-            left += 1
-            if self.confirm(plain, one_less):
-                self._meet(one_less)
-        elif not away:
-            return True
+        def joined() -> None:
+            for key in away:
+                self._shared_groups.has_joined(key)
+
+        # Others may leave until the last answer is there: neither a filter nor a group is given up before.
+        self._asking.update(plain)
         for key, topic_filter in away.items():
+            self._shared_groups.will_join(key, topic_filter)
             self._join_group(key, topic_filter, one_less)
+        if plain and self.confirm(plain, one_less):
+            self._meet(one_less)
         return False
 
     def _join_group(self, key: str, topic_filter: str, then: Call) -> None:
         """Have the home of a group, another shard, create it for a client here, which joins in `then`."""
         other = self._others[self._placement.home(key)]
-
-        def joined(_: m.Wanted, __: memoryview) -> None:
-            then()
-            self._timers.after_step(leave_if_gone)
-
-        def leave_if_gone() -> None:
-            if key not in self._router.sharing.shares and other.link is not None:
-                self._shared_groups.leave(other.link, key, topic_filter)
-
-        other.ask(partial(m.ShareJoin, key=key, topic_filter=topic_filter), joined)
+        other.ask(partial(m.ShareJoin, key=key, topic_filter=topic_filter), lambda _, __: then())

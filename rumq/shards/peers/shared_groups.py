@@ -8,7 +8,8 @@ ranges of lsns to its own members and to shards with members, by weight; the rul
     ShareDone      delivered and journaled  -> these ranges are not outstanding any more
     ShareBack      no member has room       -> assigns them to others, and nothing to this shard until ShareReady
     ShareReady     a member has room again  -> assigns to this shard again
-    ShareWeight 0  the last member left     -> revokes all outstanding ranges, answers ShareLeft
+    ShareWeight 0  no member is left, or    -> revokes all outstanding ranges, answers ShareLeft
+                   about to join
     ignores ShareParts until then           <- ShareLeft
     Begin          over each new link       -> takes weights and delivered ranges; revokes what else was outstanding
 
@@ -104,6 +105,8 @@ class SharedGroups:
         self._router, self._commands, self._sessions = router, commands, sessions
         # How often a home was sent weight 0 and has not answered. What it assigns before that it revokes by itself.
         self._leaving: Counter[str] = Counter()
+        # Key -> (filter, clients here that are about to join): `will_join`
+        self._joining: dict[str, tuple[str, int]] = {}
         self.handlers: dict[type, Callable[[Any], None]] = {
             e.ReportShareDone: self._done, e.ShareBegun: self._begun, e.ReportShareWeight: self._weight,
             e.ConfirmShareLeft: self._revoked, e.ReturnShare: self._back, e.ReportShareReady: self._ready,
@@ -125,15 +128,16 @@ class SharedGroups:
         self._barrier.journal.recorder.shared(effect.key, effect.cursors)
 
     def _weight(self, effect: e.ReportShareWeight) -> None:
-        if not effect.weight:
-            self._leaving[effect.key] += 1
         # Behind the ShareDone of deliveries: what a home still counts as outstanding at weight 0 it assigns anew.
         self._barrier.behind(partial(self._say_weight, effect))
 
     def _say_weight(self, effect: e.ReportShareWeight) -> None:
-        said = self._say(effect.key, m.ShareWeight(effect.key, effect.topic_filter, effect.weight))
-        if not said and not effect.weight and effect.key in self._leaving:
-            self._left(effect.key)
+        key = effect.key
+        if not effect.weight and (key in self._joining or key in self._router.sharing.shares):
+            return  # the home would end the group, and begin it behind what is acknowledged after the next SUBACK
+        said = self._say(key, m.ShareWeight(key, effect.topic_filter, effect.weight))
+        if said and not effect.weight:
+            self._leaving[key] += 1
 
     def _revoked(self, effect: e.ConfirmShareLeft) -> None:
         if isinstance(effect.shard.sink, ShareSink):
@@ -165,10 +169,19 @@ class SharedGroups:
         if self._leaving[key] <= 0:
             del self._leaving[key]
 
-    def leave(self, link: BusLink, key: str, topic_filter: str) -> None:
-        """The client that was about to join is gone."""
-        link.say(m.ShareWeight(key, topic_filter, 0))
-        self._leaving[key] += 1
+    def will_join(self, key: str, topic_filter: str) -> None:
+        """A client is about to join; it relies on the group from SUBACK on, so the home keeps it until then.
+
+        Whoever says so calls `has_joined` later."""
+        self._joining[key] = topic_filter, self._joining.get(key, ("", 0))[1] + 1
+
+    def has_joined(self, key: str) -> None:
+        """It has joined, or is gone."""
+        topic_filter, count = self._joining.pop(key)
+        if count > 1:
+            self._joining[key] = topic_filter, count - 1
+        elif key not in self._router.sharing.shares:
+            self._weight(e.ReportShareWeight(key, topic_filter, 0))
 
     def _is_leaving(self, key: str) -> bool:
         return bool(self._leaving) and self._leaving[key] > 0
@@ -192,12 +205,14 @@ class SharedGroups:
         self._commands.put(c.HomeAway(lambda key: self._placement.home(key) == home))
 
     def weights(self, home: int) -> dict[str, tuple[str, int]]:
-        """Key -> (filter, members here) of a home's groups."""
-        return {
+        """Key -> (filter, members here) of a home's groups, also of those that a client is about to join."""
+        joining = {key: (topic_filter, 1) for key, (topic_filter, _) in self._joining.items()}
+        members = {
             key: (share.topic_filter, len(share.members))
             for key, share in self._router.sharing.shares.items()
-            if not share.is_here and self._placement.home(key) == home and share.members
+            if not share.is_here and share.members
         }
+        return {key: each for key, each in (joining | members).items() if self._placement.home(key) == home}
 
     def handed(self, home: int) -> dict[str, list[Range]]:
         """Key -> ranges that members here have of a home's groups, or were delivered lately."""

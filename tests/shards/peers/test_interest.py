@@ -16,7 +16,7 @@ class World:
         self.hand, self.router = Hand(), ShardRouter([])
         self.others = {index: Other(index) for index in range(1, others + 1)}
         barrier = JournalBarrier(None, self.hand, lambda index: None)  # type: ignore[arg-type]
-        groups = SharedGroups(self.hand, self.hand, barrier, self.router, self.hand, {})
+        groups = self.groups = SharedGroups(self.hand, self.hand, barrier, self.router, self.hand, {})
         self.interest = Interest(self.others, self.router, self.hand, self.hand, groups)
         self.calls: list[str] = []
 
@@ -59,6 +59,54 @@ def test_a_group_of_another_home_is_joined_there_first(world: World) -> None:
     assert question == m.ShareJoin(1, "$share/g/t1", "t1") and not world.others[2].asked
     world.others[1].answer(m.Wanted(1))
     assert world.calls == ["then"]
+
+
+def test_groups_of_one_packet_stay_at_their_homes_until_the_last_is_there(world: World) -> None:
+    """Its SUBACK waits for all of them; whatever is acknowledged after it is each group's."""
+    keys = ["$share/g/t1", "$share/g/t2"]
+    assert not world.interest.confirm_subscriptions([(key, key[-2:]) for key in keys], world.then)
+    world.others[1].answer(m.Wanted(1))
+    world.hand.step()
+    assert not world.calls and not world.hand.said, "the first home is told nothing yet"
+    world.others[2].answer(m.Wanted(1))
+    assert world.calls == ["then"] and not world.hand.said
+    world.hand.step()
+    left = [(home, m.ShareWeight(key, key[-2:], 0)) for home, key in enumerate(keys, 1)]
+    assert world.hand.said == left, "the client was gone"
+
+
+class Link:
+    def __init__(self) -> None:
+        self.said: list[Any] = []
+
+    def say(self, message: Any) -> None:
+        self.said.append(message)
+
+
+def test_a_filter_that_all_others_leave_is_forwarded_until_who_asked_for_it_has_it(world: World) -> None:
+    """They leave while it is asked where the other shards stand, or while a group is joined: SUBACK asks no more."""
+    world.interest.begin(wants_publishers=False)
+    link = world.others[1].link = Link()  # type: ignore[assignment]
+    changed = world.router.groups.local_filters.changed
+
+    def others_leave() -> None:
+        changed["a"] = None
+        world.interest.changes()
+
+    world.interest.confirm(["a"], lambda: None)
+    world.answer_all()
+    for asked in ([("a", "a")], [("a", "a"), ("$share/g/t1", "t1")]):
+        world.interest.confirm_subscriptions(asked, world.then)
+        others_leave()
+        next_turn(world)
+        world.others[2].answer(m.Wanted(1))
+        others_leave()
+        while world.others[1].asked:
+            others_leave()
+            world.others[1].answer(m.Wanted(1))
+    assert world.calls == ["then", "then"] and not link.said
+    world.interest.changes()
+    assert link.said == [m.Unwant(["a"])], "the client was gone"
 
 
 def test_publishers_are_asked_for_once_and_before_the_filters(world: World) -> None:

@@ -104,6 +104,35 @@ def test_a_home_that_is_away_is_not_waited_for(world: World) -> None:
     assert len(world.hand.items) == 1
 
 
+def test_the_home_keeps_a_group_that_a_client_here_is_about_to_join(world: World) -> None:
+    """A group that ends and begins again begins behind what was acknowledged after the client's SUBACK."""
+    weight_0 = [(1, m.ShareWeight(KEY, "t1", 0))]
+    world.groups.will_join(KEY, "t1")
+    world.groups.will_join(KEY, "t1")
+    world.groups.carry_out(e.ReportShareWeight(KEY, "t1", 0))
+    world.groups.parts(m.ShareParts(KEY, RANGES), NONE)
+    assert not world.said() and len(world.hand.items) == 1, "it may still assign something"
+    assert world.groups.weights(1) == {KEY: ("t1", 1)} and world.groups.weights(0) == {}, "of a `Begin`"
+    world.groups.has_joined(KEY)
+    assert not world.said()
+    world.groups.has_joined(KEY)
+    assert world.said() == weight_0, "both are gone"
+    assert world.groups.weights(1) == {}
+
+
+def test_who_joins_while_the_journal_is_waited_for_keeps_the_group_at_its_home(world: World) -> None:
+    world.groups.carry_out(e.ReportShareDone(KEY, RANGES))
+    world.groups.carry_out(e.ReportShareWeight(KEY, "t1", 0))
+    world.groups.will_join(KEY, "t1")
+    share = SharedGroup(KEY, "t1", Reader(0, Group(GroupKey((), False, None), 2), [0, 0], KEY), is_here=False)
+    world.groups._router.sharing.shares[KEY] = share
+    world.groups.carry_out(e.ReportShareWeight(KEY, "t1", 1))
+    world.groups.has_joined(KEY)
+    world.journal.commit()
+    world.groups.end_turn()
+    assert world.said() == [(1, m.ShareDone(KEY, RANGES)), (1, m.ShareWeight(KEY, "t1", 1))]
+
+
 def test_where_a_group_begins_is_in_the_journal(world: World) -> None:
     """Its home may die before the next checkpoint, and what is published meanwhile is the group's."""
     world.groups.carry_out(e.ShareBegun(KEY, [5, 0]))
