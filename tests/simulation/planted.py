@@ -318,7 +318,7 @@ PLANTED = [
     Planted(
         "a group ends that a client is about to join", "rumq/shards/peers/peer.py",
         "            self.begin()\n"
-        "        # Behind `Begin`, which has no member of a group that a client here is about to join.\n"
+        "        # Behind `Begin`, which says what is wanted here, and which groups are joined, or about to be.\n"
         "        for question in self._questions.unanswered():\n            link.say(question)\n",
         "            questions = self._questions.unanswered()\n            list(map(link.say, questions))\n"
         "            self.begin()\n",

@@ -247,7 +247,7 @@ class Peer:
         self._ask_publishers(link)  # before anything that they have published comes
         if self._interest.has_begun:
             self.begin()
-        # Behind `Begin`, which has no member of a group that a client here is about to join.
+        # Behind `Begin`, which says what is wanted here, and which groups are joined, or about to be.
         for question in self._questions.unanswered():
             link.say(question)
         self._links.joined(self.index)

@@ -220,7 +220,7 @@ def test_a_join_is_answered_once_the_group_is_in_the_home_s_journal(world: World
 
 def test_a_group_that_a_client_is_about_to_join_is_there_until_it_has(world: World) -> None:
     """What is acknowledged after its SUBACK is the group's. The link to the home broke before that had answered: the
-    question goes behind `Begin`, which names no member."""
+    question goes behind `Begin`, which may name no member."""
     home, members, _ = home_of(world, begun=True)
     home.interest = SimpleNamespace(has_begun=True, confirm=lambda filters, then: True)
     bus, _ = link()
