@@ -327,7 +327,7 @@ PLANTED = [
     Planted(
         "who is parked is not woken by records",
         "rumq/kafka/parked/parked_connections.py",
-        "            partition.waiters.add(one.wake)\n",
+        "            partition.wait_with(one.wake)\n",
         "            pass\n",
         PARKED,
     ),
@@ -355,8 +355,36 @@ PLANTED = [
     Planted(
         "who waits for long is forgotten",
         "rumq/kafka/log/served_log.py",
-        "        if not partition.waiters and trio",
+        "        if not partition.is_awaited and trio",
         "        if trio",
         "tests/kafka/log/test_served_log.py",
+    ),
+    Planted(
+        "who takes an answer misses what comes meanwhile, after a long wait",
+        "rumq/kafka/log/served_log.py",
+        "        self._waiters.discard(call)\n        self.asked_at = trio.current_time()\n",
+        "        self._waiters.discard(call)\n",
+        "tests/kafka/log/test_served_log.py",
+    ),
+    Planted(
+        "who takes an answer late is left for its silence",
+        "rumq/kafka/connection.py",
+        "            idle_at = trio.current_time() + idle_seconds_max\n",
+        "",
+        PARKED,
+    ),
+    Planted(
+        "a repeated login with fewer rights is shown what it was",
+        "rumq/kafka/connection.py",
+        "            self._tables = TopicTables()\n            self._empty.forget()\n",
+        "            self._empty.forget()\n",
+        "tests/kafka/access/test_logins.py",
+    ),
+    Planted(
+        "a repeated login with fewer rights is told that nothing is in what it may not read",
+        "rumq/kafka/connection.py",
+        "            self._tables = TopicTables()\n            self._empty.forget()\n",
+        "            self._tables = TopicTables()\n",
+        "tests/kafka/access/test_logins.py",
     ),
 ]

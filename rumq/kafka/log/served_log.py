@@ -37,7 +37,7 @@ class LogPartition:
     """One partition. end: what is below may be read; it never goes back. view: as it was read last
 
     newest_ms: when its newest record came, by the log's time, which never runs backwards; 0: unknown, or it has none
-    waiters: are called when there is more; as long as there are any, it is followed"""
+    It is followed while somebody waits"""
 
     def __init__(self, view: PartitionView) -> None:
         self.view = view
@@ -45,7 +45,7 @@ class LogPartition:
         self.tail: PartitionTail | None = None
         self.end = view.end_lsn
         self.asked_at = -math.inf  # somebody wanted what comes next
-        self.waiters: set[Callable[[], None]] = set()
+        self._waiters: set[Callable[[], None]] = set()
         self.newest_ms = 0
         self._dated: PartitionView | None = None
 
@@ -62,8 +62,21 @@ class LogPartition:
     def first(self) -> int:
         return self.view.first_lsn
 
+    @property
+    def is_awaited(self) -> bool:
+        return bool(self._waiters)
+
+    def wait_with(self, call: Callable[[], None]) -> None:
+        """Have it called each time there is more."""
+        self._waiters.add(call)
+
+    def wait_no_longer_with(self, call: Callable[[], None]) -> None:
+        """Who was told of something takes it, and waits again: what comes meanwhile is not missed."""
+        self._waiters.discard(call)
+        self.asked_at = trio.current_time()
+
     def wake(self) -> None:
-        for call in list(self.waiters):
+        for call in list(self._waiters):
             call()
 
     def take(self, view: PartitionView) -> None:
@@ -182,7 +195,7 @@ class KafkaLog:
             self._kick.set()
 
     async def _follow_one(self, partition: LogPartition) -> None:
-        if not partition.waiters and trio.current_time() - partition.asked_at > FOLLOWED_SECONDS:
+        if not partition.is_awaited and trio.current_time() - partition.asked_at > FOLLOWED_SECONDS:
             partition.tail = None  # views go on
             return
         try:

@@ -151,7 +151,27 @@ def test_a_partition_is_followed_as_long_as_somebody_waits(tmp_path: Path, monke
             log.write(b"2")
             await moves.wait(math.inf)
             assert partition.end >= 2
-        assert not partition.waiters
+        assert not partition.is_awaited
+
+    run_with(log, None, test)
+
+
+def test_a_partition_is_followed_for_some_seconds_after_somebody_has_waited(tmp_path: Path) -> None:
+    """However long that was: while who waited takes an answer, more is written."""
+    log = Log(tmp_path)
+    log.write(b"0")
+
+    async def test(served: KafkaLog, partition: LogPartition) -> None:
+        with PartitionMoves([partition]) as moves:
+            served.follow(partition)
+            while partition.tail is None:
+                await trio.lowlevel.checkpoint()
+            partition.asked_at = -math.inf
+            await moves.wait(trio.current_time())
+        log.write(b"1")
+        log.write(b"2")
+        while partition.end < 2:
+            await trio.lowlevel.checkpoint()
 
     run_with(log, None, test)
 

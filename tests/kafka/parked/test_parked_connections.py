@@ -101,6 +101,7 @@ AGAIN = [(0.5, [partial(ask, [FETCHES[0]], 0)])] * 2  # from then on it is parke
 @example([(0.5, [partial(ask, [FETCHES[1]], 0)]), *AGAIN, (0.0, [partial(write, P1, 1)]), *AGAIN])
 @example([(0.0, [partial(ask, [OTHERS[0], FETCHES[0]], 0), partial(write, P0, 2)]), *AGAIN])
 @example([(0.0, [Session.stop_reading]), *AGAIN * 80, (1.0, [Session.read_again]), *AGAIN])
+@example([(0.0, [Session.stop_reading, Session.fill]), *AGAIN, (IDLE_SECONDS, [Session.read_again]), *AGAIN])
 def test_a_session_hears_the_same_as_one_that_is_never_parked(
     chunks: list[Chunk], script: list[tuple[float, list[Act]]]
 ) -> None:
