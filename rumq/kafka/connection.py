@@ -107,6 +107,7 @@ class KafkaConnection:
 
     async def _answer(self, frame: bytes) -> bool:
         """Whether the connection goes on."""
+        self._client.was_parked = self._asked_at is not None
         self._client.asked_at = trio.current_time() if self._asked_at is None else self._asked_at
         self._client.found_nothing = self._asked_at = None
         self._may_park = False

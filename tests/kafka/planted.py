@@ -387,4 +387,18 @@ PLANTED = [
         "            self._tables = TopicTables()\n",
         "tests/kafka/access/test_logins.py",
     ),
+    Planted(
+        "who was parked is told of records after a look at the files",
+        "rumq/kafka/answers/fetch_answers.py",
+        "    if not client.was_parked:  # else",
+        "    if True:  # else",
+        PARKED,
+    ),
+    Planted(
+        "whoever asks waits for a look at the files of others",
+        "rumq/kafka/log/served_log.py",
+        "            return  # no matter who looks now\n",
+        "            pass\n",
+        "tests/kafka/log/test_served_log.py",
+    ),
 ]

@@ -134,8 +134,10 @@ class KafkaLog:
 
     async def look(self, age_seconds: float = VIEW_SECONDS) -> None:
         """Views as the files are now, or were so long ago. raises: OSError"""
+        if self._has_looked(age_seconds):
+            return  # no matter who looks now
         async with self._viewing:
-            if trio.current_time() - self._viewed_at < age_seconds:
+            if self._has_looked(age_seconds):
                 return
             views = await trio.to_thread.run_sync(self._views.current, limiter=self._threads)
             self._viewed_at = trio.current_time()
@@ -145,6 +147,9 @@ class KafkaLog:
                     self.partitions[view.name] = LogPartition(view)
                 else:
                     known.take(view)
+
+    def _has_looked(self, age_seconds: float) -> bool:
+        return trio.current_time() - self._viewed_at < age_seconds
 
     def follow(self, partition: LogPartition) -> None:
         """Somebody wants what comes next."""
@@ -217,8 +222,7 @@ class KafkaLog:
     async def _begin_tail(self, partition: LogPartition) -> None:
         """Of a view that is newer than all that was followed. raises: OSError"""
         self._watch.watch(f"{self._directory}/{partition.name}", partition.name)
-        self._viewed_at = -math.inf
-        await self.look()
+        await self.look(0.0)
         segments = await trio.to_thread.run_sync(partition.view.segments, limiter=self._threads)
         if segments and not segments[-1].finished:
             partition.tail = PartitionTail(self._files, segments[-1], partition.view.end_lsn)

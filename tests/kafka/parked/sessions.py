@@ -53,12 +53,12 @@ class Tail(NamedTuple):
 
 
 class SessionLog:
-    """Has two partitions with the same chunks. looks: how often it was looked at the files"""
+    """Has two partitions with the same chunks. looks: how often it was looked at the files; look_seconds: each takes"""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks
         self.partitions = {name: LogPartition(cast(Any, View(name, 0, END))) for name in (P0, P1)}
-        self.looks = 0
+        self.looks, self.look_seconds = 0, 0.0
         self.is_broken = False
         for each in self.partitions.values():
             each.tail = cast(Any, Tail(chunks, 0, END))
@@ -77,6 +77,8 @@ class SessionLog:
 
     async def look(self, age_seconds: float = 0.0) -> None:
         self.looks += 1
+        if self.look_seconds:
+            await trio.sleep(self.look_seconds)
         if self.is_broken:
             raise OSError(5, "broken")
 

@@ -181,6 +181,17 @@ def test_who_waits_for_a_log_that_cannot_be_read_any_more_is_told(chunks: list[C
     assert found.end == "OSError: [Errno 5] broken"
 
 
+def files_are_slow(session: Session) -> None:
+    session.log.look_seconds = 0.5
+
+
+def test_who_is_parked_hears_of_a_record_without_a_look_at_the_files(chunks: list[Chunk]) -> None:
+    """As who is not: it looks when it is asked, not when there is something."""
+    asked = (0.0, partial(ask, FETCHES[1:2], 0))
+    found = repeated(chunks, FETCHES[1:2], asked, (0.05, files_are_slow), (0.1, partial(write, P0, 1)))
+    assert found.times[-1] == pytest.approx(39.1, abs=1e-3)
+
+
 def test_the_log_is_looked_at_while_clients_are_parked(chunks: list[Chunk]) -> None:
     """Each second, as retention removes what it begins with."""
     assert repeated(chunks, FETCHES[:1]).log.looks == pytest.approx(0.6 * 64 + IDLE_SECONDS, abs=3)
