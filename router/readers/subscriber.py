@@ -108,3 +108,21 @@ class Subscriber:
 
     def has(self, asked: str) -> bool:
         return asked in self.main_subscriptions or asked in self.late or asked in self.replays or asked in self.shares
+
+
+class NotSubscribed(Subscriber):
+    """What is set here would be every idle client's."""
+
+    __slots__ = ("_is_made",)
+
+    _is_made: bool
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if hasattr(self, "_is_made"):
+            raise AttributeError(f"{name} of a session that has not subscribed: make it a subscriber first")
+        super().__setattr__(name, value)
+
+
+NOT_SUBSCRIBED = NotSubscribed("", None)
+"""Of all sessions that have never subscribed. The router is told nothing of it."""
+NOT_SUBSCRIBED._is_made = True

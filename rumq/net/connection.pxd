@@ -12,14 +12,15 @@ cdef class ConnectionOwner:
 
 
 cdef class Connection(Transport):
-    cdef public bint blocked, closing, dirty, ended, is_bulk, is_plain, lingers, reading, reading_paused
+    cdef public unsigned char blocked, closing, dirty, ended, is_bulk, is_plain, lingers, reading, reading_paused
     cdef public int fd
     cdef public Py_ssize_t bytes_in, bytes_out, outbox_bytes_max
     cdef public ConnectionOwner pump
-    cdef public object sock, tap, unparsed, write_failed
+    cdef public object _sock, tap, unparsed, write_failed
     cdef public list queue
 
     cpdef write(self, object data, object owner=*)
+    cpdef empty(self)
     cpdef flush(self)
     @cython.locals(sent=Py_ssize_t, waiting=Py_ssize_t, pieces=list)
     cpdef _send(self, list queue)

@@ -91,21 +91,21 @@ class Connection(Transport):
     """The transport of one handler."""
 
     __slots__ = (
-        "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain",
-        "lingers", "outbox_bytes_max", "pump", "queue", "reading", "reading_paused", "sock", "tap",
+        "_sock", "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain",
+        "lingers", "outbox_bytes_max", "pump", "queue", "reading", "reading_paused", "tap",
         "unparsed", "write_failed",
     )  # fmt: skip
 
     def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
         self.pump = pump
-        self.sock = sock
+        self._sock: socket.socket | None = sock  # None: nothing is kept of it but `fd`
         self.fd = sock.fileno()  # -1 once the pump no longer serves it
         # Its bytes are what the handler gets, and it is one of the system: the kernels use the descriptor.
         self.is_plain = type(sock) is socket.socket
         self.peer = peer
         self.link: ConnectionHandler
         self.unparsed: bytearray | None = None
-        self.queue: list[tuple[ReadBuffer, LogPiece | None]] = []
+        self.queue: list[tuple[ReadBuffer, LogPiece | None]] | None = None  # what is to be sent; None: nothing
         self.outbox_bytes_max = outbox_bytes_max
         self.room = outbox_bytes_max
         self.is_bulk = False  # True if the last read brought many bytes
@@ -124,6 +124,25 @@ class Connection(Transport):
         self.tap: Tap | None = None
 
     @property
+    def sock(self) -> socket.socket:
+        """Its socket, or the layer above it that is read through. Ask before the pump no longer serves it."""
+        if self._sock is None:
+            self._sock = socket.socket(fileno=self.fd)
+        return self._sock
+
+    @sock.setter
+    def sock(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def keep_descriptor(self) -> None:
+        """Keep nothing of the socket but its descriptor, which the pump serves: an object of it is 96 bytes.
+
+        The object must be nobody else's; who asks for it gets another one."""
+        if self._sock is not None:
+            self._sock.detach()
+            self._sock = None
+
+    @property
     def certificate(self) -> PeerCertificate | None:
         """What is known of the client by its certificate."""
         return None
@@ -132,7 +151,11 @@ class Connection(Transport):
         """Queue bytes; they leave at the end of the turn. owner: of bytes that can be read from the log again"""
         if self.tap is not None:
             self.tap.sent(data)
-        self.queue.append((data, owner))
+        queue = self.queue
+        if queue is None:
+            self.queue = [(data, owner)]
+        else:
+            queue.append((data, owner))
         self.room -= len(data)
         if not self.dirty:
             self.dirty = True
@@ -140,7 +163,12 @@ class Connection(Transport):
 
     def waits(self) -> bool:
         """Whether something is still to be sent."""
-        return bool(self.queue)
+        return self.queue is not None
+
+    def empty(self) -> None:
+        """Nothing waits to be sent any more."""
+        self.queue = None
+        self.room = self.outbox_bytes_max
 
     def close(self) -> None:
         """Send the outbox as far as the socket takes it, then end the connection."""
@@ -165,8 +193,8 @@ class Connection(Transport):
 
     def hand_over(self) -> int:
         """Let another process serve the client. returns: the descriptor for it, which the caller owns"""
-        self.pump.forget(self)
         sock = self.sock
+        self.pump.forget(self)
         self.unlink()
         return sock.detach()
 
@@ -184,7 +212,7 @@ class Connection(Transport):
         queue = self.queue
         if self.closing and queue:
             self.lingers = True
-        if queue and not self.blocked:
+        if queue is not None and not self.blocked:
             self._send(queue)
         if self.closing:
             self.pump.drop(self, lingers=self.lingers and not self.write_failed)
@@ -205,8 +233,7 @@ class Connection(Transport):
             sent = 0
         self.bytes_out += sent
         if sent == waiting:
-            queue.clear()
-            self.room = self.outbox_bytes_max
+            self.empty()
             if self.refused:
                 self.pump.drained(self)
         else:
@@ -217,7 +244,7 @@ class Connection(Transport):
         """Keep what the socket did not take; of bytes that can be read again, only up to the end of a frame."""
         kept: list[tuple[ReadBuffer, LogPiece | None]] = []
         size = 0
-        for data, owner in self.queue:
+        for data, owner in self.queue or ():
             length = len(data)
             if sent >= length:
                 sent -= length
@@ -228,7 +255,7 @@ class Connection(Transport):
                 kept.append((rest, None))
                 size += len(rest)
             sent = 0
-        self.queue[:] = kept
+        self.queue = kept or None
         self.room = self.outbox_bytes_max - size
 
     def writable(self) -> None:

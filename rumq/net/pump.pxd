@@ -23,8 +23,7 @@ cdef class Pump(ConnectionOwner):
     cdef int _last_count
     cdef dict _others, _again
     cdef bytearray _buffer
-    cdef public dict connections
-    cdef public object pending_logins, lingering
+    cdef public object connections, pending_logins, lingering
     cdef public Py_ssize_t turns
     cdef public long long bus_bytes_out, bytes_in, bytes_out
 

@@ -20,6 +20,7 @@ from rumq.net.kernels.epoll import EVENTS_MAX, EpollSet
 from rumq.net.kernels.sockets import BULK_BYTES
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.pending_logins import PendingLogins
+from rumq.net.sockets.connection_table import ConnectionTable
 from rumq.net.turn_handler import TurnHandler
 from rumq.session.ports.transport import Receiver
 
@@ -62,8 +63,8 @@ class Pump(ConnectionOwner):
         self._shared_until = 0.0  # bulk senders are read in small pieces
         self._is_quiet = False  # True while nothing has arrived in this turn that changes anything
         self._epoll = EpollSet(epoll)
-        self.connections: dict[int, Connection] = {}
-        self._by_fd: list[Connection | None] = []  # the same ones: what is ready is found without a hash
+        self.connections = ConnectionTable[Connection]()
+        self._by_fd = self.connections.by_fd  # what is ready is found without a hash
         self.pending_logins = PendingLogins(turn_away, lambda: self.turns)
         self._others: dict[int, Callable[[], None]] = {}
         self._again: dict[Connection, None] = {}  # connections that may have more to read than one piece
@@ -87,32 +88,26 @@ class Pump(ConnectionOwner):
             self._epoll.unregister(fd)
 
     def add(self, connection: Connection) -> None:
-        fd = connection.fd
-        self.connections[fd] = connection
-        if fd >= len(self._by_fd):
-            self._by_fd += [None] * (fd + 1 - len(self._by_fd))
-        self._by_fd[fd] = connection
-        self._epoll.register(fd, INTERESTS)
+        self.connections.add(connection)
+        self._epoll.register(connection.fd, INTERESTS)
 
     def drop(self, connection: Connection, *, lingers: bool = False) -> None:
         """Close a socket; its handler has ended already. lingers: once the client has read what was sent last"""
-        if self.connections.get(connection.fd) is not connection:
+        if connection not in self.connections:
             return  # dropped before; its descriptor may already be another's
-        unsent = [data for data, _ in connection.queue] if lingers else []
+        unsent = [data for data, _ in connection.queue or ()] if lingers else []
+        sock = connection.sock
+        stream = connection.lingering_stream() if lingers and self.lingering is not None else None
         self.forget(connection)
-        if lingers and self.lingering is not None:
-            stream = connection.lingering_stream()
-            connection.unlink()
+        connection.unlink()
+        if stream is not None and self.lingering is not None:
             self.lingering.add(stream, unsent)
         else:
-            sock = connection.sock
-            connection.unlink()
             hang_up(sock)
 
     def forget(self, connection: Connection) -> None:
         """Serve a connection no more, without closing its socket."""
-        del self.connections[connection.fd]
-        self._by_fd[connection.fd] = None
+        self.connections.remove(connection)
         self.pending_logins.discard(connection)
         if not connection.link.is_bus:
             self.bytes_in += connection.bytes_in
@@ -120,7 +115,7 @@ class Pump(ConnectionOwner):
         else:
             self.bus_bytes_out += connection.bytes_out
         connection.closing = True
-        connection.queue.clear()
+        connection.queue = None
         connection.unparsed = None
         self._epoll.unregister(connection.fd)
         connection.fd = -1  # the number may soon be another client's
@@ -179,8 +174,7 @@ class Pump(ConnectionOwner):
     def stop_writing(self, connection: Connection, why: str) -> None:
         """Sending has failed: drop the outbox. What the client sent before, a DISCONNECT perhaps, is read first."""
         connection.write_failed = why
-        connection.queue.clear()
-        connection.room = connection.outbox_bytes_max
+        connection.empty()
         connection.blocked = connection.ended = connection.reading = True
         self._again[connection] = None
 

@@ -14,10 +14,11 @@ from tests.faults import planted as log
 from tests.faults.kill import planted as sessions
 from tests.faults.planted import Planted
 from tests.kafka import planted as kafka
+from tests.session import planted as connections
 from tests.simulation import planted as shards
 
 ROOT = Path(__file__).parents[2]
-LISTS = (log, packing, sessions, shards, kafka, bridges)
+LISTS = (log, packing, sessions, shards, kafka, bridges, connections)
 PLANTED = [planted for each in LISTS for planted in each.PLANTED]
 SECONDS_MAX = 300
 

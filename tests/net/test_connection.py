@@ -186,3 +186,27 @@ def test_what_looks_like_a_socket_says_how_much_it_took(ours: tuple[OfOurs, sock
     assert send_by(near, [(b"abc", None)]) == 3
     assert send_by(near, [(b"abc", None), (memoryview(b"de"), None)]) == 5
     assert everything(far) == b"abcabcde"
+
+
+def test_of_a_socket_that_only_the_pump_serves_the_descriptor_is_kept(pair: Pair) -> None:
+    near, far = pair
+    connection = Connection(Owner(), socket.socket(fileno=near.detach()), "peer", 1 << 20)
+    fd = connection.fd
+    connection.keep_descriptor()
+    connection.keep_descriptor()
+    connection.write(b"abc")
+    connection.flush()
+    assert far.recv(10) == b"abc" and connection.fd == fd, "it is still open"
+    asked = connection.sock
+    assert asked.fileno() == fd and asked is connection.sock and asked.family == far.family
+    asked.close()
+    assert far.recv(1) == b"", "who closes it closes the connection"
+
+
+def test_such_a_socket_is_handed_over_like_any_other(pair: Pair) -> None:
+    near, far = pair
+    connection = Connection(Owner(), socket.socket(fileno=near.detach()), "peer", 1 << 20)
+    connection.keep_descriptor()
+    with socket.socket(fileno=connection.hand_over()) as given:
+        given.send(b"x")
+    assert far.recv(1) == b"x"

@@ -266,10 +266,17 @@ def connect(client_id: str = "c", version: int = 5, **fields: Any) -> p.Connect:
     return p.Connect(client_id, version, fields.pop("clean_start", True), 60, **fields)
 
 
-def connected(broker: Broker, *, policy: ListenerPolicy | None = None, version: int = 5, **fields: Any) -> Wire:
-    """A client behind its CONNACK."""
+def idle(broker: Broker, *, policy: ListenerPolicy | None = None, version: int = 5, **fields: Any) -> Wire:
+    """A client behind its CONNACK, which has asked for nothing yet."""
     wire = Wire(broker, policy, version)
     packet = connect(version=version, **fields)
     assert wire.say(packet) and not wire.closed, broker.events
     wire.hears()
+    return wire
+
+
+def connected(broker: Broker, *, policy: ListenerPolicy | None = None, version: int = 5, **fields: Any) -> Wire:
+    """A client behind its CONNACK, which has asked for something before: its connection is no idle one."""
+    wire = idle(broker, policy=policy, version=version, **fields)
+    wire.link.ensure_active()
     return wire

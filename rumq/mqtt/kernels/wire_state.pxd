@@ -2,39 +2,29 @@
 from rumq.mqtt.kernels.window cimport Window
 
 
+# The small ones together: there is one for each connection, and most of them are idle.
 cdef class Wire:
-    cdef public bint v5
-    cdef public Py_ssize_t packet_bytes_max
-    cdef public unsigned int qos_max
-    cdef public bint retain_available
-    cdef public unsigned int alias_max
+    cdef public unsigned char v5, qos_max, retain_available, restores_qos, own, undecided
+    cdef readonly unsigned char stop, fault
+    cdef public unsigned short alias_max, passed
+    cdef readonly unsigned short packet_id, partition
+    cdef public int packet_bytes_max, receive_maximum, unacknowledged, pubacks
+    cdef readonly int frame_bytes
+    cdef public unsigned int session_tag
     cdef public list aliases
     cdef public list publishers
     cdef public bytearray qos2_open
-    cdef public Py_ssize_t receive_maximum
-    cdef public Py_ssize_t unacknowledged
     cdef public bytearray acks
     cdef public unsigned long long ack_parts
-    cdef public Py_ssize_t pubacks
     cdef public Window window
     cdef public unsigned long long published
     cdef public unsigned long long others
     cdef public unsigned long long answers
     cdef public unsigned long long touched
     cdef public unsigned long long durable_bit
-    cdef public unsigned int session_tag
     cdef public bytearray noted
-    cdef public bint restores_qos
-    cdef public bint own
-    cdef public bint undecided
-    cdef public unsigned int passed
-    cdef readonly unsigned int packet_id
-    cdef readonly int stop
-    cdef readonly int fault
     cdef readonly object fault_text
     cdef readonly object topic
-    cdef readonly Py_ssize_t partition
-    cdef readonly Py_ssize_t frame_bytes
     cdef bytes last_key
     cdef long long last_value
 

@@ -94,6 +94,7 @@ class ConnectionSetup(NamedTuple):
                 plain = IdentifiedConnection(self.pump, sock, peer, self.outbox_bytes_max, certificate)
             plain.link = self.welcome(plain)
             self.pump.add(plain)
+            plain.keep_descriptor()
             if rest:
                 self.pump.feed(plain, rest)
             return
@@ -167,6 +168,8 @@ def continue_handed_over(
         connection = known_connection(pump, sock, peer, state, outbox_bytes_max, welcome)
     connection.link = welcome(connection)
     pump.add(connection)
+    if connection.is_plain:
+        connection.keep_descriptor()
     pump.feed(connection, data)
 
 

@@ -88,7 +88,7 @@ class StreamConnection(Connection):
         return super().hand_over() if self.stream.can_move else self._make_relay(self)
 
     def waits(self) -> bool:
-        return bool(self.queue) or self.stream.pending()
+        return self.queue is not None or self.stream.pending()
 
     def lingering_stream(self) -> StreamLayer:
         return self.stream
@@ -130,8 +130,7 @@ class StreamConnection(Connection):
                 break
         self.bytes_out += taken
         if not self.blocked or taken == sum([len(data) for data, _ in queue]):
-            queue.clear()
-            self.room = self.outbox_bytes_max
+            self.empty()
         else:
             self._keep_unsent(taken)
         if self.refused and not self.blocked:

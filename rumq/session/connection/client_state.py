@@ -119,6 +119,14 @@ class RequestResponder(Responder, ConnectionHandler, Protocol):
     @property
     def acks(self) -> PendingAcks: ...
 
+    def ensure_active(self) -> None:
+        """To be called before anything is subscribed to, or waits for the log."""
+
+    def promise(self, data: bytes, *, barrier: bool) -> None:
+        """Send an answer, of a durable session once the journal has what it promises.
+
+        barrier: no message may go out before it"""
+
     @property
     def reauthentication(self) -> Reauthenticator | None: ...
 

@@ -75,6 +75,7 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
         connected.reauthentication = Reauthentication(connected)
     if replaying:
         refresh = partial(broker.delivery.refresh, connected)
+        connected.activate()
         connected.flow.meter = ReplayThrottle(replaying, lambda: broker.clock.monotonic, broker.later, refresh)
     answer(connected, p.Connack(present, Reason.SUCCESS, properties))
     if client.closed:
@@ -93,8 +94,11 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     missed, session.missed = session.missed, ()
     for gap in missed:
         broker.event("log.gap", client, **gap)
-    connected.deliveries.withheld = HOLD in asked_of(connect)
-    connected.deliveries.start()
+    if HOLD in asked_of(connect):
+        connected.activate()
+        connected.deliveries.withheld = True
+    if connected.is_active:
+        connected.deliveries.start()
     return connected
 
 
@@ -310,4 +314,4 @@ def answer(connected: Connected, connack: p.Connack) -> None:
             client.broker.event("client.refused", client, reason=0x95, why=why)
             connected.end(with_will=False)
             return
-    connected.acks.promise(encode(connack, client.version), barrier=True)
+    connected.promise(encode(connack, client.version), barrier=True)

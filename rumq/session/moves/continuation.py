@@ -57,10 +57,12 @@ def continue_client(client: Client, moved: MovedClient) -> Connected:
         connected.reauthentication = Reauthentication(connected)
     if replaying:
         refresh = partial(broker.delivery.refresh, connected)
+        connected.activate()
         connected.flow.meter = ReplayThrottle(replaying, lambda: broker.clock.monotonic, broker.later, refresh)
     if moved.unsent:
         connected.transport.write(moved.unsent)
     if client.keep_alive:
         broker.keep_alive_monitor.add(connected, broker.clock.monotonic + 1.5 * client.keep_alive)
-    broker.delivery.commands.put(Attach(session.subscriber, connected.flow))
+    if connected.is_active:
+        broker.delivery.commands.put(Attach(session.subscriber, connected.flow))
     return connected

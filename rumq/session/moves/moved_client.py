@@ -80,8 +80,8 @@ def capture(link: Connected, shard: int, epoch: int, unparsed: bytes, unsent: by
         client_id=session.client_id,
         mount=None if owner is None else owner.mount, user=None if owner is None else owner.user,
         number=session.number, version=client.version, keep_alive=client.keep_alive,
-        packet_bytes_max=client.packet_bytes_max, alias_out=getattr(session.subscriber.shape, "alias_max", 0),
-        window_limit=link.flow.window_limit, wants_reason_strings=bool(client.wants_reason_strings),
+        packet_bytes_max=client.packet_bytes_max, alias_out=getattr(session.shape, "alias_max", 0),
+        window_limit=link.window_limit, wants_reason_strings=bool(client.wants_reason_strings),
         claimed_client_id=client.claimed_client_id, claimed_user=client.claimed_user,
         authentication_method=client.authentication_method,
         identity=Identity(

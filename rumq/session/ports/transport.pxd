@@ -1,13 +1,13 @@
 # The fields of an outbox, which the delivery and the pump share.
 cdef class Outbox:
-    cdef public bint refused
     cdef public Py_ssize_t room
+    # `is_quiet` is a transport's; it stands here, where it takes no room.
+    cdef public unsigned char refused, is_quiet
 
     cpdef write(self, object data, object owner=*)
 
 
 cdef class Transport(Outbox):
-    cdef public bint is_quiet
     cdef public object link, peer
 
 

@@ -59,6 +59,7 @@ class BatchedRequest:
 
     def _grant(self, granting: subscribe.Granting, filters: tuple[p.SubscriptionRequest, ...]) -> None:
         """Every shard sends what these filters match."""
+        self._responder.ensure_active()
         granting.grant(filters)
         granting.apply()
         self._next()

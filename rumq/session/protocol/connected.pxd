@@ -15,7 +15,8 @@ cdef int MORE, PINGREQ
 
 
 cdef class Connected(Receiver):
-    cdef public bint held, is_metered, paused
+    cdef public unsigned char held, is_active, is_metered, paused
+    cdef public int window_limit
     cdef public double heard_at
     cdef public long long bytes_in, bytes_out
     cdef public Deadline timer

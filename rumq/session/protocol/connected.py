@@ -25,7 +25,7 @@ from rumq.session.connection.pending_acks import PendingAcks
 from rumq.session.flow_control.rate_limits import Bucket
 from rumq.session.ports.transport import Receiver
 from rumq.session.protocol import control_packets
-from rumq.session.protocol.deliveries import Deliveries, delivery_window
+from rumq.session.protocol.deliveries import NO_ACKS, NO_DELIVERIES, NO_FLOW, Deliveries, delivery_window
 from rumq.session.protocol.publish_checks import TopicWaits, accept_topic, publish_one, supply
 from rumq.session.protocol.reason_strings import allowed_reason, explained
 from rumq.session.state.deadlines import Deadline
@@ -40,14 +40,16 @@ PINGREQ = FIRST_BYTE[PacketType.PINGREQ]
 class Connected(Receiver):
     """The handler of a connection from CONNACK on. reauthentication: None without a method of authentication
 
+    is_active: it has subscribed, or acknowledgements waited for the log; until then `acks`, `flow` and `deliveries` are
+    `NO_ACKS`, `NO_FLOW` and `NO_DELIVERIES`, which all idle connections share
     bytes_in, bytes_out: of its transport that were added to the shard's already"""
 
     is_bus = False
 
     __slots__ = (
         "_backpressure", "_batches", "_clock", "acks", "broker", "buckets", "bytes_in", "bytes_out", "client",
-        "deliveries", "flow", "heard_at", "held", "is_metered", "paused", "reauthentication", "session", "timer",
-        "transport", "wire",
+        "deliveries", "flow", "heard_at", "held", "is_active", "is_metered", "paused", "reauthentication", "session",
+        "timer", "transport", "window_limit", "wire",
     )  # fmt: skip
 
     def __init__(self, client: Client, session: Session, wire: Wire, window_limit: int) -> None:
@@ -65,12 +67,31 @@ class Connected(Receiver):
         self.heard_at = self._clock.monotonic
         self.timer: Deadline | None = None  # of the keep-alive monitor
 
-        self.acks = PendingAcks(self.broker, session, wire, self.transport)
-        self.flow = delivery_window(client, session, wire, window_limit, self.acks)
-        self.deliveries = Deliveries(client, session, self.flow, self.acks, self)
-        self.acks.open(self.flow, self.deliveries)
+        self.window_limit = window_limit
+        self.is_active = False
+        self.acks, self.flow, self.deliveries = NO_ACKS, NO_FLOW, NO_DELIVERIES
+        if session.durable or session.has_subscriber or session.window is not None:
+            self.activate()
         client.session, client.wire = session, wire
         session.link = self.transport.link = self
+
+    def activate(self) -> None:
+        """Have `acks`, `flow` and `deliveries` of its own; these are to be started. Nothing happens the second time."""
+        if self.is_active:
+            return
+        client, session, wire = self.client, self.session, self.wire
+        self.is_active = True
+        session.own_subscriber()
+        self.acks = PendingAcks(self.broker, session, wire, self.transport)
+        self.flow = delivery_window(client, session, wire, self.window_limit, self.acks)
+        self.deliveries = Deliveries(client, session, self.flow, self.acks, self)
+        self.acks.open(self.flow, self.deliveries)
+
+    def ensure_active(self) -> None:
+        """To be called before anything is subscribed to, or waits for the log."""
+        if not self.is_active:
+            self.activate()
+            self.deliveries.start()
 
     @property
     def client_id(self) -> str:
@@ -199,6 +220,8 @@ class Connected(Receiver):
         if wire.acks:
             if wire.ack_parts or self.acks.holds:
                 self._note_packet_ids()
+                if not self.is_active:
+                    self.ensure_active()
                 self.acks.promise_log()
             else:  # answers that promise nothing about the log
                 acks, wire.acks = wire.acks, None
@@ -217,6 +240,14 @@ class Connected(Receiver):
         wire = self.wire
         if wire.durable_bit and wire.qos2_open is not None:
             self.broker.journal.qos2_changed[self.session.number] = self.session
+
+    def promise(self, data: bytes, *, barrier: bool) -> None:
+        """Send an answer, of a durable session once the journal has what it promises: `PendingAcks.promise`."""
+        if self.is_active:
+            self.acks.promise(data, barrier=barrier)
+        else:
+            self.wire.answers += 1
+            self.transport.write(data)
 
     def pause(self) -> None:
         self.paused = True
@@ -281,8 +312,11 @@ class Connected(Receiver):
             self.reauthentication = None
         if wire.acks:  # of messages in the read that ends the connection, which nobody answers
             self._note_packet_ids()
-        self.acks.close()
-        self.deliveries.close()
+        if self.is_active:
+            self.acks.close()
+            self.deliveries.close()
+        else:
+            wire.acks = None
         session.qos2_open, session.window = wire.qos2_open, self.flow.window
         self.count()
         client.policy.quotas.leave(client.quota_holder)

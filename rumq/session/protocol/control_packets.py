@@ -132,6 +132,7 @@ def publish(responder: RequestResponder, packet: p.Publish) -> None:
 
 def acknowledge(responder: RequestResponder, packet: p.Puback | p.Pubrec | p.Pubrel | p.Pubcomp) -> None:
     """An acknowledgement with a reason code or properties; the kernel takes the short ones. MQTT 5.0, 3.4 to 3.7."""
+    responder.ensure_active()
     client, acks, packet_id = responder.client, responder.acks, packet.packet_id
     assert client.wire is not None
     wire, window = client.wire, client.wire.window

@@ -6,6 +6,8 @@ MQTT 5.0, 4.4 and 4.9."""
 from __future__ import annotations
 
 from collections import deque
+from types import SimpleNamespace
+from typing import Any
 
 from router.commands import Attach, Ready
 from rumq.mqtt import packets as p
@@ -16,7 +18,7 @@ from rumq.session.connection.client_state import Client
 from rumq.session.connection.pending_acks import PendingAcks
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.flow_control.inflight_resend import resend
-from rumq.session.ports.transport import ConnectionHandler
+from rumq.session.ports.transport import ConnectionHandler, Outbox
 from rumq.session.state.session import Session
 
 PUBREC = 0x50  # first byte of the packet
@@ -113,3 +115,12 @@ class Deliveries:
         """The client has gone: what is offered now is for the session to have later."""
         self.flow.close()
         self._handler = None  # it leads back here
+
+
+NOBODY: Any = SimpleNamespace(broker=None, window=None, journal=None, acks=None)
+NO_ACKS = PendingAcks(NOBODY, NOBODY, Wire(False, 0, 0, 0), Outbox())
+NO_FLOW = DeliveryWindow(Outbox(), NOBODY, 0, NOBODY)
+NO_FLOW.close()
+NO_DELIVERIES = Deliveries(NOBODY, NOBODY, NO_FLOW, NO_ACKS, NOBODY)
+NO_DELIVERIES.close()
+"""Of all connections that have neither subscribed nor been promised anything: nothing waits and nothing is taken."""

@@ -116,6 +116,7 @@ def check(client: Client, filters: Iterable[p.SubscriptionRequest]) -> None:
 
 def subscribe(responder: RequestResponder, packet: p.Subscribe) -> None:
     """Grant or refuse each filter; SUBACK goes out before anything that the subscriptions bring."""
+    responder.ensure_active()
     granting = Granting(responder.client, packet.properties)
     granting.grant(packet.filters)
     suback(responder, packet.packet_id, granting)
@@ -126,7 +127,7 @@ def suback(responder: RequestResponder, packet_id: int, granting: Granting) -> N
     client, reasons, why = responder.client, granting.reasons, granting.why
     if why is not None:
         client.broker.event("subscribe.refused", client, why=why)
-    responder.acks.promise(explained(client, p.Suback(packet_id, tuple(reasons)), why), barrier=True)
+    responder.promise(explained(client, p.Suback(packet_id, tuple(reasons)), why), barrier=True)
 
 
 class FilterDenied(Exception):
@@ -251,7 +252,7 @@ def unsubscribe(responder: RequestResponder, packet: p.Unsubscribe) -> None:
 
 def unsuback(responder: RequestResponder, packet_id: int, reasons: list[Reason]) -> None:
     answer = encode(p.Unsuback(packet_id, tuple(reasons)), responder.client.version)
-    responder.acks.promise(answer, barrier=False)
+    responder.promise(answer, barrier=False)
 
 
 def remove(client: Client, filters: Iterable[str]) -> list[Reason]:

@@ -94,14 +94,7 @@ class Registry:
         session.will = None  # its delay has not passed
         session.will_at = None
         session.is_moving = False
-        self._reshape(session, shape, personal)
-
-    @staticmethod
-    def _reshape(session: Session, shape: Hashable, personal: bool) -> None:
-        subscriber = session.subscriber
-        if (subscriber.shape, subscriber.personal) != (shape, personal):
-            subscriber.shape, subscriber.personal = shape, personal
-            subscriber.shape_changed = True
+        session.reshape(shape, personal)
 
     def maybe_rejoin(
         self, client_id: str, owner: Owner | None, number: int, shape: Hashable, personal: bool
@@ -115,7 +108,7 @@ class Registry:
         self.deadlines.cancel(session)
         session.expires_at = session.will_at = None
         session.is_moving = False
-        self._reshape(session, shape, personal)
+        session.reshape(shape, personal)
         return session
 
     def leave(self, session: Session, *, with_will: bool, now: float) -> None:
@@ -127,7 +120,8 @@ class Registry:
         if session.expiry_seconds == 0:
             self.end(session)
             return
-        self._commands.put(Detach(session.subscriber))
+        if session.has_subscriber:
+            self._commands.put(Detach(session.subscriber))
         self._journal.left(session)
         if session.expiry_seconds != EXPIRES_NEVER:
             session.expires_at = now + session.expiry_seconds
@@ -184,7 +178,8 @@ class Registry:
             for _, state, code, lsn in session.window.waiting():
                 if state == 1 and not code & RETAINED_CODE:  # MQTT-4.8.2-5: QoS 2 goes to no other member
                     unacknowledged.append((reader_of(code), partition_of(code), lsn))
-        self._commands.put(End(session.subscriber, unacknowledged))
+        if session.has_subscriber:
+            self._commands.put(End(session.subscriber, unacknowledged))
         self._journal.ended(session)
         if will is not None:
             self._publish_will(session, will, self.sessions.get(session.key))

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
-from router.readers.subscriber import Subscriber
+from router.readers.subscriber import NOT_SUBSCRIBED, Subscriber
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.packets import Will
@@ -74,6 +74,7 @@ def shape_of(version: int, packet_max: int, alias_max: int, raises_qos: bool = F
 class Session:
     """asked: filters as the client wrote them; holder: of `PersistentSessions`, once it outlives its connection
 
+    shape, personal: of its `subscriber`, which is `NOT_SUBSCRIBED` before its first subscription
     publishers: number of this client in each partition, 0: none yet; None before its first message
     expires_at: monotonic seconds, None: connected; author: of the will
     missed: ranges that it lost while it was away (`rumq.shards.delivery.lost_ranges`)
@@ -84,8 +85,8 @@ class Session:
 
     __slots__ = (
         "asked", "author", "client_id", "delivered", "durable", "ended", "expires_at", "expiry_seconds", "guarded",
-        "holder", "is_moving", "key", "link", "missed", "number", "owner", "published", "publishers", "qos2_open",
-        "subscriber", "timer", "version", "will", "will_at", "window",
+        "holder", "is_moving", "key", "link", "missed", "number", "owner", "personal", "published", "publishers",
+        "qos2_open", "shape", "subscriber", "timer", "version", "will", "will_at", "window",
     )  # fmt: skip
 
     def __init__(self, client_id: str, shape: Hashable, *, personal: bool, owner: Owner | None = ANYBODY) -> None:
@@ -93,7 +94,8 @@ class Session:
         self.client_id = client_id
         self.owner = owner
         self.key = key_of(client_id, owner)
-        self.subscriber = Subscriber(self.key, shape, personal=personal)
+        self.shape, self.personal = shape, personal
+        self.subscriber: Subscriber = NOT_SUBSCRIBED
         self.asked = NO_FILTERS
         self.holder: str | None = None
         self.window: Window | None = None
@@ -118,7 +120,27 @@ class Session:
     @property
     def raises_qos(self) -> bool:
         """Whether its client is sent messages of QoS 1 as QoS 2: a bridge to a rumq broker."""
-        return bool(getattr(self.subscriber.shape, "raises_qos", False))
+        return bool(getattr(self.shape, "raises_qos", False))
+
+    @property
+    def has_subscriber(self) -> bool:
+        """Whether the router may know of it."""
+        return self.subscriber is not NOT_SUBSCRIBED
+
+    def own_subscriber(self) -> Subscriber:
+        """`subscriber`, made if it never subscribed."""
+        if not self.has_subscriber:
+            self.subscriber = Subscriber(self.key, self.shape, personal=self.personal)
+        return self.subscriber
+
+    def reshape(self, shape: Hashable, personal: bool) -> None:
+        """Its client connects: its messages are encoded so from now on."""
+        if (self.shape, self.personal) != (shape, personal):
+            self.shape, self.personal = shape, personal
+            if self.has_subscriber:
+                subscriber = self.subscriber
+                subscriber.shape, subscriber.personal = shape, personal
+                subscriber.shape_changed = True
 
     def own_filters(self) -> SubscribedFilters:
         """Its filters, to be added to; sessions without any share `NO_FILTERS`."""
@@ -142,8 +164,10 @@ class Session:
 
     def assign_owner(self, owner: Owner) -> None:
         """Give an owner to a session that had none. No client is connected with it."""
-        subscriber = self.subscriber
         self.owner, self.key = owner, key_of(self.client_id, owner)
+        if not self.has_subscriber:
+            return
+        subscriber = self.subscriber
         subscriber.key = self.key
         subscriber.shape_changed = True  # its groups know it by the key
         for reader in subscriber.readers():

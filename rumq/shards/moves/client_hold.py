@@ -57,6 +57,7 @@ class ClientHold:
             link.held = True
             link.heard_at = self._clock.monotonic + QUIET_SECONDS
             link.transport.pause_reading()
+            link.ensure_active()
             link.acks.barriers += 1  # nothing that is acknowledged meanwhile lets messages out
             link.flow.waits = True
             if relayed is not None:
@@ -104,7 +105,7 @@ class ClientHold:
         for link in self._noted:
             # What was read from the log for it counts as delivered: it must leave, whole.
             connection = transport_of(link)
-            connection.queue[:] = [(data, None) for data, _ in connection.queue]
+            connection.queue = [(data, None) for data, _ in connection.queue or ()] or None
         sessions = [link.session for link in self._noted]
         self._shard.clients.journal.write_moving(sessions, MOVING_SECONDS, self._clock.now_us)
 
@@ -142,7 +143,7 @@ class ClientHold:
                 continue
             if give is None if relayed is None else not self._relays.can_hold(relayed):
                 continue
-            unsent = b"".join([bytes(data) for data, _ in connection.queue])
+            unsent = b"".join([bytes(data) for data, _ in connection.queue or ()])
             moved = capture(link, shard, epoch, bytes(connection.unparsed or b""), unsent)
             link.client.closed = True
             if relayed is None:
@@ -150,7 +151,7 @@ class ClientHold:
                 give(connection, moved, link.client.policy.index)
             else:
                 self._relays.move(relayed, link.bytes_out + connection.bytes_out, encode_moved(moved))
-                connection.queue.clear()
+                connection.queue = None
             count += 1
         return count
 
@@ -192,4 +193,4 @@ def can_hold(link: Connected) -> bool:
 
 
 def unsent_bytes(link: Connected) -> int:
-    return sum([len(data) for data, _ in transport_of(link).queue])
+    return sum([len(data) for data, _ in transport_of(link).queue or ()])

@@ -172,7 +172,7 @@ class Restorer:
         redelivered_below = shown if replayed.attached else (replayed.redelivered_below or None)
         if redelivered_below is not None and e.OPEN_END in redelivered_below:
             self.open_ended.append((session, redelivered_below))
-        subscriber = session.subscriber
+        subscriber = session.own_subscriber() if replayed.subscriptions else session.subscriber
         mains: dict[str, Subscription] = {}
         main_number = 0
         for asked, each in replayed.subscriptions.items():

@@ -122,16 +122,16 @@ class ConsumerLag:
     def _go_on(self) -> None:
         some = self._left[-SESSIONS_A_TURN:]
         del self._left[-SESSIONS_A_TURN:]
+        now = self._clock.monotonic  # one object for all of them
         for session in some:
             if not session.ended:
-                self._check(session)
+                self._check(session, now)
         if self._left:
             self._timers.next_turn(self._go_on)
         else:
             self.totals = self._adding
 
-    def _check(self, session: Session) -> None:
-        now = self._clock.monotonic
+    def _check(self, session: Session, now: float) -> None:
         published, delivered = counts_of(session)
         came, went = bytes_of(session)
         before = self._counted.get(session.key)

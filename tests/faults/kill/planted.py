@@ -21,13 +21,13 @@ PLANTED = [
     ),
     Planted(
         "CONNACK waits for nothing", "rumq/session/handshake/connect.py",
-        "connected.acks.promise(encode(connack, client.version), barrier=True)",
+        "connected.promise(encode(connack, client.version), barrier=True)",
         "connected.send(connack)",
         f"{SESSIONS}::test_a_session_is_there_as_soon_as_connack_said_so",
     ),
     Planted(
         "SUBACK waits for nothing", "rumq/session/protocol/subscribe.py",
-        "responder.acks.promise(explained(client, p.Suback(packet_id, tuple(reasons)), why), barrier=True)",
+        "responder.promise(explained(client, p.Suback(packet_id, tuple(reasons)), why), barrier=True)",
         "client.transport.write(explained(client, p.Suback(packet_id, tuple(reasons)), why))",
         f"{SESSIONS}::test_a_session_and_what_came_for_it_survive",
     ),

@@ -30,7 +30,7 @@ def test_a_reader_that_is_behind_has_its_cursors() -> None:
 
 def test_redelivery_ends_once_the_reader_has_passed_its_bound() -> None:
     session = Session("pump", None, personal=False)
-    found = session.subscriber.main = reader(cursors=(3, 9))
+    found = session.own_subscriber().main = reader(cursors=(3, 9))
     found.redelivered_below = [5, 5]
     assert redelivered_below_of(session, WATERMARKS) == [5, 5]
     found.cursors = [5, 9]
@@ -40,7 +40,7 @@ def test_redelivery_ends_once_the_reader_has_passed_its_bound() -> None:
 @pytest.mark.parametrize("kind", ["main", "late", "replay"])
 def test_an_entry_has_the_subscription_its_kind_and_the_cursors_of_its_reader(kind: str) -> None:
     session = Session("pump", None, personal=False)
-    session.number, subscriber, found = 1, session.subscriber, reader()
+    session.number, subscriber, found = 1, session.own_subscriber(), reader()
     if kind == "main":
         subscriber.main = found
         subscriber.main_subscriptions = {"a/#": Subscription("a/#", 1, identifier=7)}

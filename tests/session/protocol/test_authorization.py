@@ -212,7 +212,7 @@ def test_what_was_in_flight_is_sent_again_where_it_may_still_be_received(
     client = client_under()
     assert client.session is not None
     group = Group(GroupKey(frozenset()), 1)
-    client.session.subscriber.add_reader("$log/-1h/plant/#", Reader(9, group, [0], "c"), is_replay=True)
+    client.session.own_subscriber().add_reader("$log/-1h/plant/#", Reader(9, group, [0], "c"), is_replay=True)
     assert authorization.may_receive_again(client, topic, 1) is live
     assert authorization.may_receive_again(client, topic, 9) is replayed
 

@@ -38,6 +38,7 @@ class World:
 
     def session(self, *, expiry: int = 0, will_delay: int | None = None) -> Session:
         session, _ = self.registry.open("pump", None, personal=False, clean_start=False)
+        session.own_subscriber()
         session.expiry_seconds = expiry
         if will_delay is not None:
             session.will = Will("will", b"", 0, False, {"will_delay_interval": will_delay})
@@ -136,6 +137,25 @@ def test_an_ended_session_is_ended_once(world: World) -> None:
     assert len(world.commands) == 1
 
 
+@pytest.mark.parametrize("expiry", [0, 60])
+def test_the_router_is_told_nothing_of_a_session_that_never_subscribed(world: World, expiry: int) -> None:
+    session, _ = world.registry.open("pump", None, personal=False, clean_start=False)
+    session.expiry_seconds = expiry
+    world.registry.leave(session, with_will=False, now=0.0)
+    assert session.ended is not bool(expiry)
+    world.registry.end(session)
+    assert not world.commands
+
+
+def test_a_client_that_comes_back_before_it_subscribes_has_the_encoding_of_its_last_connection(world: World) -> None:
+    session, _ = world.registry.open("pump", "old", personal=False, clean_start=False)
+    assert world.registry.open("pump", "new", personal=True, clean_start=False) == (session, True)
+    subscriber = session.own_subscriber()
+    assert (subscriber.shape, subscriber.personal, subscriber.shape_changed) == ("new", True, False)
+    assert world.registry.open("pump", "newest", personal=False, clean_start=False) == (session, True)
+    assert (subscriber.shape, subscriber.personal, subscriber.shape_changed) == ("newest", False, True)
+
+
 def test_a_session_counts_for_its_holder_until_it_ends(world: World) -> None:
     session = world.session(expiry=60)
     world.registry.persist(session, "user anna")
@@ -151,7 +171,7 @@ def test_a_session_counts_for_its_holder_until_it_ends(world: World) -> None:
 def unowned(registry: Registry, *filters: str) -> Session:
     """A session "pump" as an older rumq left it, with these filters."""
     session = Session("pump", None, personal=False, owner=None)
-    session.subscriber.main_subscriptions = {each: Subscription(each) for each in filters}
+    session.own_subscriber().main_subscriptions = {each: Subscription(each) for each in filters}
     registry.restore(session, expires_in=100.0, will_in=None, now=0.0)
     return session
 

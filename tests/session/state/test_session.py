@@ -14,14 +14,14 @@ def test_a_session_is_known_by_its_client_id_and_its_owner() -> None:
     """A client id is a name within its owner: two owners may both have a "pump"."""
     sessions = [Session("pump", None, personal=False, owner=owner) for owner in (None, ANYBODY, ALICE)]
     assert len({session.key for session in sessions}) == 3
-    assert all(session.subscriber.key == session.key for session in sessions)
+    assert all(session.own_subscriber().key == session.key for session in sessions)
     assert all(client_id_of(session.key) == "pump" for session in sessions)
     assert Session("pump", None, personal=False).owner == ANYBODY
 
 
 def test_its_owner_renames_it_everywhere() -> None:
     session = Session("pump", None, personal=False, owner=None)
-    subscriber = session.subscriber
+    subscriber = session.own_subscriber()
     old_key = session.key
     group = Group(GroupKey(frozenset(), False, None), 1)
     main, late, replay = (Reader(number, group, [0], old_key) for number in (1, 2, 3))

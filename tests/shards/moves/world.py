@@ -115,8 +115,9 @@ class Process:
     def stop(self) -> None:
         """As a process that ends at once: nothing is written, and clients are told nothing."""
         for connection in list(self.parts.pump.connections.values()):
+            sock = connection.sock
             self.parts.pump.forget(connection)
-            connection.sock.close()
+            sock.close()
         self.parts.pump.close()
         self.parts.stop()
 

@@ -52,7 +52,7 @@ def test_a_shared_subscription_is_in_it_while_a_persistent_session_takes_part() 
     key = "$share/g/t"
     for client_id, expiry_seconds in (("short", 0), ("long", 3600)):
         session = run.session(client_id, expiry_seconds)
-        run.router.step([c.JoinShare(session.subscriber, key, Subscription("t"))])
+        run.router.step([c.JoinShare(session.own_subscriber(), key, Subscription("t"))])
         group = built(run).shared_group(key)
         assert (group is not None) == bool(expiry_seconds)
 

@@ -23,7 +23,7 @@ def files() -> SimulatedFiles:
 def subscribe(run: Run, client_id: str, topic_filter: str) -> None:
     session = run.session(client_id)
     session.own_filters().add(topic_filter, is_replay=False)
-    run.router.step([c.AddSubscription(session.subscriber, Subscription(topic_filter), False)])
+    run.router.step([c.AddSubscription(session.own_subscriber(), Subscription(topic_filter), False)])
     run.recorder.subscribed(session, topic_filter)
 
 

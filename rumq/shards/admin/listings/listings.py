@@ -138,7 +138,7 @@ def held_by(session: Session, now: float) -> str:
     if min(left, default=0.0) < 0.0:
         return "quota"
     flow = link.flow
-    if flow.outbox.room <= 0 or getattr(link.transport, "blocked", False):
+    if link.transport.room <= 0 or getattr(link.transport, "blocked", False):
         return "socket"
     if flow.window_full:
         return "acknowledgements"
