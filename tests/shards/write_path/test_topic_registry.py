@@ -144,7 +144,7 @@ def test_made_up_topics_are_taken_a_bounded_number_a_turn(shard: Shard) -> None:
         at = client.link.receive(data, at, len(data))
         refused = shard.parts.writing.topics.refused["main"]
         assert 0 < refused - before <= PACKETS_A_TURN
-        assert client.link.paused is (at < len(data))
+        assert client.link.paused == (at < len(data))
         shard.settle()
         turns += 1
     assert turns == 4 and refused == 1000
