@@ -2,8 +2,7 @@
 
 Left out is what mosquitto 2.0 does otherwise than the standard says: subscriptions of one client that overlap (it may
 take the lower QoS), options that another SUBSCRIBE changes (it keeps the first ones), Receive Maximum, and the will of
-a client whose session is taken over (it sends none). And one that the standard leaves open: a message that is sent
-again has the subscription identifier of today at rumq, that of the first time at mosquitto."""
+a client whose session is taken over (it sends none)."""
 
 from __future__ import annotations
 
