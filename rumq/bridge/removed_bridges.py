@@ -1,6 +1,6 @@
 """Whether bridges of earlier settings have left something: sessions, which hold messages for nobody, or figures.
 
-The process of the bridges ends and removes both, so it runs once more where this is so. Knows no settings."""
+The process of the bridges ends and removes both, so it runs once more where this is so."""
 
 from __future__ import annotations
 

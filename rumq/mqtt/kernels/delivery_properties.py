@@ -1,4 +1,5 @@
-"""Kernel: the user properties that tell a subscriber where a message stands in the log, and who published it.
+"""Kernel: the user properties that tell a subscriber where a message stands in the log, and who published it; and what
+delivery looks for among those of a stored message: its expiry, and whether its publisher says its QoS.
 
 docs/reference/replay.md and docs/reference/publishers.md"""
 
@@ -8,6 +9,9 @@ import cython
 
 if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
+    from cython.cimports.rumq.mqtt.kernels.publish_properties import said_qos_at
+else:
+    from rumq.mqtt.kernels.publish_properties import said_qos_at
 
 DAY_US = cython.declare(cython.longlong, 86_400_000_000)
 TIME_BYTES = cython.declare(cython.Py_ssize_t, 27)
@@ -130,3 +134,32 @@ def published_by(publishers: NamesByNumber, number: int) -> bytes:
     """The user property that tells a subscriber who published; empty where the log does not name a publisher."""
     name = publishers.get(number, b"")
     return pair(b"rumq-publisher", name) if name else b""
+
+
+@cython.cfunc
+def expiry_at(
+    frames: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """Where the four bytes of the message expiry interval stand among checked properties, or -1."""
+    kind: cython.uint
+    while at < end:
+        kind = frames[at]
+        at += 1
+        if kind == 0x02:
+            return at
+        if kind == 0x01:
+            at += 1
+        elif kind == 0x26:
+            at += 2 + ((frames[at] << 8) | frames[at + 1])
+            at += 2 + ((frames[at] << 8) | frames[at + 1])
+        else:  # 0x03, 0x08, 0x09: two bytes of length
+            at += 2 + ((frames[at] << 8) | frames[at + 1])
+    return -1
+
+
+@cython.cfunc
+def says_qos(frames: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+    """Whether the publisher of a message has set the property by which rumq brokers tell each other its QoS."""
+    if cython.compiled:
+        return said_qos_at(cython.address(frames[0]), at, end) >= 0
+    return said_qos_at(frames, at, end) >= 0

@@ -16,12 +16,10 @@ if cython.compiled:
     from cython.cimports.libc.string import memcpy
     from cython.cimports.rumq.mqtt.kernels.buffers import octets
     from cython.cimports.rumq.mqtt.kernels.buffers import words as words_at
-    from cython.cimports.rumq.mqtt.kernels.delivery_properties import location
-    from cython.cimports.rumq.mqtt.kernels.publish_properties import said_qos_at
+    from cython.cimports.rumq.mqtt.kernels.delivery_properties import expiry_at, location, says_qos
     from cython.cimports.rumq.mqtt.kernels.window import Window
 else:
-    from rumq.mqtt.kernels.delivery_properties import location
-    from rumq.mqtt.kernels.publish_properties import said_qos_at
+    from rumq.mqtt.kernels.delivery_properties import expiry_at, location, says_qos
 
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
@@ -194,35 +192,6 @@ def body_at(frames: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> c
     while frames[at] >= 128:
         at += 1
     return at + 1
-
-
-@cython.cfunc
-def expiry_at(
-    frames: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t
-) -> cython.Py_ssize_t:
-    """Where the four bytes of the message expiry interval stand among checked properties, or -1."""
-    kind: cython.uint
-    while at < end:
-        kind = frames[at]
-        at += 1
-        if kind == 0x02:
-            return at
-        if kind == 0x01:
-            at += 1
-        elif kind == 0x26:
-            at += 2 + ((frames[at] << 8) | frames[at + 1])
-            at += 2 + ((frames[at] << 8) | frames[at + 1])
-        else:  # 0x03, 0x08, 0x09: two bytes of length
-            at += 2 + ((frames[at] << 8) | frames[at + 1])
-    return -1
-
-
-@cython.cfunc
-def says_qos(frames: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
-    """Whether the publisher of a message has set the property by which rumq brokers tell each other its QoS."""
-    if cython.compiled:
-        return said_qos_at(cython.address(frames[0]), at, end) >= 0
-    return said_qos_at(frames, at, end) >= 0
 
 
 def whole(data: object, rows: object, count: cython.Py_ssize_t, qos: cython.bint, base_lsn: cython.ulonglong) -> Blob:

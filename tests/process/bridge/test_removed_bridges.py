@@ -7,6 +7,7 @@ import pytest
 import rumq
 from rumq.bridge.counts import FOLDER, read_figures
 from rumq.bridge.pairing import PairingFiles
+from rumq.bridge.removed_bridges import has_bridges
 from tests.broker_process import Rumqd
 from tests.process.bridge.test_bridge_process import bridge_sessions, waited
 
@@ -26,10 +27,12 @@ def test_their_sessions_and_figures_go_with_the_next_start(others: tuple[str, ..
             waited(lambda: sum(each["up"] for each in read_figures(folder).values()) == 1 + len(others))
             assert bridge_sessions(edge.data) == 1 + len(others)
             edge.stop()
+            assert has_bridges(str(edge.data))
             config.write_text("".join(BRIDGE.format(name, centre.url) for name in others))
             edge.start()
             waited(lambda: read_figures(folder).keys() == set(others))
             waited(lambda: PairingFiles(folder).names() == list(others))
             waited(lambda: bridge_sessions(edge.data) == len(others))
+            assert has_bridges(str(edge.data)) is bool(others)
         finally:
             edge.end()
