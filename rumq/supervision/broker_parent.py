@@ -1,7 +1,7 @@
 """The broker that has started a process, as that sees it: it ends with the broker, however early that dies.
 
-To a sidecar the broker says its process id in the environment. What it asks the kernel itself, when its modules are imported,
-may be the id of whoever has adopted it by then. Knows no task and no thread."""
+To a sidecar the broker says its process id in the environment. What it asks the kernel itself, when its modules are
+imported, may be the id of whoever has adopted it by then. Knows no task and no thread."""
 
 from __future__ import annotations
 
