@@ -48,6 +48,7 @@ class KafkaConnection:
         """parking: where it is while the same Fetch comes again; None: over TLS, where bytes are others each time"""
         self._stream, self._client, self._bounds, self._parking = stream, client, bounds, parking
         self._cutter = FrameCutter(LOGIN_BYTES_MAX)
+        self._caller = client.caller  # whom the tables and the empty fetches are of
         self._tables = TopicTables()
         self._empty = EmptyFetches()
         self._may_park = False  # its last request was a Fetch that found nothing
@@ -90,12 +91,14 @@ class KafkaConnection:
         parked = ParkedConnection(parking.descriptor, self._client, self._empty, idle_at, idle_seconds_max)
         unparked = await parking.connections.park(parked)
         self._may_park = False
+        idle_at = parked.idle_at
         if unparked.unsent:
             await self._send([unparked.unsent])
+            idle_at = trio.current_time() + idle_seconds_max
         if unparked.received is None:
             self._has_expired()
         self._asked_at = unparked.asked_at
-        return unparked.received, parked.idle_at
+        return unparked.received, idle_at
 
     def _has_expired(self) -> None:
         """raises: KafkaFault for a login that was not repeated in time"""
@@ -104,9 +107,14 @@ class KafkaConnection:
 
     async def _answer(self, frame: bytes) -> bool:
         """Whether the connection goes on."""
+        self._client.was_parked = self._asked_at is not None
         self._client.asked_at = trio.current_time() if self._asked_at is None else self._asked_at
         self._client.found_nothing = self._asked_at = None
         self._may_park = False
+        if self._caller is not self._client.caller:  # a login was repeated, perhaps with other rights
+            self._caller = self._client.caller
+            self._tables = TopicTables()
+            self._empty.forget()
         try:
             request = parse_request(frame)
         except UnknownVersion as fault:

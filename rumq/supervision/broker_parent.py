@@ -1,7 +1,7 @@
-"""The broker that has started a sidecar, as the sidecar sees it: it ends with the broker, however early that dies.
+"""The broker that has started a process, as that sees it: it ends with the broker, however early that dies.
 
-The broker says its process id in the environment. What a sidecar asks the kernel itself, when its modules are imported,
-may be the id of whoever has adopted it by then. Knows no task and no thread."""
+To a sidecar the broker says its process id in the environment. What it asks the kernel itself, when its modules are
+imported, may be the id of whoever has adopted it by then. Knows no task and no thread."""
 
 from __future__ import annotations
 
@@ -25,10 +25,15 @@ def end_with_broker() -> int:
     returns: the process id of the broker, for `is_orphan`"""
     said = os.environ.get(VARIABLE, "")
     broker = int(said) if said.isdecimal() else os.getppid()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if is_orphan(broker):
+    if not ends_with(broker):
         sys.exit(0)
     return broker
+
+
+def ends_with(parent: int) -> bool:
+    """From now on the death of the parent kills this process; False: it is dead already, and nothing will. prctl(2)"""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    return not is_orphan(parent)
 
 
 def is_orphan(broker: int) -> bool:

@@ -5,7 +5,6 @@ directory, so that none of them closes when a shard dies."""
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import select
@@ -15,6 +14,7 @@ import time
 from collections.abc import Callable
 
 from rumq.loop.backoff import Backoff
+from rumq.supervision.broker_parent import ends_with
 from rumq.supervision.fork_memory import share_memory
 from rumq.supervision.service_notification import READY, STOPPING, notify, reloading
 from rumq.supervision.watchdog import ALIVE, ShardWatch
@@ -23,7 +23,6 @@ STEADY_SECONDS = 10.0
 FLUSH_SECONDS = 1.0  # events that could not be sent are tried again
 BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0, 30.0)
 CRASHES_REPORTED = 3  # in a row, from here on
-PR_SET_PDEATHSIG = 1
 IS_READY, HAS_RELOADED, IS_ALIVE = b"r", b"s", b"a"  # a shard writes these to its supervisor
 DEPOSED = 10  # exit status of a shard that leads no more: it is started again at once, as one that follows
 WAKERS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -95,12 +94,13 @@ class Supervisor:
 
     def _start(self, child: Child) -> None:
         ready, status = os.pipe()
+        own_pid = os.getpid()
         # A signal to a child that still has our handlers would be lost, or stop all.
         signal.pthread_sigmask(signal.SIG_BLOCK, WAKERS)
         pid = os.fork()
         if pid == 0:
             os.close(ready)
-            self._run_child(child.index, status)
+            self._run_child(child.index, status, own_pid)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, WAKERS)
         os.close(status)
         if child.ready_fd >= 0:
@@ -108,7 +108,7 @@ class Supervisor:
         child.pid, child.ready_fd, child.is_ready = pid, ready, False
         child.started = time.monotonic()
 
-    def _run_child(self, index: int, status_fd: int) -> None:
+    def _run_child(self, index: int, status_fd: int, parent: int) -> None:
         """In the new process: run the shard, then exit."""
         status = 1
         try:
@@ -117,8 +117,8 @@ class Supervisor:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGHUP})  # until it can read its settings again
             # A broker whose parent was killed is to be gone at once, as one process would be.
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            status = self._run_shard(index, status_fd)
+            if ends_with(parent):
+                status = self._run_shard(index, status_fd)
         except BaseException:  # whatever it is, this process must not go on as the supervisor
             self._event("shard.failed", shard=index, exc_info=True)
         finally:

@@ -484,4 +484,11 @@ PLANTED = [
         "if False and",
         RELAY_RUN,
     ),
+    Planted(
+        "a bridge that is back in the settings is forgotten all the same",
+        "rumq/process/bridge/running_bridges.py",
+        "self._forgetting.pop(name).cancel()",
+        "self._forgetting.pop(name)",
+        "tests/process/bridge/test_running_bridges.py",
+    ),
 ]

@@ -30,7 +30,6 @@ IMPORTED: dict[str, str] = {
     "rumq/services/calls/call.py": "tests/services/test_generated.py",
     "rumq/gateway/handlers/context.py": "tests/gateway/test_http_server.py",
     "rumq/embedded/template.py": "tests/embedded/test_broker.py",
-    "rumq/process/bridge/running_bridges.py": "tests/process/bridge/test_node_bridges.py",
     "rumq/admin/socket/held_values.py": "tests/kafka/nodes/test_shard_commits.py",
     "rumq/bridge/removed_bridges.py": "tests/process/bridge/test_removed_bridges.py",
     "rumq/bridge/two_way_relay.py": "tests/bridge/test_relay_run.py",

@@ -41,4 +41,11 @@ PLANTED = [
         "        if session:\n            self._commands.put(End(",
         "tests/session/state/test_registry.py",
     ),
+    Planted(
+        "a relay of another node is known by its descriptor alone",
+        "rumq/shards/moves/relayed_clients.py",
+        "found.inode == os.fstat(connection.fd).st_ino",
+        "connection.fd >= 0",
+        "tests/shards/moves/test_relayed_clients.py",
+    ),
 ]

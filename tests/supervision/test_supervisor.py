@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from rumq.supervision import supervisor
+from rumq.supervision.broker_parent import PR_SET_PDEATHSIG
 from rumq.supervision.service_notification import READY, STOPPING
 from rumq.supervision.supervisor import (
     BACKOFF_SECONDS,
@@ -279,9 +280,10 @@ class Exit(Exception):
     pass
 
 
+@pytest.mark.parametrize("is_orphan", [False, True])
 @pytest.mark.parametrize(("result", "status"), [(0, 0), (3, 3), (ValueError("why"), 1), (SystemExit(7), 1)])
 def test_the_new_process_ends_with_the_shard_s_status_and_never_goes_on_as_the_supervisor(
-    monkeypatch: pytest.MonkeyPatch, result: Any, status: int
+    monkeypatch: pytest.MonkeyPatch, result: Any, status: int, is_orphan: bool
 ) -> None:
     events: list[tuple[str, dict[str, Any]]] = []
     asked: list[tuple[Any, ...]] = []
@@ -315,9 +317,12 @@ def test_the_new_process_ends_with_the_shard_s_status_and_never_goes_on_as_the_s
         watchdog_seconds=0.0,
     )
     with pytest.raises(Exit) as ended:
-        made._run_child(4, 9)
-    assert ended.value.args == (status,)
-    assert asked == [(supervisor.PR_SET_PDEATHSIG, signal.SIGKILL), (4, 9)], "it dies with its parent"
+        made._run_child(4, 9, os.getppid() + is_orphan)
+    assert asked[0] == (PR_SET_PDEATHSIG, signal.SIGKILL), "it dies with its parent"
+    if is_orphan:
+        assert asked[1:] == events == [] and ended.value.args == (1,), "which has died before it could say so"
+        return
+    assert asked[1:] == [(4, 9)] and ended.value.args == (status,)
     assert {*handlers.values()} == {signal.SIG_DFL} and signal.SIGTERM in handlers
     assert masks == [(signal.SIG_SETMASK, {signal.SIGHUP})], "until it can read its settings again"
     failed = [("shard.failed", {"shard": 4, "exc_info": True})]

@@ -103,7 +103,8 @@ class KafkaClient:
     """One connection. peer: its address without port; network: its IPv4 address or IPv6 /64; local: where it came in
 
     caller: None until it has logged in; mechanism: of a login that has begun; scram: one that waits for its end
-    asked_at: when its request was there; found_nothing: of it; None: it is no Fetch, or something was there"""
+    asked_at: when its request was there; was_parked: since then
+    found_nothing: of its request; None: it is no Fetch, or something was there"""
 
     door: KafkaDoor
     peer: str
@@ -116,6 +117,7 @@ class KafkaClient:
     scram: BegunScram | None = None
     rotation: int = 0
     asked_at: float = 0.0
+    was_parked: bool = False
     found_nothing: FoundNothing | None = None
 
     @property

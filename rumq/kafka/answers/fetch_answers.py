@@ -55,7 +55,8 @@ async def fetch(client: KafkaClient, tables: TopicTables, version: int, body: di
     door = client.door
     door.figures.fetches += 1
     seconds = min(max(0, body["max_wait_ms"]) / 1000, WAIT_SECONDS_MAX)
-    await door.log.look(OLD_VIEW_SECONDS)
+    if not client.was_parked:  # else views were good enough when it was asked, and now there is something to tell
+        await door.log.look(OLD_VIEW_SECONDS)
     topics = partitions_once(topics_once(body["topics"], "topic", "topic_id"), itemgetter("partition"))
     named = [await parts_of(client, tables, asked, by_id=version >= 13) for asked in topics]
     parts = [each for _, found in named for each in found if isinstance(each, FetchPart)]

@@ -19,12 +19,12 @@ class PartitionMoves:
 
     def __enter__(self) -> PartitionMoves:
         for each in self._partitions:
-            each.waiters.add(self._move)
+            each.wait_with(self._move)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
         for each in self._partitions:
-            each.waiters.discard(self._move)
+            each.wait_no_longer_with(self._move)
 
     def _move(self) -> None:
         self._moved.set()

@@ -37,7 +37,7 @@ class LogPartition:
     """One partition. end: what is below may be read; it never goes back. view: as it was read last
 
     newest_ms: when its newest record came, by the log's time, which never runs backwards; 0: unknown, or it has none
-    waiters: are called when there is more; as long as there are any, it is followed"""
+    It is followed while somebody waits"""
 
     def __init__(self, view: PartitionView) -> None:
         self.view = view
@@ -45,7 +45,7 @@ class LogPartition:
         self.tail: PartitionTail | None = None
         self.end = view.end_lsn
         self.asked_at = -math.inf  # somebody wanted what comes next
-        self.waiters: set[Callable[[], None]] = set()
+        self._waiters: set[Callable[[], None]] = set()
         self.newest_ms = 0
         self._dated: PartitionView | None = None
 
@@ -62,8 +62,21 @@ class LogPartition:
     def first(self) -> int:
         return self.view.first_lsn
 
+    @property
+    def is_awaited(self) -> bool:
+        return bool(self._waiters)
+
+    def wait_with(self, call: Callable[[], None]) -> None:
+        """Have it called each time there is more."""
+        self._waiters.add(call)
+
+    def wait_no_longer_with(self, call: Callable[[], None]) -> None:
+        """Who was told of something takes it, and waits again: what comes meanwhile is not missed."""
+        self._waiters.discard(call)
+        self.asked_at = trio.current_time()
+
     def wake(self) -> None:
-        for call in list(self.waiters):
+        for call in list(self._waiters):
             call()
 
     def take(self, view: PartitionView) -> None:
@@ -121,8 +134,10 @@ class KafkaLog:
 
     async def look(self, age_seconds: float = VIEW_SECONDS) -> None:
         """Views as the files are now, or were so long ago. raises: OSError"""
+        if self._has_looked(age_seconds):
+            return  # no matter who looks now
         async with self._viewing:
-            if trio.current_time() - self._viewed_at < age_seconds:
+            if self._has_looked(age_seconds):
                 return
             views = await trio.to_thread.run_sync(self._views.current, limiter=self._threads)
             self._viewed_at = trio.current_time()
@@ -132,6 +147,9 @@ class KafkaLog:
                     self.partitions[view.name] = LogPartition(view)
                 else:
                     known.take(view)
+
+    def _has_looked(self, age_seconds: float) -> bool:
+        return trio.current_time() - self._viewed_at < age_seconds
 
     def follow(self, partition: LogPartition) -> None:
         """Somebody wants what comes next."""
@@ -182,7 +200,7 @@ class KafkaLog:
             self._kick.set()
 
     async def _follow_one(self, partition: LogPartition) -> None:
-        if not partition.waiters and trio.current_time() - partition.asked_at > FOLLOWED_SECONDS:
+        if not partition.is_awaited and trio.current_time() - partition.asked_at > FOLLOWED_SECONDS:
             partition.tail = None  # views go on
             return
         try:
@@ -204,8 +222,7 @@ class KafkaLog:
     async def _begin_tail(self, partition: LogPartition) -> None:
         """Of a view that is newer than all that was followed. raises: OSError"""
         self._watch.watch(f"{self._directory}/{partition.name}", partition.name)
-        self._viewed_at = -math.inf
-        await self.look()
+        await self.look(0.0)
         segments = await trio.to_thread.run_sync(partition.view.segments, limiter=self._threads)
         if segments and not segments[-1].finished:
             partition.tail = PartitionTail(self._files, segments[-1], partition.view.end_lsn)

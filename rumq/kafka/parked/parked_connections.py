@@ -32,16 +32,16 @@ class ParkedConnections:
     async def park(self, one: ParkedConnection) -> Unparked:
         """Until it has something to do by itself."""
         partitions = one.fetches.partitions
-        self._parked[one.descriptor] = one
         self._epoll.register(one.descriptor, MASK)
+        self._parked[one.descriptor] = one
         for partition in partitions:
-            partition.waiters.add(one.wake)
+            partition.wait_with(one.wake)
         try:
             return await one.wait()
         finally:
             one.resume(Unparked())
             for partition in partitions:
-                partition.waiters.discard(one.wake)
+                partition.wait_no_longer_with(one.wake)
             self._epoll.unregister(one.descriptor)
             del self._parked[one.descriptor]
 

@@ -29,6 +29,7 @@ class RunningBridges:
     ) -> None:  # fmt: skip
         self._store, self._own_id, self._nursery, self._still_ours = store, own_id, nursery, still_ours
         self._running: dict[str, tuple[Bridge, RunningBridge, trio.CancelScope]] = {}
+        self._forgetting: dict[str, trio.CancelScope] = {}  # bridges whose sessions are being ended
 
     def change(self, settings: Settings) -> None:
         """Bridges whose settings are the same go on; those with TLS begin anew, for their files may have changed."""
@@ -42,13 +43,16 @@ class RunningBridges:
             self._running.pop(name)[2].cancel()
         for name, each in wanted.items():
             if name not in self._running:
+                if name in self._forgetting:  # it is back: it goes on with what is left of its sessions
+                    self._forgetting.pop(name).cancel()
                 self._start(settings, each)
-        for name in {*ended, *self._store.names()} - set(wanted):
+        for name in {*ended, *self._store.names()} - set(wanted) - set(self._forgetting):
             gone = ended.get(name)
             sides = [local_side(settings, gone or Bridge(name=name))]
             if gone is not None:
                 sides += remote_sides(gone, self._own_id)
-            self._nursery.start_soon(self._forget, name, sides)
+            scope = self._forgetting[name] = trio.CancelScope()
+            self._nursery.start_soon(self._forget_unless_back, name, sides, scope)
 
     def counts(self) -> Mapping[str, BridgeCounts]:
         return {name: running.counts for name, (_, running, _) in self._running.items()}
@@ -67,6 +71,12 @@ class RunningBridges:
                 await running.run()
 
         self._nursery.start_soon(until_cancelled)
+
+    async def _forget_unless_back(self, name: str, sides: list[Side], scope: trio.CancelScope) -> None:
+        with scope:
+            await self._forget(name, sides)
+        if self._forgetting.get(name) is scope:
+            del self._forgetting[name]
 
     async def _forget(self, name: str, sides: list[Side]) -> None:
         """End the sessions of a bridge that is in the settings no more: they would hold messages for nobody.

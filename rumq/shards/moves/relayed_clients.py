@@ -5,7 +5,7 @@ Before a relayed client can go to another leader, its edge must stop sending, an
 
 from __future__ import annotations
 
-import socket
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -23,11 +23,12 @@ READ_BYTES = 1 << 16
 
 @dataclass(slots=True, eq=False)
 class Relayed:
-    """edge, number: of the relay, edge "" if it moves no clients; before: bytes that came with the greeting
+    """inode: the kernel's number of its socket, which no later one with the same descriptor has
+    edge, number: of the relay, edge "" if it moves no clients; before: bytes that came with the greeting
 
     sent: bytes that the edge has sent in all, once it holds the client; -1 before"""
 
-    sock: socket.socket
+    inode: int
     edge: str
     number: int
     before: int
@@ -46,8 +47,8 @@ class RelayedClients:
     def note(self, caller: Caller) -> None:
         """A relayed client has come."""
         greeting = caller.greeting
-        relayed = Relayed(caller.sock, greeting.edge, greeting.relay, len(caller.rest))
-        self._relayed[caller.sock.fileno()] = relayed
+        fd = caller.sock.fileno()  # the object may soon stand for nothing: `Connection.keep_descriptor`
+        self._relayed[fd] = Relayed(os.fstat(fd).st_ino, greeting.edge, greeting.relay, len(caller.rest))
 
     def take(self, caller: Caller) -> None:
         """An edge has come, to be told of moves."""
@@ -73,7 +74,7 @@ class RelayedClients:
     def maybe_relayed(self, connection: Connection) -> Relayed | None:
         """None: it is no relay of another node."""
         found = self._relayed.get(connection.fd)
-        return found if found is not None and found.sock is connection.sock else None
+        return found if found is not None and found.inode == os.fstat(connection.fd).st_ino else None
 
     # A move
 

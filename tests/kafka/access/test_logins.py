@@ -20,6 +20,7 @@ from rumq.client.login.scram import ScramLogin
 from tests.kafka.decoded import batches
 from tests.kafka.served import Served, served
 from tests.kafka.wire_client import WireClient, frame_of
+from tests.tries import tries
 
 USERS = {name: hashes.scram(b"secret", b"salt of " + name.encode(), 4096) for name in ("anna", "ben", "carl")}
 RULES = parse(
@@ -221,3 +222,45 @@ def is_refused(tls: Tls, here: Served) -> bool:
     in_the_clear = WireClient(here.port)
     in_the_clear.sock.sendall(frame_of("Metadata", 1, NAMES))
     return b"main" not in in_the_clear.frame()
+
+
+class GroupLogin:
+    """Every password is a token, of whoever is in these groups."""
+
+    name = "token"
+    groups = frozenset({"all"})
+
+    def check(self, credentials: Any) -> Any:
+        return Identity(credentials.username, method="token", groups=self.groups)
+        yield
+
+
+def test_a_repeated_login_with_fewer_rights_has_only_these(root: str) -> None:
+    """Whatever the connection knows of topics and of fetches that found nothing."""
+    rules = parse(
+        """
+        [[rule]]
+        groups = ["all"]
+        allow = ["subscribe", "replay"]
+        topics = ["#"]
+        [[rule]]
+        groups = ["some"]
+        allow = ["subscribe", "replay"]
+        topics = ["plant/2/#"]
+        """,
+        "rules.toml",
+    )
+    login = GroupLogin()
+    with served(root, Authenticator([login]), rules) as here:
+        client = WireClient(here.port)
+        assert plain(client, "anna", "token")["error_code"] == 0
+        shown = batches(client.fetch("main", 0)["records"])
+        assert len([each for batch in shown for each in batch.records]) == 300
+        assert client.fetch("none", 300, max_wait_ms=100)["error_code"] == 0
+        login.groups = frozenset({"some"})
+        assert plain(client, "anna", "token")["error_code"] == 0
+        shown = batches(client.fetch("main", 0)["records"])
+        assert {each.key.split(b"/")[1] for batch in shown for each in batch.records} == {b"2"}
+        assert client.fetch("two", 300, max_wait_ms=100)["error_code"] == 0
+        assert any(here.call(len, here.server.parked) for _ in tries())
+        assert client.fetch("none", 300, max_wait_ms=100)["error_code"] == 29

@@ -1,11 +1,14 @@
 """The log as connections read it: waiters are woken by a commit, by the broker's word or by a mark."""
 
 import math
+import threading
 from pathlib import Path
 
 import pytest
 import trio
 
+from commitlog.read.partition_view import PartitionView
+from rumq.gateway.records.partition_views import PartitionViews
 from rumq.kafka.log import served_log
 from rumq.kafka.log.partition_moves import PartitionMoves
 from rumq.kafka.log.served_log import KafkaLog, LogPartition
@@ -149,9 +152,55 @@ def test_a_partition_is_followed_as_long_as_somebody_waits(tmp_path: Path, monke
                 await trio.lowlevel.checkpoint()
             log.write(b"1")
             log.write(b"2")
-            await moves.wait(math.inf)
-            assert partition.end >= 2
-        assert not partition.waiters
+            while partition.end < 2:  # each may be seen alone
+                await moves.wait(math.inf)
+        assert not partition.is_awaited
+
+    run_with(log, None, test)
+
+
+def test_a_partition_is_followed_for_some_seconds_after_somebody_has_waited(tmp_path: Path) -> None:
+    """However long that was: while who waited takes an answer, more is written."""
+    log = Log(tmp_path)
+    log.write(b"0")
+
+    async def test(served: KafkaLog, partition: LogPartition) -> None:
+        with PartitionMoves([partition]) as moves:
+            served.follow(partition)
+            while partition.tail is None:
+                await trio.lowlevel.checkpoint()
+            partition.asked_at = -math.inf
+            await moves.wait(trio.current_time())
+        log.write(b"1")
+        log.write(b"2")
+        while partition.end < 2:
+            await trio.lowlevel.checkpoint()
+
+    run_with(log, None, test)
+
+
+def test_who_is_content_with_an_old_view_does_not_wait_for_a_look_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Log(tmp_path)
+    log.write(b"0")
+    begun, end = threading.Event(), threading.Event()
+
+    def slowly(views: PartitionViews) -> list[PartitionView]:
+        begun.set()
+        assert end.wait(20)
+        return []
+
+    async def test(served: KafkaLog, partition: LogPartition) -> None:
+        monkeypatch.setattr(PartitionViews, "current", slowly)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(served.look, 0.0)
+            await trio.to_thread.run_sync(begun.wait)
+            try:
+                with trio.fail_after(10):
+                    await served.look(math.inf)
+            finally:
+                end.set()
 
     run_with(log, None, test)
 

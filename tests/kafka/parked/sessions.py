@@ -3,6 +3,7 @@ parking and without it, so that both can be compared."""
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -20,6 +21,7 @@ from rumq.kafka.connection import ConnectionBounds, KafkaConnection, Parking
 from rumq.kafka.log.served_log import LogPartition
 from rumq.kafka.parked.parked_connections import ParkedConnections
 from rumq.kafka.protocol.errors import KafkaFault
+from rumq.kafka.protocol.frames import LENGTH_BYTES
 from rumq.kafka.topics.topic_catalog import TopicCatalog
 from tests.kafka.log.test_tail import Log
 from tests.kafka.served import SOURCES
@@ -28,7 +30,7 @@ from tests.kafka.wire_client import frame_of
 P0, P1 = "main/g1/p0", "main/g1/p1"
 END = 5  # of each partition, when a session begins
 SOCKET_BYTES = 1  # of what is sent and not read; the system makes it a few thousand
-IDLE_SECONDS = 60.0
+IDLE_SECONDS = 20.0  # less than an answer may wait to be taken
 
 
 class View(NamedTuple):
@@ -51,12 +53,12 @@ class Tail(NamedTuple):
 
 
 class SessionLog:
-    """Has two partitions with the same chunks. looks: how often it was looked at the files"""
+    """Has two partitions with the same chunks. looks: how often it was looked at the files; look_seconds: each takes"""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks
         self.partitions = {name: LogPartition(cast(Any, View(name, 0, END))) for name in (P0, P1)}
-        self.looks = 0
+        self.looks, self.look_seconds = 0, 0.0
         self.is_broken = False
         for each in self.partitions.values():
             each.tail = cast(Any, Tail(chunks, 0, END))
@@ -75,6 +77,8 @@ class SessionLog:
 
     async def look(self, age_seconds: float = 0.0) -> None:
         self.looks += 1
+        if self.look_seconds:
+            await trio.sleep(self.look_seconds)
         if self.is_broken:
             raise OSError(5, "broken")
 
@@ -159,6 +163,12 @@ class Session:
 
     def read_again(self) -> None:
         self.may_hear.set()
+
+    def fill(self) -> None:
+        """The socket with empty frames, so that the client takes no answer before it reads."""
+        with suppress(BlockingIOError, OSError):
+            while True:
+                os.write(self._stream.socket.fileno(), bytes(LENGTH_BYTES))
 
     def stop_sending(self) -> None:
         with suppress(OSError):

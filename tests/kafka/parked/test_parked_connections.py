@@ -101,6 +101,7 @@ AGAIN = [(0.5, [partial(ask, [FETCHES[0]], 0)])] * 2  # from then on it is parke
 @example([(0.5, [partial(ask, [FETCHES[1]], 0)]), *AGAIN, (0.0, [partial(write, P1, 1)]), *AGAIN])
 @example([(0.0, [partial(ask, [OTHERS[0], FETCHES[0]], 0), partial(write, P0, 2)]), *AGAIN])
 @example([(0.0, [Session.stop_reading]), *AGAIN * 80, (1.0, [Session.read_again]), *AGAIN])
+@example([(0.0, [Session.stop_reading, Session.fill]), *AGAIN, (IDLE_SECONDS, [Session.read_again]), *AGAIN])
 def test_a_session_hears_the_same_as_one_that_is_never_parked(
     chunks: list[Chunk], script: list[tuple[float, list[Act]]]
 ) -> None:
@@ -178,6 +179,17 @@ def test_who_does_not_log_in_again_is_left(expires_s: float, answers: int, chunk
 def test_who_waits_for_a_log_that_cannot_be_read_any_more_is_told(chunks: list[Chunk]) -> None:
     found = repeated(chunks, FETCHES[:1], (0.0, log_breaks), (1.5, partial(ask, FETCHES[:1], 0)))
     assert found.end == "OSError: [Errno 5] broken"
+
+
+def files_are_slow(session: Session) -> None:
+    session.log.look_seconds = 0.5
+
+
+def test_who_is_parked_hears_of_a_record_without_a_look_at_the_files(chunks: list[Chunk]) -> None:
+    """As who is not: it looks when it is asked, not when there is something."""
+    asked = (0.0, partial(ask, FETCHES[1:2], 0))
+    found = repeated(chunks, FETCHES[1:2], asked, (0.05, files_are_slow), (0.1, partial(write, P0, 1)))
+    assert found.times[-1] == pytest.approx(39.1, abs=1e-3)
 
 
 def test_the_log_is_looked_at_while_clients_are_parked(chunks: list[Chunk]) -> None:

@@ -1,9 +1,8 @@
 """What three clients do, from a seed: plain values, so that a session can be printed. Knows no socket and no broker.
 
 Left out is what mosquitto 2.0 does otherwise than the standard says: subscriptions of one client that overlap (it may
-take the lower QoS), options that another SUBSCRIBE changes (it keeps the first ones), Receive Maximum, and the will of
-a client whose session is taken over (it sends none). And one that the standard leaves open: a message that is sent
-again has the subscription identifier of today at rumq, that of the first time at mosquitto."""
+take the lower QoS), options that another SUBSCRIBE changes (it keeps the first ones), Receive Maximum, the will of a
+client whose session is taken over (it sends none), and what is retained for a shared subscription (it sends that)."""
 
 from __future__ import annotations
 
@@ -16,6 +15,7 @@ CLIENTS = 3
 TOPICS = ("a", "a/b", "a/b/c", "b", "b/x", "a//c", "/a", "a/")
 FILTERS = ("a", "a/b", "a/+", "a/#", "+", "+/+", "#", "b/#", "a/+/c", "/+", "+/", "a//c", "a/b/#")
 VERSIONS = (3, 4, 5, 5, 5)
+NO_LOCAL, RETAIN_HANDLING, NOTHING_RETAINED = 0x04, 0x30, 0x20  # of the options of a subscription; MQTT 5.0, 3.8.3.1
 OFTEN: tuple[tuple[float, tuple[int, Value]], ...] = (  # of PUBLISH: how likely
     (0.2, (Prop.CONTENT_TYPE, "text")),
     (0.2, (Prop.USER_PROPERTY, ("a", "1"))),
@@ -107,7 +107,7 @@ class Script:
         if chosen < 0.32:
             left = [self._random.choice(FILTERS) for _ in range(self._random.choice((1, 2)))]
             self._subscribed[client].difference_update(left)
-            return Unsubscribe(client, tuple(self._named(each) for each in left))
+            return Unsubscribe(client, tuple(self._asked(client, each) for each in left))
         if chosen < 0.77:
             return self._publish(client)
         if chosen < 0.81:
@@ -142,7 +142,9 @@ class Script:
             if self._is_5(client):  # No Local and Retain As Published are those of the client and the filter
                 options |= (FILTERS.index(pattern) % 5 == client) << 2 | (FILTERS.index(pattern) % 3 == client) << 3
                 options |= self._random.choice((0, 0, 1, 2)) << 4
-            found[self._named(pattern)] = options
+            if self._shares(client, pattern):
+                options = options & ~(NO_LOCAL | RETAIN_HANDLING) | NOTHING_RETAINED
+            found[self._asked(client, pattern)] = options
         return tuple(found.items())
 
     def _publish(self, client: int) -> Publish:
@@ -161,6 +163,13 @@ class Script:
         chosen = self._random.choice(ways)
         self.published += self._has_will[client] and chosen.reason != 0
         return chosen
+
+    def _asked(self, client: int, pattern: str) -> str:
+        """A filter as the client writes it: each client is alone in its group."""
+        return f"$share/g{client}/{self._named(pattern)}" if self._shares(client, pattern) else self._named(pattern)
+
+    def _shares(self, client: int, pattern: str) -> bool:
+        return self._is_5(client) and FILTERS.index(pattern) % 4 == client
 
     def _is_5(self, client: int) -> bool:
         return self._versions[client] == 5

@@ -105,9 +105,14 @@ class End:
 
 
 def heard(packet: Packet) -> tuple[object, ...]:
-    """A message as it is compared: topic, payload, QoS, retain, DUP, properties in any order."""
+    """A message as it is compared: topic, payload, QoS, retain, DUP, properties in any order.
+
+    One that is sent again has the identifier of its subscription as that is today at rumq, so none after UNSUBSCRIBE,
+    and that of the first time at mosquitto: the standard leaves it open, and it is not compared."""
     told = []
     for number, value in packet.properties:
+        if packet.dup and number == Prop.SUBSCRIPTION_ID:
+            continue
         if number == Prop.MESSAGE_EXPIRY and isinstance(value, int):
             value = round(value / EXPIRY_STEP) * EXPIRY_STEP
         told.append((number, value))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import trio
 
+from rumq.process.bridge import running_bridges
 from rumq.process.bridge.node_bridges import NodeBridges
 from rumq.process.bridge.running_bridges import RunningBridges
 from rumq.settings.table import Bridge, Settings
@@ -43,9 +45,14 @@ async def test_they_run_while_it_leads_and_changes_wait_until_it_does(tmp_path: 
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize("is_there", [True, False])
 @simulated
-async def test_what_a_bridge_that_left_the_settings_had_noted_goes_once_it_runs_here(tmp_path: Path) -> None:
-    """It left while another node ran it, or none."""
+async def test_what_a_bridge_that_left_the_settings_had_noted_goes_once_its_session_here_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    """It left while another node ran it, or none. is_there: the broker here ends the session"""
+    if is_there:
+        monkeypatch.setattr(running_bridges, "forget_session", lambda side: trio.sleep(1))
     journal = Journal()
     journal.values = {b"gone": b"{}", b"a": b"{}"}
     node = NodeBridges(settings(tmp_path, "a"), tmp_path, "id", journal.ask)
@@ -53,7 +60,7 @@ async def test_what_a_bridge_that_left_the_settings_had_noted_goes_once_it_runs_
         nursery.start_soon(node.seat.run)
         node.seat.see(view(leaders=("n1",)))
         await trio.sleep(60)
-        assert list(journal.values) == [b"a"]
+        assert list(journal.values) == ([b"a"] if is_there else [b"gone", b"a"])
         nursery.cancel_scope.cancel()
 
 

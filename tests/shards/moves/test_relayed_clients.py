@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import Any
 
 from rumq.cluster.links.client_moves import EdgeMessage, Held, Hold, Moved, ResumeRelays
 from rumq.cluster.links.greeting import Greeting, Taken
 from rumq.net.connection import Connection
+from rumq.net.connection_handover import CLIENT
 from rumq.net.frames import MessageReader, encoded
+from rumq.net.listening.transports import continue_handed_over
 from rumq.shards.links.cluster_listener import Caller
 from rumq.shards.moves.relayed_clients import RelayedClients
 from tests.net.site import Echo, Site
@@ -71,6 +74,28 @@ def test_a_client_is_held_once_everything_that_its_edge_sent_is_here() -> None:
     assert world.said() == [(ResumeRelays([7]), b"")] and not world.relays.has_all(relayed, connection, 0)
     client.close()
     world.edge.close()
+    world.site.end()
+
+
+def test_a_client_whose_descriptor_alone_is_kept_is_known_by_it_until_another_has_it() -> None:
+    world = World()
+    pump = world.site.pump
+    client, sock = pair()
+    fd = sock.fileno()
+    world.relays.note(Caller(greeting("client", 7), sock, b"", b""))
+    continue_handed_over(pump, CLIENT, sock, "10.0.0.1:1", b"", 1000, Echo)
+    connection = next(each for each in pump.connections.values() if each.fd == fd)
+    relayed = world.relays.maybe_relayed(connection)
+    assert relayed is not None and relayed.number == 7
+    other, theirs = pair()
+    pump.drop(connection)
+    assert world.relays.maybe_relayed(connection) is None, "it has no descriptor any more"
+    os.dup2(theirs.fileno(), fd)
+    theirs.close()
+    follower = Connection(pump, socket.socket(fileno=fd), "10.0.0.2:1", 1000)
+    assert world.relays.maybe_relayed(follower) is None
+    for each in (client, other, follower.sock, world.edge):
+        each.close()
     world.site.end()
 
 
