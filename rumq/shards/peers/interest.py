@@ -124,9 +124,11 @@ class Interest:
         return False
 
     def _release(self, filters: list[str]) -> None:
-        """What is not subscribed to after all is found out after the next step."""
-        self._asking.subtract(filters)
-        self._asking = +self._asking
+        """What is not subscribed to after all is found out after the next step. Cost: of these filters alone"""
+        for topic_filter in filters:
+            self._asking[topic_filter] -= 1
+            if not self._asking[topic_filter]:
+                del self._asking[topic_filter]
         self._router.groups.local_filters.changed.update(dict.fromkeys(filters))
 
     def _meet(self, then: Call) -> None:
