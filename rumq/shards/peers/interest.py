@@ -127,7 +127,7 @@ class Interest:
         """What is not subscribed to after all is found out after the next step. Cost: of these filters alone"""
         for topic_filter in filters:
             self._asking[topic_filter] -= 1
-            if not self._asking[topic_filter]:
+            if self._asking[topic_filter] <= 0:
                 del self._asking[topic_filter]
         self._router.groups.local_filters.changed.update(dict.fromkeys(filters))
 
