@@ -15,6 +15,7 @@ from rumq.kafka.parked.empty_fetch import EmptyFetch, EmptyFetches
 from rumq.kafka.parked.shared_deadlines import tick_at
 
 RECEIVE_BYTES = 1 << 14
+NO_FETCHES = EmptyFetches()  # nothing is added to it
 
 
 class Unparked(NamedTuple):
@@ -61,6 +62,10 @@ class ParkedConnection:
         if self._unparked is None:
             self._unparked = how
             self._woken.set()
+
+    def forget(self) -> None:
+        """It is no longer parked: a deadline of its may hold it yet, up to the longest wait of a question."""
+        self.fetches, self._waiting, self._asked = NO_FETCHES, None, b""
 
     def wake(self) -> None:
         """Have it answer by itself."""

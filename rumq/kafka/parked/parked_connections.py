@@ -42,6 +42,7 @@ class ParkedConnections:
             one.resume(Unparked())
             for partition in partitions:
                 partition.wait_no_longer_with(one.wake)
+            one.forget()
             self._epoll.unregister(one.descriptor)
             del self._parked[one.descriptor]
 

@@ -1,5 +1,6 @@
 """A parked connection is answered as any other, byte for byte; only later, by less than two ticks."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -167,6 +168,16 @@ def test_who_asks_nothing_is_left_as_soon_as_any_other(chunks: list[Chunk]) -> N
     found = repeated(chunks, FETCHES[:1], (left_at - 39, lambda here: late.append(here.end)),
                      (left_at - 39 + 1.1, lambda here: late.append(here.end)))  # fmt: skip
     assert late == ["", "left"] and found.parked is not None and len(found.parked) == 0
+
+
+@pytest.mark.parametrize("leave", [Session.leave, partial(ask, OTHERS[:1], 0)])
+def test_who_goes_on_by_itself_leaves_nothing_at_the_deadline_of_its_question(chunks: list[Chunk], leave: Act) -> None:
+    question = partial(ask, [fetch_frame(MAIN, 30_000)], 0)
+    acts = [(1.0, question), (32.0, question), (33.0, leave), (34.0, partial(write, P0, 1)), (35.0, lambda here: None)]
+    found = run_session(partial(Session, chunks, parks=True), acts)
+    assert found.parked is not None
+    waiting = found.parked._deadlines.take(math.inf)
+    assert [one.fetches.size for one in waiting] == [0]
 
 
 @pytest.mark.parametrize(("expires_s", "answers"), [(20 * 0.6 + 0.1, 20), (20 * 0.6 + 0.4, 20)])
