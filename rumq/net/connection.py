@@ -137,8 +137,8 @@ class Connection(Transport):
     def keep_descriptor(self) -> None:
         """Keep nothing of the socket but its descriptor, which the pump serves: an object of it is 96 bytes.
 
-        The object must be nobody else's; who asks for it gets another one."""
-        if self._sock is not None:
+        The object must be nobody else's; who asks for it gets another one. Nothing happens if it is no plain one."""
+        if self.is_plain and self._sock is not None:
             self._sock.detach()
             self._sock = None
 

@@ -168,8 +168,7 @@ def continue_handed_over(
         connection = known_connection(pump, sock, peer, state, outbox_bytes_max, welcome)
     connection.link = welcome(connection)
     pump.add(connection)
-    if connection.is_plain:
-        connection.keep_descriptor()
+    connection.keep_descriptor()
     pump.feed(connection, data)
 
 
