@@ -16,7 +16,8 @@ ID_AT, REST_AT = LENGTH_BYTES + 4, LENGTH_BYTES + 8  # of a request: the correla
 # Of all that a connection asks: librdkafka begins with another partition each time, aiokafka and kafkajs shuffle them.
 # All orders of four partitions fit, with their answers.
 BYTES_MAX = 24 << 10
-OBJECT_BYTES = 512  # of each, beside its bytes
+OBJECT_BYTES, PLACES_INCLUDED = 512, 4  # of each, beside its bytes, with so many partitions
+PLACE_BYTES = 144  # of a further one
 SECONDS_MIN = 0.1  # who waits for less would notice two hundredths of a second more
 
 
@@ -38,7 +39,8 @@ class EmptyFetch:
         self._start, self.rest = request[:ID_AT], request[REST_AT:]
         self._answer_start, self._answer_rest = answer[:LENGTH_BYTES], answer[ANSWER_REST_AT:]
         self.seconds, self.places = seconds, tuple(places)
-        self.size = len(request) + len(answer) + OBJECT_BYTES
+        further = max(0, len(self.places) - PLACES_INCLUDED)
+        self.size = len(request) + len(answer) + OBJECT_BYTES + PLACE_BYTES * further
 
     def is_current(self) -> bool:
         """Whether a repetition finds nothing now, and is told the same."""

@@ -75,3 +75,11 @@ def test_what_a_connection_knows_has_a_bound() -> None:
         assert made.add(FRAME + b"%d" % n, ANSWER, 1.0, [partition()])
         assert made.size <= BYTES_MAX
     assert made.size > BYTES_MAX // 4
+
+
+def test_partitions_count_as_bytes() -> None:
+    """Else a fetch of hundreds of them, with short names, would take several times what a connection may keep."""
+    made = EmptyFetches()
+    assert made.add(FRAME, ANSWER, 1.0, [partition() for _ in range(100)])
+    assert made.size > 100 * 100
+    assert not made.add(FRAME + b"more", ANSWER, 1.0, [partition() for _ in range(200)])
