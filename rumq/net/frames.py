@@ -2,7 +2,9 @@
 
 u32 length of the rest | u32 length of the head | head: MessagePack | zeros up to a multiple of 8 | raw bytes
 
-Raw bytes are rows and frames of chunks mostly, so a batch costs the same whatever it holds; rows are read as words."""
+Raw bytes are rows and frames of chunks mostly, so a batch costs the same whatever it holds; rows are read as words.
+Two processes that share a ring in memory have them there: the first bit of the frame is set then, and u64 position |
+u64 length are in their place."""
 # compiled: hot
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ Raw = bytes | bytearray | memoryview
 PREFIX = struct.Struct("<II")
 FRAME_BYTES_MAX = 1 << 30  # a chunk of one message of 256 MiB, the most that MQTT has, fits in
 NO_MESSAGE = (msgspec.MsgspecError, RecursionError)  # of the decoder; RecursionError: nested without end
+IN_RING = 1 << 31  # in the first u32: the raw bytes are in a ring
+PLACE = struct.Struct("<QQ")
 M = TypeVar("M")
 
 _encoder = msgspec.msgpack.Encoder()
@@ -40,6 +44,14 @@ def encode(message: Any, raw: Sequence[Raw] = ()) -> list[Raw]:
 
 def encoded(message: Any, raw: Sequence[Raw] = ()) -> bytes:
     return b"".join(encode(message, raw))
+
+
+def encode_placed(message: Any, position: int, count: int) -> bytes:
+    """The frame of a message whose raw bytes, `count` of them, are in the ring of both sides."""
+    head = _encoder.encode(message)
+    filler = bytes(-len(head) % 8)
+    size = 4 + len(head) + len(filler) + PLACE.size
+    return PREFIX.pack(IN_RING | size, len(head)) + head + filler + PLACE.pack(position, count)
 
 
 def decode(decoder: msgspec.msgpack.Decoder[M], view: memoryview) -> tuple[M, memoryview]:

@@ -118,6 +118,17 @@ class Stream:
             self.on_data(self)
 
 
+class Memory:
+    """Memory on its way through a door."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.owner: Poller | None = None
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
 class Network:
     def __init__(self) -> None:
         self.capacity = 1 << 18
@@ -181,6 +192,7 @@ class Doors:
         self._network, self._doors, self._index, self._poller = network, doors, index, poller
         self._waiting: list[tuple[int, tuple[str, Any, str, bytes, int]]] = []
         self.takers: dict[str, Callable[[Any, str, bytes, int], None]] = {}
+        self.descriptor_takers: dict[str, Callable[[int, str], None]] = {}
 
     @property
     def fd(self) -> int:
@@ -192,7 +204,8 @@ class Doors:
         return ours, theirs
 
     def give(self, shard: int, kind: str, fd: Any, peer: str = "", data: bytes = b"", listener: int = 0) -> None:
-        self._waiting.append((shard, (kind, fd, peer, bytes(data), listener)))
+        what = Memory(fd) if kind in self.descriptor_takers else fd
+        self._waiting.append((shard, (kind, what, peer, bytes(data), listener)))
 
     def flush(self) -> None:
         for shard, item in self._waiting:
@@ -204,6 +217,9 @@ class Doors:
         door = self._doors[self._index]
         while door.waiting:
             kind, stream, peer, data, listener = door.waiting.popleft()
+            if kind in self.descriptor_takers:
+                self.descriptor_takers[kind](stream.fd, peer)
+                continue
             stream.owner = self._poller
             if kind == "bus":
                 # On one machine nothing that was sent before comes after this.

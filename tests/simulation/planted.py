@@ -6,6 +6,8 @@ from tests.faults.planted import Planted
 SEEDS = "tests/simulation/test_simulation.py::test_what_a_schedule_has_found_once_stays_repaired"
 SCHEDULES = "tests/simulation/test_simulation.py::test_schedules_of_fixed_seeds_keep_every_promise"
 BUS = "tests/shards/bus/test_remote_partition.py"
+RING = "tests/shards/bus/test_shared_ring.py"
+LINK = "tests/shards/bus/test_bus_link.py"
 FEED = "tests/router/matching/test_remote_feed.py"
 FOUND = "tests/simulation/test_found.py"
 CHECKPOINT = "tests/shards/recovery/test_checkpoint.py"
@@ -26,6 +28,36 @@ PLANTED = [
         "self._commands.put(c.RemoteChunk(message.partition, chunk))",
         "self._commands.items.insert(0, c.RemoteChunk(message.partition, chunk))",
         SCHEDULES,
+    ),
+    Planted(
+        "a ring between shards is written over before it was read", "rumq/shards/bus/shared_ring.py",
+        "        taken = max(shared_memory.load(self._memory, self._put_taken_at), self._base)\n",
+        "        taken = end\n",
+        f"{RING}::test_what_one_side_puts_the_other_takes_in_the_same_order",
+    ),
+    Planted(
+        "what the other side says it has taken of a ring is believed", "rumq/shards/bus/shared_ring.py",
+        "        elif not end - self._size <= taken < end or count",
+        "        elif count",
+        f"{RING}::test_a_side_that_says_nonsense_of_what_it_has_taken_gets_nothing_overwritten",
+    ),
+    Planted(
+        "bytes that nobody has put into a ring are taken", "rumq/shards/bus/shared_ring.py",
+        "        if not begins or not 0 < count <= self._size:\n",
+        "        if not 0 < count <= self._size:\n",
+        f"{RING}::test_bytes_that_nobody_can_have_put_are_refused",
+    ),
+    Planted(
+        "a ring is used though the other side has another one", "rumq/shards/bus/bus_link.py",
+        "        if self.ring is not None and identity == self.ring.identity:\n",
+        "        if self.ring is not None and identity:\n",
+        f"{LINK}::test_a_ring_is_used_once_the_other_side_has_said_that_it_has_the_same",
+    ),
+    Planted(
+        "bytes go on behind the end of a ring", "rumq/net/kernels/shared_memory.py",
+        "                whole[: len(data) - first] = data[first:]\n",
+        "",
+        f"{RING}::test_what_one_side_puts_the_other_takes_in_the_same_order",
     ),
     Planted(
         "a publisher in another shard is acknowledged before its message is durable",

@@ -15,6 +15,7 @@ from rumq.process.listeners.client_connections import take_handed_over
 from rumq.session.flow_control.listener_policy import OPEN
 from rumq.shards.assembly.context import Platform, ShardContext
 from rumq.shards.assembly.shard import build_shard
+from rumq.shards.bus.dialers import PairDialer
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.worker_threads import Pool
@@ -23,6 +24,8 @@ from tests.simulation.network import Door, Doors, Network, Poller, Stream
 
 OUTBOX_BYTES = 1 << 18
 BUFFER_BYTES = 1 << 16
+RING_BYTES = 1 << 8  # so small that it is full at times
+RING_INLINE_BYTES_MAX = 16
 GENERATION = 1
 
 
@@ -107,8 +110,9 @@ class Shard:
             pack_bytes_per_second=pack_bytes_per_second,
         )  # fmt: skip
         platform = Platform(
-            event, self._make_pump, clock, self._make_worker, fd_passing=self._make_doors, random=random
-        )
+            event, self._make_pump, clock, self._make_worker, fd_passing=self._make_doors, random=random,
+            dialer=(lambda pump, timers, events: self._make_dialer(seed)) if count > 1 else None,
+        )  # fmt: skip
         self.parts = build_shard(self.store, context, platform)
         self.pump = self.parts.pump
         self.parts.operation.startup.read_journal(self.parts.events.tell)
@@ -123,6 +127,10 @@ class Shard:
     def _make_doors(self, later: object, failed: object) -> Any:
         self.doors = Doors(self._network, self._doors, self.index, self.poller)
         return self.doors
+
+    def _make_dialer(self, seed: int) -> PairDialer:
+        doors: Any = self.doors
+        return PairDialer(doors, self.index, RING_BYTES << seed // 1000 % 3, RING_INLINE_BYTES_MAX)
 
     def _make_pump(self, turn: Turn) -> Pump:
         return Pump(turn, epoll=lambda: self.poller, read_bytes=BUFFER_BYTES)

@@ -39,7 +39,7 @@ def make_shard_sockets(count: int) -> list[ShardSocket]:
 
 
 class HandedSocket(msgspec.Struct, frozen=True, array_like=True):
-    """A descriptor with what was read from it already, or (`rest`) more of that. kind: "client" or "bus"
+    """A descriptor with what was read from it already, or (`rest`) more of that. kind: "client", "bus", ...
 
     token: of the sender, by which the rest finds its beginning; missing: how many bytes are still to come
     listener: the number of the one that a client came in through"""
@@ -57,6 +57,7 @@ class HandedSocket(msgspec.Struct, frozen=True, array_like=True):
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[HandedSocket])
 Taken = Callable[[socket.socket, str, bytes, int], None]
+DescriptorTaken = Callable[[int, str], None]
 Later = Callable[[float, Callable[[], None]], None]
 
 
@@ -77,6 +78,7 @@ class FdPassing:
         self._token = 0
         self._retrying = False
         self.takers: dict[str, Taken] = {}
+        self.descriptor_takers: dict[str, DescriptorTaken] = {}  # of kinds that are no sockets
 
     @property
     def fd(self) -> int:
@@ -199,6 +201,9 @@ class FdPassing:
             return
         if fd is None:
             return  # this process is out of descriptors: the kernel closed it
+        if item.kind in self.descriptor_takers:
+            self.descriptor_takers[item.kind](fd, item.peer)
+            return
         sock = socket.socket(fileno=fd)
         sock.setblocking(False)
         if item.missing:

@@ -20,6 +20,7 @@ from rumq.shards.bus.messages import StartQuestion
 from rumq.shards.bus.publish_receiver import PublishReceiver
 from rumq.shards.bus.record_forwarder import RemoteSubscriber
 from rumq.shards.bus.remote_partition import OwnerShard, RemoteFeeds, RemotePartition, own_partitions
+from rumq.shards.bus.shared_ring import ring_bytes
 from rumq.shards.delivery.replay_start import SEARCHES, lookups_for
 from rumq.shards.peers.interest import Interest
 from rumq.shards.peers.peer import Parts, Peer, ThisShard
@@ -76,7 +77,9 @@ def build_cluster(base: Base, sessions: SessionParts, driver: Driver, writing: W
 def dialer_of(base: Base, driver: Driver) -> Dialer | None:
     if base.platform.dialer is not None:
         return base.platform.dialer(lambda: driver.pump, base.timers, base.events)
-    return PairDialer(base.fd_passing, base.context.index) if base.fd_passing is not None else None
+    if base.fd_passing is None:
+        return None
+    return PairDialer(base.fd_passing, base.context.index, ring_bytes(base.context.count))
 
 
 def copy_reads_of(base: Base, queries: QueryClient) -> CopyReads | None:

@@ -1,7 +1,8 @@
 """One connection to another shard, a stream socket that the pump serves like a client's.
 
 Frames are those of `rumq.net.frames`. The head is a message of `rumq.shards.bus.messages`; raw bytes are rows and
-frames of chunks (docs/reference/log-format.md). They are received into the buffer in which the chunk keeps them."""
+frames of chunks (docs/reference/log-format.md). They are received into the buffer in which the chunk keeps them; from a
+shard of the same node those of a long message come by way of a `SharedRing`, if both sides have it."""
 # compiled: warm
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import msgspec
 
 from rumq.loop.backoff import Backoff
 from rumq.loop.ports import Clock, Timers
-from rumq.net.frames import FRAME_BYTES_MAX, Raw, decode, encode
+from rumq.net.frames import FRAME_BYTES_MAX, IN_RING, PLACE, Raw, decode, encode, encode_placed
 from rumq.net.kernels.sockets import buffer_of
 from rumq.shards.bus.messages import AnyMessage
+from rumq.shards.bus.shared_ring import SharedRing
 
 BACKOFF_SECONDS = (0.0, 0.1, 0.5, 2.0, 10.0)
 STEADY_SECONDS = 1.0
@@ -48,38 +50,61 @@ class BusLink:
 
     __slots__ = (
         "_begun",
+        "_is_placed",
         "_lost",
         "_read",
         "_received",
+        "_ring_out",
         "_there",
         "attempt",
         "closed",
         "drained",
+        "ring",
         "transport",
     )
 
     def __init__(
         self, transport: BusTransport, received: Callable[[AnyMessage, memoryview], None], lost: Callable[[str], None],
         drained: Callable[[], None], read: Callable[[bytearray, int], int] | None = None,
+        ring: SharedRing | None = None,
     ) -> None:  # fmt: skip
         """received: takes each message with its raw bytes, which are its own to keep and to change
-        read: receives into a buffer from a position on what is there; returns how many bytes, 0 or less for none"""
+        read: receives into a buffer from a position on what is there; returns how many bytes, 0 or less for none
+        ring: of this link, which the other side perhaps has not"""
         self.transport = transport
         self.attempt = 1  # 1, and one more for each link in a row before it that soon ended
         self._received, self._lost, self.drained, self._read = received, lost, drained, read
         self.closed = False
         self._begun: bytearray | None = None  # a message that has not arrived as a whole, without its first u32
         self._there = 0  # bytes of `_begun` that have arrived
+        self._is_placed = False  # True if the raw bytes of `_begun` are in the ring
+        self.ring = ring
+        self._ring_out: SharedRing | None = None  # the ring, once the other side has said that it has it
 
     def proved_sound(self) -> None:
         """It has lived long enough: a fault from here on has nothing to do with those before it."""
         self.attempt = 1
 
+    def share(self, identity: int) -> None:
+        """The other side has a ring of this identity: use it if it is this link's."""
+        if self.ring is not None and identity == self.ring.identity:
+            self._ring_out = self.ring
+
     def say(self, message: AnyMessage, *raw: Raw) -> None:
         """Send a message at the end of the turn; raw buffers must not change until then."""
-        if not self.closed:
-            for part in encode(message, raw):
-                self.transport.write(part)
+        if self.closed:
+            return
+        ring = self._ring_out
+        if ring is not None and raw:
+            count = sum(map(len, raw))
+            if count > ring.inline_bytes_max:
+                position = ring.put(raw, count)
+                if position >= 0:
+                    self.transport.write(encode_placed(message, position, count))
+                    self.transport.bytes_out += count
+                    return
+        for part in encode(message, raw):
+            self.transport.write(part)
 
     def receive(self, data: Raw, pos: int, end: int) -> int:
         """Handle the whole messages of `data[pos:end]`; returns the position of the first byte not consumed."""
@@ -88,14 +113,17 @@ class BusLink:
             pos = self._go_on(self._begun, view, pos, end)
         while end - pos >= 8 and not self.closed:
             size = int.from_bytes(view[pos : pos + 4], "little")
+            is_placed = bool(size & IN_RING) and self.ring is not None
+            if is_placed:
+                size -= IN_RING
             if size > FRAME_BYTES_MAX:
                 raise ValueError(f"a message of {size} bytes on the bus")
             pos += 4
             if end - pos < size:
-                self._begun, self._there = buffer_of(size), 0
+                self._begun, self._there, self._is_placed = buffer_of(size), 0, is_placed
                 pos = self._go_on(self._begun, view, pos, end)
             else:
-                self._handle(bytearray(view[pos : pos + size]))
+                self._handle(bytearray(view[pos : pos + size]), is_placed)
                 pos += size
         return end if self.closed else pos
 
@@ -110,17 +138,23 @@ class BusLink:
         self._there = there
         if there == len(begun):
             self._begun = None
-            self._handle(begun)
+            self._handle(begun, self._is_placed)
         return pos + taken
 
-    def _handle(self, whole: bytearray) -> None:
+    def _handle(self, whole: bytearray, is_placed: bool) -> None:
         message, raw = decode(_decoder, memoryview(whole))
+        if is_placed:
+            if len(raw) != PLACE.size:
+                raise ValueError(f"a place of {len(raw)} bytes on the bus")
+            assert self.ring is not None
+            raw = memoryview(self.ring.take(*PLACE.unpack(raw)))
         self._received(message, raw)
 
     def lost(self, why: str) -> None:
         """The connection has ended."""
         if not self.closed:
             self.closed = True
+            self.ring = self._ring_out = None
             self._lost(why)
 
     def turned_away(self, why: str) -> None:

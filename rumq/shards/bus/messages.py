@@ -2,8 +2,7 @@
 
 Both sides begin with `Hello`; `Begin` subscribes to everything that sessions want, once they are restored. Records flow
 both ways: `PublishedRecords` to a partition's owner, `Rows` from it; `Mark` has the partition's watermarks. A `request`
-number is answered with `Wanted`, or with the answer of its kind; a question without answer is asked again over the next
-link. Shared subscriptions: `rumq.shards.peers.shared_groups`."""
+number is answered with `Wanted`, or with the answer of its kind; an open question is asked again over the next link."""
 
 from __future__ import annotations
 
@@ -24,12 +23,13 @@ class BusMessage(msgspec.Struct, frozen=True, array_like=True):
 
 class Hello(BusMessage, frozen=True, tag="hello"):
     """The first message of each side. incarnation: of this run of the shard; partitions: index -> (first lsn, next lsn)
-    of those that it owns; starts: of each, as `Partition.starts`"""
+    of those that it owns; starts: of each, as `Partition.starts`; ring: identity of the link's ring here, 0: none"""
 
     shard: int
     incarnation: int
     partitions: dict[int, tuple[int, int]]
     starts: dict[int, list[tuple[int, int]]] = {}  # an older node tells none
+    ring: int = 0
 
 
 class Begin(BusMessage, frozen=True, tag="begin"):

@@ -22,7 +22,7 @@ from rumq.loop.ports import EventSink, Timers
 from rumq.net.connection import Connection
 from rumq.net.pump import Pump
 from rumq.net.sockets.fd_passing import STREAM_BYTES
-from rumq.shards.bus.dialers import Attach
+from rumq.shards.bus.dialers import LinkTaker
 from rumq.shards.links.cluster_listener import Caller
 
 RETRY_SECONDS = 0.1
@@ -42,7 +42,7 @@ class ClusterLinks:
         self.ways = Ways(addresses, NodeDialer(pump, timers.later, tls), timers.later)
         self._index, self._epoch = index, epoch
         self._pump, self._timers, self._events = pump, timers, events
-        self._attach: Attach
+        self._attach: LinkTaker
         self._end: Callable[[int], None]
         self._view: View | None = None
         self._linked: dict[int, tuple[int, str]] = {}  # by shard, epoch and node of the leader that was linked last
@@ -51,7 +51,7 @@ class ClusterLinks:
         self._is_waiting = False
         self._detoured: dict[int, Attempt] = {}  # by shard, of links that go by another node
 
-    def begin(self, attach: Attach, end: Callable[[int], None]) -> None:
+    def begin(self, attach: LinkTaker, end: Callable[[int], None]) -> None:
         self._attach, self._end = attach, end
 
     @property

@@ -205,7 +205,8 @@ class Peer:
         feeds, partitions = self._here.feeds, self._here.partitions
         own = {p.index: (p.first_lsn, feeds[p.index].visible_lsn) for p in partitions}
         starts = {p.index: p.starts for p in partitions}
-        link.say(m.Hello(self._here.index, self._here.incarnation, own, starts))
+        ring = link.ring.identity if link.ring is not None else 0
+        link.say(m.Hello(self._here.index, self._here.incarnation, own, starts, ring))
 
     def received(self, message: m.AnyMessage, raw: memoryview) -> None:
         kind = type(message)
@@ -241,6 +242,7 @@ class Peer:
         return True
 
     def _hello(self, link: BusLink, message: m.Hello) -> None:
+        link.share(message.ring)
         self.parts.publisher.joined(message.incarnation)
         self.parts.owner.joined(link, message)
         self.is_known = self.is_met = True

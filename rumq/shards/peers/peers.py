@@ -19,6 +19,7 @@ from rumq.net.sockets.fd_passing import FdPassing
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink, LinkRetries
 from rumq.shards.bus.dialers import Dialer
+from rumq.shards.bus.shared_ring import SharedRing
 from rumq.shards.peers.interest import Interest
 from rumq.shards.peers.peer import Peer
 from rumq.shards.peers.shared_groups import SharedGroups
@@ -70,12 +71,12 @@ class Peers:
         assert self._dialer is not None
         self._dialer.dial(index)
 
-    def _attach(self, index: int, sock: socket.socket, rest: bytes) -> None:
+    def _attach(self, index: int, sock: socket.socket, rest: bytes, ring: SharedRing | None = None) -> None:
         peer, pump = self.others[index], self._pump()
         if peer.link is not None:
             pump.read_out(peer.link.transport)  # type: ignore[arg-type]  # what came of a run before counts
         connection = Connection(pump, sock, f"shard {index}", BUS_BYTES)
-        link = BusLink(connection, peer.received, peer.lost, peer.drained, reader_of(connection))
+        link = BusLink(connection, peer.received, peer.lost, peer.drained, reader_of(connection), ring)
         self._retries.began(index, link)
         connection.link = link
         pump.add(connection)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rumq.net.kernels import shared_memory
 from tests.conformance.peer import Ended
 from tests.faults.kill.episode import Episode, report
 from tests.faults.kill.traffic import Publisher, Running, Subscriber
@@ -22,9 +23,10 @@ PAUSE_SECONDS_MAX = 0.25
 class ShardEpisode(Episode):
     """In each life some shards are killed before the whole broker is."""
 
-    def __init__(self, data: Path, seed: int, *flags: str) -> None:
+    def __init__(self, data: Path, seed: int, *flags: str, payload_bytes: int = 0) -> None:
         super().__init__(data, seed, "--set", "shards.count=2", *flags)
-        self.publishers = [Publisher(f"p{n}", f"t/{n}", self.ledger) for n in range(4)]
+        self.publishers = [Publisher(f"p{n}", f"t/{n}", self.ledger, payload_bytes) for n in range(4)]
+        self.ring_bytes = 0  # of a ring between the shards, that were used when somebody looked
         self.subscribers = [
             Subscriber(f"s{n}", 1 + n % 2, self.ledger, [3, 0, 7, 0][n], len(self.publishers)) for n in range(4)
         ]
@@ -46,6 +48,7 @@ class ShardEpisode(Episode):
     def _kill_shards(self, chance: random.Random) -> None:
         for _ in range(chance.randint(0, 3)):
             time.sleep(chance.uniform(0.0, PAUSE_SECONDS_MAX))
+            self.ring_bytes = max([self.ring_bytes, *map(ring_bytes_of, shards_of(self.broker.process.pid))])
             pids = shards_of(self.broker.process.pid)
             if pids:
                 os.kill(chance.choice(pids), signal.SIGKILL)
@@ -69,6 +72,16 @@ def shards_of(pid: int) -> list[int]:
         return [int(child) for child in file.read().split()]
 
 
+def ring_bytes_of(pid: int) -> int:
+    """Bytes in memory of the rings that a shard has with others. proc_pid_smaps(5)"""
+    try:
+        with open(f"/proc/{pid}/smaps") as file:
+            mapped = file.read().partition("memfd:rumq-bus")[2]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0  # it has just died
+    return 1024 * int(mapped.partition("Rss:")[2].split()[0]) if mapped else 0
+
+
 @pytest.mark.parametrize("durability", ["disk", "process"])
 def test_a_few_kills_of_shards(data: Path, durability: str) -> None:
     episode = ShardEpisode(data, 20_262, "--set", f"log.durability={durability}")
@@ -77,9 +90,19 @@ def test_a_few_kills_of_shards(data: Path, durability: str) -> None:
     assert len(episode.ledger.acknowledged) > 50
 
 
+def test_a_few_kills_of_shards_whose_messages_go_through_their_ring(data: Path) -> None:
+    episode = ShardEpisode(data, 20_263, payload_bytes=8 << 10)
+    faults = episode.run(kills=4)
+    assert not faults, report(episode, faults)
+    assert len(episode.ledger.acknowledged) > 50
+    if shared_memory.IS_ORDERED:
+        assert episode.ring_bytes > 64 << 10
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(LONG_EPISODES))
 def test_many_kills_of_shards(data: Path, seed: int) -> None:
-    episode = ShardEpisode(data, seed, "--set", f"log.durability={['disk', 'process'][seed % 2]}")
+    size = [0, 8 << 10][seed // 2 % 2]
+    episode = ShardEpisode(data, seed, "--set", f"log.durability={['disk', 'process'][seed % 2]}", payload_bytes=size)
     faults = episode.run(kills=10)
     assert not faults, report(episode, faults)

@@ -23,8 +23,9 @@ RETAIN_EVERY = 10
 class Publisher:
     """Publishes numbers, odd ones with QoS 1 and even ones with QoS 2, `WINDOW` at a time."""
 
-    def __init__(self, name: str, topic: str, ledger: Ledger) -> None:
-        self.name, self.topic, self.ledger = name, topic, ledger
+    def __init__(self, name: str, topic: str, ledger: Ledger, payload_bytes: int = 0) -> None:
+        """payload_bytes: at least; what a number does not fill is blank"""
+        self.name, self.topic, self.ledger, self.payload_bytes = name, topic, ledger, payload_bytes
         self.next = 0
         # packet id -> (entry, waits for PUBCOMP), in the order of sending
         self.in_flight: dict[int, tuple[Entry, bool]] = {}
@@ -61,7 +62,8 @@ class Publisher:
         qos = 1 + entry.number % 2
         self.ledger.publishes(entry, qos)
         retain = entry.number % RETAIN_EVERY == 0
-        peer.send(wire.publish(self.topic, entry.payload, qos, packet_id, dup=dup, retain=retain))
+        payload = entry.payload.ljust(self.payload_bytes)
+        peer.send(wire.publish(self.topic, payload, qos, packet_id, dup=dup, retain=retain))
 
     def _take(self, peer: Peer, packet: Packet) -> None:
         packet_id = packet.packet_id

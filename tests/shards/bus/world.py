@@ -75,6 +75,7 @@ class LinkEnd(Transport):
     def __init__(self, room: int = 1 << 20) -> None:
         self.room, self.refused, self.peer = room, False, "shard 9"
         self.written = bytearray()
+        self.bytes_out = 0
         self.is_closed = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from rumq.shards.bus import messages as m
@@ -18,6 +19,11 @@ class Link:
     def __init__(self) -> None:
         self.said: list[Any] = []
         self.closed = False
+        self.ring: Any = None
+        self.shared: list[int] = []
+
+    def share(self, identity: int) -> None:
+        self.shared.append(identity)
 
     def say(self, message: Any, *raw: Any) -> None:
         self.said.append(message)
@@ -94,6 +100,23 @@ def test_a_link_begins_with_hello_and_where_our_partitions_stand(world: World) -
     world.new_link()
     assert first.closed and not world.link.closed and world.link.said == first.said
     assert not world.peer.is_drained, "of another run"
+
+
+def test_hello_says_which_ring_there_is_and_the_other_s_is_for_the_link_to_compare(world: World) -> None:
+    link: Any = Link()
+    link.ring = SimpleNamespace(identity=1 << 63)
+    world.peer.linked(link)
+    assert link.said == [m.Hello(0, 77, {0: (1, 5)}, {0: [(1, 0)]}, 1 << 63)]
+    world.peer.received(m.Hello(1, 88, {}, {}, 99), NONE)
+    assert link.shared == [99]
+
+
+def test_a_shard_of_an_older_version_has_no_ring() -> None:
+    """And it takes no notice of ours: it reads as many elements as it knows."""
+    old = msgspec.msgpack.encode(["hello", 1, 88, {}, {}])
+    assert msgspec.msgpack.decode(old, type=m.Hello).ring == 0
+    longer = msgspec.msgpack.encode(["hello", 1, 88, {}, {}, 1 << 63, "of a later version"])
+    assert msgspec.msgpack.decode(longer, type=m.Hello).ring == 1 << 63
 
 
 def test_begin_waits_for_sessions_to_be_restored(world: World) -> None:
