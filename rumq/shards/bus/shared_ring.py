@@ -53,7 +53,7 @@ class SharedRing:
     @classmethod
     def make(cls, size: int, inline_bytes_max: int = INLINE_BYTES_MAX) -> tuple[Self, int] | None:
         """The first side, and the descriptor for the other one; None: not here. size: of a ring, a power of two"""
-        if not size or not shared_memory.IS_ORDERED:
+        if not size or not shared_memory.IS_ORDERED or not hasattr(os, "memfd_create"):
             return None
         try:
             fd = os.memfd_create("rumq-bus", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
