@@ -2,8 +2,8 @@
 acknowledgement from the partition; everyone pauses at `pending_bytes_max`.
 
 The records of others would be written, acknowledged and shown behind a bulk sender's: beside who sends a little its
-groups are smaller, and it rests between them. What another shard writes, or other nodes copy, is allowed 2 MiB: it is on
-its way for longer than a group takes. Knows no socket."""
+groups are smaller, and it rests between them. What another shard writes, or other nodes copy, is allowed 2 MiB: it is
+on its way for longer than a group takes. Knows no socket."""
 # compiled: hot
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from rumq.session.ports.backpressure import BackpressureBits
 from rumq.session.ports.clock import TurnClock
 from rumq.shards.write_path.bulk_allowance import BulkAllowance
 from rumq.shards.write_path.group_commit import GroupCommit
-
 
 SHARED_SECONDS = 0.05  # after the last who sent a little
 
