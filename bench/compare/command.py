@@ -43,7 +43,9 @@ def main(arguments: Sequence[str]) -> int:
     if args.before is not None:
         before = RumqBefore(args.before)
         if not args.before.is_file() or NAME_OF_VERSION not in version(before):
-            print(f"bench: --before {args.before}: expected the interpreter of an environment with rumq", file=sys.stderr)
+            print(
+                f"bench: --before {args.before}: expected the interpreter of an environment with rumq", file=sys.stderr
+            )
             return REFUSED
         known[before.name] = before
         names.insert(1, before.name)
