@@ -1,7 +1,8 @@
 """`python -m bench compare`: rumq beside mosquitto, NATS and RabbitMQ, in one report, for an unattended half hour.
 
 Writes report.html (one file), report.md with charts/, and figures.json into --out. Brokers that are not installed are
-left out, with a line that says so."""
+left out, with a line that says so. With --before another version of rumq is measured in the same run, so that one table
+has the figures before and after a change."""
 
 import argparse
 import shlex
@@ -17,6 +18,7 @@ from bench.connections import allow_files
 from bench.load.load import Load
 from bench.peers import PEERS
 from bench.peers.peer import Peer, version
+from bench.peers.rumq import RumqBefore
 from bench.suite import report
 from bench.suite.scenario import Scenario
 from bench.suite.scenarios import SCENARIOS
@@ -32,17 +34,27 @@ KEYS = (
 )  # fmt: skip
 ANY_LOAD = Load(publishers=1, subscribers=1)
 NOT_INSTALLED = "not installed"
+NAME_OF_VERSION = "rumq"  # in what `rumqd --version` prints
 
 
 def main(arguments: Sequence[str]) -> int:
     args = parser().parse_args(arguments)
-    names = args.peers.split(",")
-    if unknown := [name for name in [*names, *args.scenario] if name not in (*PEERS, *SCENARIOS)]:
+    names, known = args.peers.split(","), dict(PEERS)
+    if args.before is not None:
+        before = RumqBefore(args.before)
+        if not args.before.is_file() or NAME_OF_VERSION not in version(before):
+            print(
+                f"bench: --before {args.before}: expected the interpreter of an environment with rumq", file=sys.stderr
+            )
+            return REFUSED
+        known[before.name] = before
+        names.insert(1, before.name)
+    if unknown := [name for name in [*names, *args.scenario] if name not in (*known, *SCENARIOS)]:
         print(f"bench: {unknown[0]}: expected of {', '.join(PEERS)}; scenarios as in `list`", file=sys.stderr)
         return REFUSED
     allow_files()
-    versions = {name: version(PEERS[name]) for name in names}
-    peers = [PEERS[name] for name in names if versions[name] != NOT_INSTALLED and not PEERS[name].why_not(ANY_LOAD)]
+    versions = {name: version(known[name]) for name in names}
+    peers = [known[name] for name in names if versions[name] != NOT_INSTALLED and not known[name].why_not(ANY_LOAD)]
     if not peers or peers[0].name != names[0]:
         print(f"bench: {names[0]}: {versions[names[0]]}", file=sys.stderr)
         return REFUSED
@@ -98,6 +110,10 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("--out", type=Path, default=Path("bench-results/compare"), metavar="DIR", help="[bench-results/compare]")
     add("--peers", default=",".join(COMPARED), metavar="A,B", help=f"[{','.join(COMPARED)}]")
+    add(
+        "--before", type=Path, metavar="PYTHON",
+        help="the interpreter of an environment with another rumq, such as old/.venv/bin/python: measured too",
+    )  # fmt: skip
     add("--scenario", action="append", default=[], metavar="NAME", help="may be repeated [those of the report]")
     add("--runs", type=int, default=3, metavar="N", help="of each load against each broker [3]")
     add("--seconds", type=float, default=2.0, metavar="S", help="how long a measured run takes about [2]")

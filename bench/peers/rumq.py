@@ -21,10 +21,14 @@ class Rumq:
         more = ["--set", f"shards.count={self.shards}", "--set", f"log.durability={self.durability(load)}"]
         if load.inflight_max:
             settings += ["--set", f"mqtt.inflight_max={load.inflight_max}"]
-        return [*rumqd(), "run", *settings, *more]
+        return [*self.program(folder), "run", *settings, *more]
+
+    def program(self, folder: Path) -> list[str]:
+        """rumqd, as it is started with everything it keeps in `folder`."""
+        return rumqd()
 
     def version_command(self) -> list[str]:
-        return [*rumqd(), "--version"]
+        return [*self.program(Path("/")), "--version"]
 
 
 class RumqTwoShards(Rumq):
@@ -32,6 +36,19 @@ class RumqTwoShards(Rumq):
 
     name = "rumq-2"
     shards = 2
+
+
+class RumqBefore(Rumq):
+    """Another version, of another environment. python: its interpreter"""
+
+    name = "before"
+
+    def __init__(self, python: Path) -> None:
+        self.python = python.absolute()
+
+    def program(self, folder: Path) -> list[str]:
+        # Neither the folder of this checkout nor what the bench adds to the path may hide that environment's package.
+        return ["env", "-u", "PYTHONPATH", "-C", str(folder), str(self.python), "-m", "rumq"]
 
 
 def rumqd() -> list[str]:

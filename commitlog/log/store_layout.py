@@ -46,6 +46,6 @@ class OpenOptions:
     boot_id: bytes = bytes(16)
     random: Callable[[int], bytes] = os.urandom
     hot_bytes_max: int = 64 << 20
-    direct_bytes_min: int = 1 << 17
+    direct_bytes_min: int = 1 << 16
     epoch: int = 0
     tails: Mapping[str, KnownTail] = field(default_factory=dict)

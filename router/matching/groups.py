@@ -17,6 +17,7 @@ AHEAD_VISITS = 768  # of a turn, for topics that are new: a fifth of a milliseco
 TRIED_VISITS = 64  # of a match ahead, whatever others have used: most end with them
 KEPT_VISITS = 256  # a match ahead that cost less is made again: it costs less than to keep it
 FILTERS_AT_ONCE = 64  # of a group that has ended: with more of them it is removed in pieces
+REMOVED_AT_ONCE = 16  # of such a group, in a turn
 
 
 class GroupTable:
@@ -89,7 +90,7 @@ class GroupTable:
     def remove_some_filters(self) -> bool:
         """Remove a bounded number of filters of the first ended group; returns whether it is done."""
         group = self.ended[0]
-        for topic_filter in group.some_filters(FILTERS_AT_ONCE):
+        for topic_filter in group.some_filters(REMOVED_AT_ONCE):
             group.remove_filter(topic_filter)
             self._unmap(topic_filter, group)
         if len(group):

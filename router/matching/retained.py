@@ -19,7 +19,7 @@ from router.matching.sorted_topics import SortedTopics
 from router.readers.subscription import TopicPermit
 
 HEAD = struct.Struct("<IQQ")
-PIECE = 128  # names of a search, or messages found elsewhere, that are told at once
+PIECE = 64  # names of a search, or messages found elsewhere, that are told at once
 REPLACED_BYTES_MAX = 1 << 20  # of each partition, for shards that are so much behind
 
 

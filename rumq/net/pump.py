@@ -25,7 +25,7 @@ from rumq.net.turn_handler import TurnHandler
 from rumq.session.ports.transport import Receiver
 
 READ_BYTES = 1 << 18
-PIECE_BYTES = 1 << 17  # of who sends much, while others who send little are served
+PIECE_BYTES = 1 << 16  # of who sends much, while others who send little are served
 SHARED_SECONDS = 0.05  # after the last of them
 UNPARSED_INLINE_MAX = 1 << 15
 INTERESTS = select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from bench.measure.measure import traffic
 from bench.peers import PEERS
 from bench.peers.peer import DAEMONS, running, version
 from bench.peers.rabbitmq import SERVER
+from bench.peers.rumq import RumqBefore
 from bench.peers.wire import Wire
 from bench.suite.scenarios import SCENARIOS
 
@@ -80,3 +83,21 @@ def test_rumq_is_durable_in_the_process_for_qos0_and_on_disk_above(tmp_path: Pat
 def test_a_load_may_ask_for_another_durability(tmp_path: Path) -> None:
     load = SCENARIOS["one-at-a-time-process"].load
     assert PEERS["rumq"].command(load, tmp_path, 1)[-1] == "log.durability=process"
+
+
+def test_another_version_is_the_one_of_its_environment(own_folder: Path) -> None:
+    """Neither what the bench adds to the path nor the folder that it runs in hides it."""
+    (own_folder / "rumq").mkdir()
+    (own_folder / "rumq" / "__init__.py").touch()
+    elsewhere = own_folder / "data"
+    elsewhere.mkdir()
+    before = RumqBefore(Path(sys.executable))
+    *start, module, name = before.program(elsewhere)
+    assert (module, name) == ("-m", "rumq")
+    command = [*start, "-c", "import rumq; print(rumq.__file__)"]
+    path = os.environ | {"PYTHONPATH": str(own_folder)}
+    said = subprocess.run(command, cwd=own_folder, env=path, capture_output=True, text=True, check=True, timeout=60)
+    assert str(own_folder) not in said.stdout
+    with running(before, Load(publishers=1, subscribers=1)) as broker:
+        assert broker.pid is not None
+    assert "rumq" in version(before)

@@ -382,4 +382,26 @@ PLANTED = [
         "            if window.in_flight - len(unsent) >= window.limit:\n",
         "tests/shards/delivery/test_redelivery.py",
     ),
+    # Who sends much beside who sends a little
+    Planted(
+        "a flood that nobody waits for is neither written nor held back",
+        "rumq/shards/turn/turn.py",
+        "                if self.unstaged_bytes > PLAIN_BYTES_MAX:\n",
+        "                if False:\n",
+        "tests/shards/turn/test_turn.py",
+    ),
+    Planted(
+        "bulk senders do not rest",
+        "rumq/shards/write_path/backpressure.py",
+        "pending > allowance.shared_bytes or now < allowance.rests_until",
+        "pending > allowance.shared_bytes",
+        "tests/shards/write_path/test_backpressure.py",
+    ),
+    Planted(
+        "the end of a piece of a flood counts as somebody else",
+        "rumq/session/protocol/connected.py",
+        "                self.bulk_reads = MODEST_READS\n",
+        "                self.bulk_reads = 0\n",
+        "tests/session/protocol/test_connected.py",
+    ),
 ]

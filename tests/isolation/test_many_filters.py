@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from router.matching.groups import FILTERS_AT_ONCE
+from router.matching.groups import FILTERS_AT_ONCE, REMOVED_AT_ONCE
 from rumq.session.protocol.batched_subscribe import SHORT_BYTES
 from rumq.session.protocol.subscribe import CHECKS_A_TURN, FILTERS_A_TURN
 from tests.conformance import wire
@@ -42,7 +42,7 @@ def turns_until_quiet(shard: Turned, others: Others, client: Connection, bound: 
 def test_a_share_is_a_fraction_of_a_millisecond() -> None:
     """A filter costs about 7 µs to grant and 2 to take away: what a turn does is less than a disk's sync."""
     assert FILTERS_A_TURN <= 64
-    assert FILTERS_AT_ONCE <= 128
+    assert FILTERS_AT_ONCE <= 128 and REMOVED_AT_ONCE <= 32
 
 
 def in_packets(size: int) -> list[bytes]:
@@ -138,7 +138,7 @@ def test_a_session_that_ends_takes_its_filters_along_piece_by_piece(shard: Turne
     turns_until_quiet(shard, others, greedy, FILTERS_A_TURN)
     greedy.take()
     greedy.send(wire.disconnect())
-    assert turns_until_quiet(shard, others, greedy, FILTERS_AT_ONCE) >= COUNT // FILTERS_AT_ONCE
+    assert turns_until_quiet(shard, others, greedy, REMOVED_AT_ONCE) >= COUNT // REMOVED_AT_ONCE
     assert known(shard) == before
 
 
@@ -151,7 +151,7 @@ def test_who_comes_back_while_the_old_filters_leave_gets_what_the_new_ones_match
     again = Connection(shard, "greedy")
     again.say(wire.subscribe(1, [(FILTERS[-1], 0), (FILTERS[0], 0)]))
     shard.settle()
-    for _ in range(COUNT // FILTERS_AT_ONCE + 2):
+    for _ in range(COUNT // REMOVED_AT_ONCE + 2):
         others.live_through_a_turn()
     others.publisher.say(wire.publish("many/999/x", b"new"), wire.publish("many/5/x", b"old"))
     assert payloads(again.take()) == [b"new"]

@@ -12,7 +12,7 @@ from rumq.net.pump import Pump
 from rumq.net.turn_handler import TurnHandler
 
 READ_BYTES = 1 << 16  # less than a socket pair holds
-PIECE = 1 << 17  # of one that floods, beside others
+PIECE = 1 << 16  # of one that floods, beside others
 
 
 class Turns(TurnHandler):

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 
 class BackpressureBits:
-    """Bits of partitions over a limit. behind: everyone pauses; crowded: bulk senders pause"""
+    """Bits of partitions over a limit. behind: everyone pauses; crowded: bulk senders pause
 
-    __slots__ = ("behind", "crowded")
+    modest: of partitions to which a client has published a little that sends no bulk, until that is looked at"""
+
+    __slots__ = ("behind", "crowded", "modest")
 
     def __init__(self) -> None:
-        self.behind = self.crowded = 0
+        self.behind = self.crowded = self.modest = 0

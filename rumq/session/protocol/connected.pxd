@@ -11,11 +11,11 @@ from rumq.session.state.deadlines cimport Deadline
 
 import cython
 
-cdef int MORE, PINGREQ
+cdef int MORE, PINGREQ, MODEST_BYTES, MODEST_READS
 
 
 cdef class Connected(Receiver):
-    cdef public unsigned char held, is_active, is_metered, paused
+    cdef public unsigned char bulk_reads, held, is_active, is_metered, paused
     cdef public int window_limit
     cdef public double heard_at
     cdef public long long bytes_in, bytes_out

@@ -33,6 +33,8 @@ from rumq.session.state.session import Session
 
 WAIT_SECONDS_MAX = 10.0  # a client over its rate is checked again after so long
 BULK_BYTES = 1 << 14  # of one read
+MODEST_BYTES = 1 << 11  # of one read of who sends a little
+MODEST_READS = 64  # after one in bulk, before it sends a little
 DUP = 8  # in the first byte of PUBLISH
 PINGREQ = FIRST_BYTE[PacketType.PINGREQ]
 
@@ -42,14 +44,15 @@ class Connected(Receiver):
 
     is_active: it has subscribed, or acknowledgements waited for the log; until then `acks`, `flow` and `deliveries` are
     `NO_ACKS`, `NO_FLOW` and `NO_DELIVERIES`, which all idle connections share
+    bulk_reads: so many more reads do not count as of who sends a little
     bytes_in, bytes_out: of its transport that were added to the shard's already"""
 
     is_bus = False
 
     __slots__ = (
-        "_backpressure", "_batches", "_clock", "acks", "broker", "buckets", "bytes_in", "bytes_out", "client",
-        "deliveries", "flow", "heard_at", "held", "is_active", "is_metered", "paused", "reauthentication", "session",
-        "timer", "transport", "window_limit", "wire",
+        "_backpressure", "_batches", "_clock", "acks", "broker", "buckets", "bulk_reads", "bytes_in", "bytes_out",
+        "client", "deliveries", "flow", "heard_at", "held", "is_active", "is_metered", "paused", "reauthentication",
+        "session", "timer", "transport", "window_limit", "wire",
     )  # fmt: skip
 
     def __init__(self, client: Client, session: Session, wire: Wire, window_limit: int) -> None:
@@ -59,6 +62,7 @@ class Connected(Receiver):
         publishing, self._clock = self.broker.publishing, self.broker.clock
         self._batches, self._backpressure = publishing.batches, publishing.backpressure
         self.buckets: tuple[Bucket, ...] = ()  # its rate limiter's
+        self.bulk_reads = 0
         self.bytes_in = self.bytes_out = 0
         self.reauthentication: Reauthenticator | None = None
         self.paused = False  # a packet waits for something; those behind it are not taken
@@ -228,6 +232,12 @@ class Connected(Receiver):
                 self.transport.write(acks)
         if wire.touched:
             bulk = taken >= BULK_BYTES
+            if bulk:
+                self.bulk_reads = MODEST_READS
+            elif self.bulk_reads:
+                self.bulk_reads -= 1
+            elif taken <= MODEST_BYTES:
+                self._backpressure.modest |= wire.touched
             if wire.touched & (self._backpressure.crowded if bulk else self._backpressure.behind):
                 self.broker.publishing.pause_publisher(self.client, bulk)
             wire.touched = 0

@@ -94,7 +94,7 @@ def connect_turn(parts: BuiltParts) -> None:
         timed=(housekeeping,),
         each=(parts.retention.disk, journal, writing.probe, commit, *copying, backpressure, writing.retained_quota),
         again=(journal, commit, *copying, backpressure),
-        deadlines=(commit,),
+        deadlines=(commit, backpressure),
     )
     turn.stages.connect(stages)
     turn.connect(parts.delivery.retained, parts.cluster.stage)

@@ -57,7 +57,7 @@ def build_write_path(base: Base, sessions: SessionParts, driver: Driver) -> Writ
     options = CommitOptions(context.linger_seconds, replication.written if replication is not None else None)
     commit = GroupCommit(store, workers, acks, admission, base.gathered.commands, clock, events, options)
     backpressure = Backpressure(
-        store, base.router.feeds, commit, acks, events, pending_bytes_max=context.pending_bytes_max,
+        store, base.router.feeds, commit, acks, events, clock, pending_bytes_max=context.pending_bytes_max,
         uncommitted=replication.uncommitted_bytes if replication is not None else None,
     )  # fmt: skip
     probe = FreeSpaceProbe(store, workers.reader, admission, clock, commit)

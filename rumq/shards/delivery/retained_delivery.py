@@ -26,8 +26,8 @@ from rumq.session.state.drop_counters import DropCounters
 from rumq.session.state.session import Shape
 from rumq.shards.delivery.fan_out_cache import wire_form
 
-LOOKS_A_TURN = 1024  # names that are looked at in a turn, for all clients together
-BUILDS_A_TURN = 128  # messages that are encoded in a turn, for all clients together
+LOOKS_A_TURN = 512  # names that are looked at in a turn, for all clients together
+BUILDS_A_TURN = 64  # messages that are encoded in a turn, for all clients together
 LSNS_A_BLOB = 1 << 32
 
 

@@ -18,6 +18,9 @@ from rumq.shards.delivery.retained_delivery cimport RetainedDelivery
 from rumq.shards.turn.effect_dispatch cimport EffectDispatch
 
 
+cdef Py_ssize_t PLAIN_BYTES_MAX
+
+
 cdef class BatchAppender:
     cdef public list _batches, _senders
     cdef public dict _own
@@ -26,6 +29,7 @@ cdef class BatchAppender:
     cdef public ShardTotals _totals
     cdef public Sampler sampler
     cdef public bint is_plain
+    cdef public Py_ssize_t unstaged_bytes
     cdef public object _tracer
 
     cpdef end_turn(self)

@@ -29,6 +29,7 @@ from rumq.shards.turn.effect_dispatch import EffectDispatch
 from rumq.shards.turn.step_input import StepInput
 from rumq.tracing.tracer import Tracer
 
+PLAIN_BYTES_MAX = 1 << 16  # appended since the stages ran: more is written, and held back, by them in the same turn
 STEPS_A_TURN = 64  # effects cause commands, which cause effects: at most so many rounds in a turn
 
 
@@ -36,6 +37,7 @@ class BatchAppender:
     """Appends what clients have published in a step to the partitions here, or hands it to the shards that own them.
 
     is_plain: in this turn nothing has happened but that records were appended here and delivered with QoS 0
+    unstaged_bytes: published since the stages ran
 
     sampler: chooses the messages that are traced; None: none are"""
 
@@ -48,6 +50,7 @@ class BatchAppender:
         self._clock, self._totals, self._tracer = clock, totals, tracer
         self.sampler: Sampler | None = None
         self.is_plain = False
+        self.unstaged_bytes = 0
 
     def trace(self, sample_every: int, per_second_max: int) -> None:
         """Trace one message in so many, and those that ask for it; 0: none."""
@@ -69,6 +72,9 @@ class BatchAppender:
             if batch.count:
                 sender = self._senders[index]
                 self._totals.published_bytes += batch.frames_len
+                self.unstaged_bytes += batch.frames_len
+                if self.unstaged_bytes > PLAIN_BYTES_MAX:
+                    self.is_plain = False
                 rows, frames, count, flags, tags = batch.take()
                 stamped = None
                 if sampler is not None and sampler.wants(rows, frames, count, flags, self._clock.monotonic):
@@ -273,6 +279,7 @@ class Turn(TurnHandler):
         self.appender.is_plain = True
         self.steps.step()
         if self.stages.are_due(self.clock.monotonic, self.appender.is_plain):
+            self.appender.unstaged_bytes = 0
             if self._router.groups.ended:
                 self._router.subscribing.grouping.remove_some_filters()
                 if self._peers is not None:

@@ -117,7 +117,7 @@ class GroupCommit(Stage):
             or self._acks.urgent[lane.index]
             or partition.pending_bytes >= WRITE_BYTES
             # bulk senders wait until it is written
-            or (partition.pending_bytes > lane.allowance.bytes and self._acks.is_awaited(lane.index))
+            or (partition.pending_bytes > lane.allowance.shared_bytes and self._acks.is_awaited(lane.index))
         ):
             group = partition.take_group()
             if group is not None:
@@ -227,9 +227,10 @@ class GroupCommit(Stage):
             self._offline.discard(index)
             self._admission.online(index)
         lane.mark_due_at = self._clock.monotonic + lane.mark_seconds
-        seconds = system_clock.monotonic() - lane.submitted_at
+        now = system_clock.monotonic()
+        seconds = now - lane.submitted_at
         self.writes.observe(seconds)
-        lane.allowance.note(group.bytes, seconds)
+        lane.allowance.note(group.bytes, seconds, now)
         if seconds >= SLOW_SECONDS:
             self.slow_groups[index] += 1
         elif self.slow_groups[index]:

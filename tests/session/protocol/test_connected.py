@@ -155,6 +155,23 @@ def test_backpressure_pauses_bulk_senders_first(payload_bytes: int) -> None:
     assert broker.slowed == ([True] if payload_bytes >= BULK_BYTES else [])
 
 
+def test_who_sends_in_bulk_does_not_soon_count_as_one_that_sends_a_little() -> None:
+    broker = Broker()
+    wire = connected(broker)
+    bits = broker.backpressure
+    wire.say(publish(1, b"a little"))
+    assert bits.modest == 1
+    bits.modest = 0
+    wire.say(publish(2, bytes(1 << 11)))
+    assert not bits.modest, "more than a little, and not in bulk"
+    wire.say(publish(3, bytes(BULK_BYTES)))
+    for number in range(64):
+        wire.say(publish(4 + number, b"the end of a piece"))
+    assert not bits.modest
+    wire.say(publish(1000, b"a little"))
+    assert bits.modest == 1
+
+
 @pytest.mark.parametrize(("version", "heard"), [(5, [(Kind.DISCONNECT, 0x81)]), (4, [])])
 def test_a_malformed_packet_ends_the_connection(version: int, heard: list[Any]) -> None:
     """MQTT 5.0, 4.13; before 5 there is no DISCONNECT from a server."""

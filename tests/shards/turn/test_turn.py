@@ -240,6 +240,23 @@ def test_a_timed_call_of_a_turn_that_left_its_stages_out_is_made_in_time(shard: 
         assert called.pop() == pytest.approx(began + later, abs=0.002)
 
 
+def test_stages_are_not_left_out_while_much_is_published_that_nobody_waits_for(shard: Shard) -> None:
+    """They hand it to the disk, and hold back who sends too much. Here 132,000 bytes come, and 64 KiB may wait."""
+    turn = shard.parts.turn
+    turn.stages.seconds = 1.0
+    publisher = Client(shard, "publisher", 5)
+    packet = wire.publish("t", bytes(1000))
+    waiting = list[bool]()
+    turn.begin_turn()
+    turn.end_turn()
+    for _ in range(132):
+        turn.begin_turn()
+        publisher.link.receive(packet, 0, len(packet))
+        turn.end_turn()
+        waiting.append(turn.stages.are_waiting)
+    assert 1 <= waiting.count(False) <= 2 and waiting[0]
+
+
 @pytest.mark.parametrize("due_seconds", [15.0, 20.0])
 def test_a_silent_client_and_a_session_that_expires_are_not_forgotten_between_turns_that_have_something_to_do(
     shard: Shard, due_seconds: float

@@ -1,5 +1,6 @@
 """Backpressure: everyone pauses at `pending_bytes_max` unwritten, bulk senders earlier if somebody waits."""
 
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rumq.shards.write_path.backpressure import Backpressure
+from rumq.session.ports.clock import TurnClock
+from rumq.shards.write_path.backpressure import SHARED_SECONDS, Backpressure
 from rumq.shards.write_path.bulk_allowance import ALLOWED_MAX, BulkAllowance
 from tests.shards.bus.world import Hand
 
@@ -44,6 +46,8 @@ class World:
         commit: Any = SimpleNamespace(pending_bytes=17, allowance=allowances.__getitem__)
         acks: Any = SimpleNamespace(is_awaited=lambda index: index in self.awaited)
         feeds: Any = self.feeds
+        self.clock = TurnClock()
+        self.clock.monotonic = 1000.0
         self.uncommitted = [0, 0]
         self.backpressure = Backpressure(
             store,
@@ -51,6 +55,7 @@ class World:
             commit,
             acks,
             self.hand,
+            self.clock,
             pending_bytes_max=MAX,
             uncommitted=self.uncommitted.__getitem__ if has_copies else None,
         )
@@ -150,6 +155,50 @@ def test_a_bulk_sender_waits_longer_than_the_others() -> None:
     world.awaited = set()
     world.pending(ALLOWED_MAX + 1, 0)
     assert not bulk.is_paused, "nobody waits behind it any more"
+
+
+def test_beside_who_sends_a_little_bulk_senders_may_have_less_unwritten() -> None:
+    world = World(has_copies=False)
+    world.awaited = {0, 1}
+    world.allowance.bytes, world.allowance.shared_bytes = 1000, 100
+    world.backpressure.bits.modest = 0b10
+    world.pending(101, 101)
+    assert world.backpressure.bits.crowded == 0b10
+    world.pending(101, 100)
+    assert not world.backpressure.bits.crowded
+    world.clock.monotonic += SHARED_SECONDS
+    world.pending(101, 101)
+    assert not world.backpressure.bits.crowded, "nobody has sent a little for a while"
+
+
+def test_beside_who_sends_a_little_bulk_senders_rest_between_their_groups() -> None:
+    world = World(has_copies=False)
+    world.awaited = {1}
+    world.allowance.rests_until = 1000.002
+    world.pending(0, 0)
+    assert not world.backpressure.bits.crowded
+    world.backpressure.bits.modest = 0b10
+    world.pending(0, 0)
+    assert world.backpressure.bits.crowded == 0b10
+    assert world.backpressure.next_deadline() == inf, "nobody rests"
+    bulk = Publisher(1)
+    world.backpressure.pause_publisher(bulk, bulk=True)
+    assert world.backpressure.next_deadline() == 1000.002
+    world.clock.monotonic = 1000.0019
+    world.pending(0, 0)
+    assert bulk.is_paused
+    world.clock.monotonic = 1000.002
+    world.pending(0, 0)
+    assert not bulk.is_paused and world.backpressure.next_deadline() == inf
+
+
+def test_who_sends_a_little_to_another_partition_is_no_reason() -> None:
+    world = World(has_copies=False)
+    world.awaited = {0, 1}
+    world.allowance.rests_until = inf
+    world.backpressure.bits.modest = 0b01
+    world.pending(0, 0)
+    assert not world.backpressure.bits.crowded
 
 
 def test_a_limit_that_changes_counts_from_the_next_turn() -> None:

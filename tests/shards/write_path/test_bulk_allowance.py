@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rumq.shards.write_path.bulk_allowance import ALLOWED_MAX, ALLOWED_MIN, BulkAllowance
+from rumq.shards.write_path.bulk_allowance import (
+    ALLOWED_MAX,
+    ALLOWED_MIN,
+    REST_SECONDS_MAX,
+    SHARED_MIN,
+    BulkAllowance,
+)
 
 MIB = 1 << 20
 
@@ -13,9 +19,9 @@ def settled(allowance: BulkAllowance, sync_seconds: float, bytes_per_second: flo
     """Groups of what is allowed, and some that came alone, on such a disk. returns: seconds of the last one"""
     seconds = 0.0
     for _ in range(groups):
-        allowance.note(100, sync_seconds)
+        allowance.note(100, sync_seconds, 0.0)
         seconds = sync_seconds + allowance.bytes / bytes_per_second
-        allowance.note(allowance.bytes, seconds)
+        allowance.note(allowance.bytes, seconds, 0.0)
     return seconds
 
 
@@ -56,13 +62,31 @@ def test_it_follows_a_disk_that_becomes_slower_and_faster() -> None:
 def test_small_groups_alone_change_nothing() -> None:
     allowance = BulkAllowance()
     for _ in range(1000):
-        allowance.note(4096, 0.01)
-    assert allowance.bytes == ALLOWED_MAX
+        allowance.note(4096, 0.01, 7.0)
+    assert allowance.bytes == allowance.shared_bytes == ALLOWED_MAX
+    assert allowance.rests_until == 0.0, "who sends little does not have bulk senders rest"
 
 
 @given(st.lists(st.tuples(st.integers(0, 1 << 40), st.floats(0, 1e6))))
 def test_whatever_is_told_it_stays_within_its_bounds(groups: list[tuple[int, float]]) -> None:
     allowance = BulkAllowance()
     for size, seconds in groups:
-        allowance.note(size, seconds)
+        allowance.note(size, seconds, 100.0)
         assert ALLOWED_MIN <= allowance.bytes <= ALLOWED_MAX
+        assert SHARED_MIN <= allowance.shared_bytes <= allowance.bytes
+        assert allowance.rests_until <= 100.0 + REST_SECONDS_MAX
+
+
+def test_bulk_senders_rest_for_as_long_as_the_disk_was_busy_for_them() -> None:
+    allowance = BulkAllowance()
+    allowance.note(MIB, 0.003, 100.0)
+    assert allowance.rests_until == pytest.approx(100.003)
+    allowance.note(MIB, 30.0, 200.0)
+    assert allowance.rests_until == 200.0 + REST_SECONDS_MAX, "a disk that stood still does not count for long"
+
+
+def test_beside_who_sends_a_little_a_group_may_be_smaller() -> None:
+    allowance = BulkAllowance()
+    settled(allowance, 0.00002, 200 * MIB)
+    assert allowance.bytes == pytest.approx(ALLOWED_MIN, abs=4)
+    assert allowance.shared_bytes == pytest.approx(SHARED_MIN, abs=4)

@@ -217,7 +217,7 @@ def test_what_makes_bulk_senders_wait_does_not_linger(kib: int, is_awaited: bool
             bench.worker.work()
     allowance = bench.commit.allowance(0)
     assert allowance is not None
-    allowance.bytes = 1 << 17
+    allowance.shared_bytes = 1 << 17
     append(bench.store.partitions[0], [(b"t", bytes(1024))] * kib)
     bench.start()
     assert bool(bench.worker.jobs) is not lingers
