@@ -1,6 +1,7 @@
 """The newest events of this process, for those who ask later: bounded in number and in bytes. Nothing waits for it.
 
 `output` fills it; a shard answers from it (`rumqd ask events`), and the gateway shows it. Knows no clock."""
+# compiled: warm
 
 from __future__ import annotations
 
