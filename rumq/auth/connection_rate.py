@@ -3,6 +3,7 @@
 What is over the rate waits, without being read from: addresses (IPv6: /64) take turns. So an address gets what the
 others leave, and one that comes anew is served after one connection of each other address. Few may wait; beyond that
 the address with the most loses its newest. No sockets, no clock here."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 A method is a generator: it yields `Work` for another thread or a `Challenge` for the client, is sent the result, and
 returns an `Identity`, or None to leave the client to the next method."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 An event is `noun.verb` from docs/reference/events.md, the closed list; values are fields, never in the sentence,
 and never a payload. Refuses to know what any event means. Events never stop the broker: where
-the operator's end of the stream is gone, they are dropped. The newest are kept (`RING`).
+the operator's end of the stream is gone, they are dropped. The newest are kept (`event_lines.RING`).
 """
 
 import sys
@@ -21,7 +21,7 @@ from structlog.typing import EventDict, FilteringBoundLogger, WrappedLogger  # n
 if _rich is None:
     del sys.modules["rich"]
 
-from rumq.events.event_lines import RING, kept, line_of, shorten, stamped  # noqa: E402
+from rumq.events.event_lines import kept, line_of, shorten, stamped  # noqa: E402
 from rumq.events.event_ring import LEVELS  # noqa: E402
 
 Renderer = Callable[[WrappedLogger, str, EventDict], str]

@@ -1,4 +1,5 @@
 """The layers between a listener's sockets and MQTT, from the outside in: PROXY header, TLS, WebSocket, mount point."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 So no client resumes, ends or detects another owner's session by using its client id, and two tenants may use the same
 client ids. docs/decisions/0018-a-session-has-an-owner.md"""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@ leader hears no majority. Time is a port.
 
 A ban ends with its time. The caller disconnects clients that it names, and has the journal keep it for the next run
 or leader: `rumq.shards.admin.standing_orders`."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """The broker as one client's connection sees it: `BrokerPort`, put together from the parts of the shard."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 """Clients on their way in: authentication beside the loop, room for them, the shard that they belong to."""
+# compiled: warm
 
 from __future__ import annotations
 
