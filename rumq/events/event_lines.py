@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 import traceback
 from datetime import UTC, datetime
+from time import time_ns
 from typing import Any
 
 import msgspec
@@ -18,8 +18,8 @@ from rumq.events.event_ring import EventRing
 
 # Of a field, in characters: of an event about a client, which may have chosen it; of others; of an exception.
 CLIENT_TEXT_MAX, TEXT_MAX, EXCEPTION_MAX = 200, 4000, 16_000
-RING = EventRing(time.time_ns() // 1000)  # of this process, which one that is forked off does not share
-os.register_at_fork(after_in_child=lambda: RING.begin(time.time_ns() // 1000))
+RING = EventRing(time_ns() // 1000)  # of this process, which one that is forked off does not share
+os.register_at_fork(after_in_child=lambda: RING.begin(time_ns() // 1000))
 _encoder = msgspec.json.Encoder(enc_hook=repr)
 
 
@@ -45,7 +45,7 @@ _stamp = Stamp()
 
 def stamped(level: str, name: str, floor: str, fields: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     """(µs since 1970, the event): time, level, name and floor first, an exception as its text."""
-    time_us = time.time_ns() // 1000
+    time_us = time_ns() // 1000
     event: dict[str, Any] = {"time": _stamp.text(time_us), "level": level, "event": name, "floor": floor}
     event.update(fields)
     if "exc_info" in event:

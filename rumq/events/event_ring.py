@@ -47,7 +47,7 @@ class EventRing:
     def begin(self, run: int) -> None:
         """Forget all: of a process that was forked off, whose parent keeps what it told."""
         self.run, self.next = run, 1
-        self._kept: deque[KeptEvent] = deque()
+        self._kept: deque[tuple[int, int, str, bytes]] = deque()  # as `KeptEvent`, without the number
         self._bytes = 0
         self._lock = threading.RLock()
 
@@ -57,25 +57,35 @@ class EventRing:
         return self.next - len(self._kept)
 
     def add(self, time_us: int, level: str, event: str, line: bytes) -> None:
-        with self._lock:
+        row = (time_us, LEVELS.get(level, 3), event, line)
+        lock = self._lock
+        lock.acquire()
+        try:
             kept = self._kept
-            kept.append(KeptEvent(self.next, time_us, LEVELS.get(level, 3), event, line))
+            kept.append(row)
             self.next += 1
-            self._bytes += len(line)
-            while len(kept) > self._events_max or (self._bytes > self._bytes_max and len(kept) > 1):
-                self._bytes -= len(kept.popleft().line)
+            count, self._bytes = len(kept), self._bytes + len(line)
+            while count > self._events_max or (self._bytes > self._bytes_max and count > 1):
+                self._bytes -= len(kept.popleft()[3])
+                count -= 1
+        finally:
+            lock.release()
 
     def newest(self, limit: int, wanted: Callable[[KeptEvent], bool]) -> FoundEvents:
         with self._lock:
-            found = list(islice((each for each in reversed(self._kept) if wanted(each)), limit))
-            return FoundEvents(found[::-1], self.next, 0)
+            number = self.next
+            newest_first = (KeptEvent(number - at, *row) for at, row in enumerate(reversed(self._kept), 1))
+            found = list(islice((each for each in newest_first if wanted(each)), limit))
+            return FoundEvents(found[::-1], number, 0)
 
     def since(self, number: int, limit: int, wanted: Callable[[KeptEvent], bool]) -> FoundEvents:
         """The first of those from `number` on; what there is beyond the limit is for the next question."""
         with self._lock:
             lost = max(0, self.first - number)
-            rest = islice(self._kept, max(0, number - self.first), None)
-            found = list(islice((each for each in rest if wanted(each)), limit))
+            first = max(number, self.first)
+            rest = islice(self._kept, first - self.first, None)
+            numbered = (KeptEvent(at, *row) for at, row in enumerate(rest, first))
+            found = list(islice((each for each in numbered if wanted(each)), limit))
             return FoundEvents(found, found[-1].number + 1 if len(found) >= limit else self.next, lost)
 
 

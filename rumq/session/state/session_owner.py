@@ -30,10 +30,11 @@ ANYBODY = Owner(None, "")
 
 def owner_of(who: Identity, mount: str) -> Owner:
     """raises: MqttFault for a name with lone surrogates, which a token may have"""
-    try:
-        "".join((who.user or "", *who.groups)).encode()
-    except UnicodeEncodeError:
-        raise MqttFault("the name of the user, or of a group, is no text", Reason.NOT_AUTHORIZED) from None
+    if who.user or who.groups:
+        try:
+            "".join((who.user or "", *who.groups)).encode()
+        except UnicodeEncodeError:
+            raise MqttFault("the name of the user, or of a group, is no text", Reason.NOT_AUTHORIZED) from None
     if who.method == GATEWAYS_OWN:
         return Owner(who.user, GATEWAY)
     if who.method == BROKERS_OWN:
