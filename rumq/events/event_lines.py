@@ -43,16 +43,15 @@ class Stamp:
 _stamp = Stamp()
 
 
-def stamped(level: str, name: str, floor: str, fields: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """(µs since 1970, the event): time, level, name and floor first, an exception as its text."""
-    time_us = time_ns() // 1000
+def stamped(time_us: int, level: str, name: str, floor: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """The event with time, level, name and floor first, an exception as its text."""
     event: dict[str, Any] = {"time": _stamp.text(time_us), "level": level, "event": name, "floor": floor}
     event.update(fields)
     if "exc_info" in event:
         exc_info = event.pop("exc_info")
         if exc_info:
             event["exception"] = exception_text(exc_info)
-    return time_us, event
+    return event
 
 
 def exception_text(exc_info: Any) -> str:
@@ -91,6 +90,7 @@ def kept(time_us: int, event: dict[str, Any]) -> bytes:
 
 def line_of(level: str, name: str, floor: str, fields: dict[str, Any]) -> bytes:
     """An event from its parts to the line, which is kept."""
-    time_us, event = stamped(level, name, floor, fields)
+    time_us = time_ns() // 1000
+    event = stamped(time_us, level, name, floor, fields)
     shorten(event)
     return kept(time_us, event)

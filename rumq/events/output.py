@@ -110,7 +110,7 @@ def get_logger(name: str) -> FilteringBoundLogger:
 def stamp(_: WrappedLogger, level: str, event: EventDict) -> EventDict:
     """Put time, level, event and floor first, and turn an exception into its text."""
     level = "error" if level == "exception" else level
-    return stamped(level, event.pop("event"), event.pop("floor", "rumq"), event)[1]
+    return stamped(time.time_ns() // 1000, level, event.pop("event"), event.pop("floor", "rumq"), event)
 
 
 def shorter(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

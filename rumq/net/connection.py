@@ -96,12 +96,16 @@ class Connection(Transport):
         "unparsed", "write_failed",
     )  # fmt: skip
 
-    def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
+    def __init__(self, pump: ConnectionOwner, sock: socket.socket | int, peer: str, outbox_bytes_max: int) -> None:
+        """sock: or the descriptor of a plain one, which there is no object of"""
         self.pump = pump
-        self._sock: socket.socket | None = sock  # None: nothing is kept of it but `fd`
-        self.fd = sock.fileno()  # -1 once the pump no longer serves it
-        # Its bytes are what the handler gets, and it is one of the system: the kernels use the descriptor.
-        self.is_plain = type(sock) is socket.socket
+        self._sock: socket.socket | None = None  # None: nothing is kept of it but `fd`
+        self.is_plain = True  # its bytes are what the handler gets, and it is one of the system
+        if isinstance(sock, int):
+            self.fd = sock  # -1 once the pump no longer serves it
+        else:
+            self._sock, self.fd = sock, sock.fileno()
+            self.is_plain = type(sock) is socket.socket
         self.peer = peer
         self.link: ConnectionHandler
         self.unparsed: bytearray | None = None
