@@ -7,7 +7,6 @@ from rumq.session.ports.clock cimport TurnClock
 from rumq.session.ports.transport cimport Receiver, Transport
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.session.protocol.deliveries cimport Deliveries
-from rumq.session.state.deadlines cimport Deadline
 
 import cython
 
@@ -16,10 +15,9 @@ cdef int MORE, PINGREQ
 
 cdef class Connected(Receiver):
     cdef public unsigned char held, is_active, is_metered, paused
-    cdef public int window_limit
-    cdef public double heard_at
+    cdef public int due_place, window_limit
+    cdef public double due_at, heard_at
     cdef public long long bytes_in, bytes_out
-    cdef public Deadline timer
     cdef public Client client
     cdef public Wire wire
     cdef public PendingAcks acks

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
@@ -28,7 +29,6 @@ from rumq.session.protocol import control_packets
 from rumq.session.protocol.deliveries import NO_ACKS, NO_DELIVERIES, NO_FLOW, Deliveries, delivery_window
 from rumq.session.protocol.publish_checks import TopicWaits, accept_topic, publish_one, supply
 from rumq.session.protocol.reason_strings import allowed_reason, explained
-from rumq.session.state.deadlines import Deadline
 from rumq.session.state.session import Session
 
 WAIT_SECONDS_MAX = 10.0  # a client over its rate is checked again after so long
@@ -48,8 +48,8 @@ class Connected(Receiver):
 
     __slots__ = (
         "_backpressure", "_batches", "_clock", "acks", "broker", "buckets", "bytes_in", "bytes_out", "client",
-        "deliveries", "flow", "heard_at", "held", "is_active", "is_metered", "paused", "reauthentication", "session",
-        "timer", "transport", "window_limit", "wire",
+        "deliveries", "due_at", "due_place", "flow", "heard_at", "held", "is_active", "is_metered", "paused", "reauthentication", "session",
+        "transport", "window_limit", "wire",
     )  # fmt: skip
 
     def __init__(self, client: Client, session: Session, wire: Wire, window_limit: int) -> None:
@@ -65,7 +65,7 @@ class Connected(Receiver):
         self.is_metered = False  # it is paused for its rate alone
         self.held = False  # it is about to go to another leader: nothing is read (`rumq.shards.moves`)
         self.heard_at = self._clock.monotonic
-        self.timer: Deadline | None = None  # of the keep-alive monitor
+        self.due_at, self.due_place = inf, 0  # in the wheel of the keep-alive monitor
 
         self.window_limit = window_limit
         self.is_active = False
