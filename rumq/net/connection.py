@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 
 from rumq.net.certificate import PeerCertificate
 from rumq.net.kernels import sockets
+from rumq.net.kernels.addresses import packed, unpacked
 from rumq.net.kernels.sockets import BUFFERS_MAX
 from rumq.net.socket_stream import SocketStream
 from rumq.net.stream import ReadBuffer, StreamLayer
@@ -91,7 +92,7 @@ class Connection(Transport):
     """The transport of one handler."""
 
     __slots__ = (
-        "_sock", "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain",
+        "_ipv4", "_peer", "_port", "_sock", "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain",
         "lingers", "outbox_bytes_max", "pump", "queue", "reading", "reading_paused", "tap",
         "unparsed", "write_failed",
     )  # fmt: skip
@@ -106,7 +107,9 @@ class Connection(Transport):
         else:
             self._sock, self.fd = sock, sock.fileno()
             self.is_plain = type(sock) is socket.socket
-        self.peer = peer
+        address = packed(peer)
+        self._peer = peer if address < 0 else None  # None: it is in the two numbers
+        self._ipv4, self._port = (address >> 16, address & 0xFFFF) if address >= 0 else (0, 0)
         self.link: ConnectionHandler
         self.unparsed: bytearray | None = None
         self.queue: list[tuple[ReadBuffer, LogPiece | None]] | None = None  # what is to be sent; None: nothing
@@ -137,6 +140,11 @@ class Connection(Transport):
     @sock.setter
     def sock(self, sock: socket.socket) -> None:
         self._sock = sock
+
+    @property
+    def peer(self) -> str:
+        """Where the client is, as address and port."""
+        return self._peer if self._peer is not None else unpacked(self._ipv4, self._port)
 
     def keep_descriptor(self) -> None:
         """Keep nothing of the socket but its descriptor, which the pump serves: an object of it is 96 bytes.

@@ -148,10 +148,11 @@ def open_session(
     )
     session.version = connect.version
     session.expiry_seconds = expiry_seconds
-    holder = holder_of(client.user, client.address)
-    if expiry_seconds and session.holder != holder:
-        registry.persist(session, holder)
-    registry.count_filters(session, holder)
+    if expiry_seconds or session.asked:
+        holder = holder_of(client.user, client.address)
+        if expiry_seconds and session.holder != holder:
+            registry.persist(session, holder)
+        registry.count_filters(session, holder)
     session.will_at = None
     return session, present
 
@@ -169,7 +170,7 @@ def wire_of(client: Client, session: Session) -> Wire:
     wire.session_tag = tag_of(session.number)
     wire.unacknowledged = len(open_tags(wire)) if wire.qos2_open is not None else 0
     if session.durable:
-        wire.durable_bit = client.broker.acks.journal_bit
+        wire.journal_part = client.broker.acks.journal_bit.bit_length() - 1
     wire.undecided = client.broker.publishing.undecided.concerns(session)
     return wire
 

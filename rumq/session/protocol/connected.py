@@ -238,7 +238,7 @@ class Connected(Receiver):
 
         After a crash the log is searched for such messages from the last checkpoint on alone."""
         wire = self.wire
-        if wire.durable_bit and wire.qos2_open is not None:
+        if wire.journal_part and wire.qos2_open is not None:
             self.broker.journal.qos2_changed[self.session.number] = self.session
 
     def promise(self, data: bytes, *, barrier: bool) -> None:

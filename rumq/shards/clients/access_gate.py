@@ -36,6 +36,11 @@ class AccessGate:
         self.is_draining = False
         self.isolated: Callable[[], MqttFault] | None = None
 
+    @property
+    def lets_everybody_in(self) -> bool:
+        """Whether `refusal` has nothing to say about anybody."""
+        return not (self._bans or self.is_draining or self.isolated is not None)
+
     def refusal(self, client_id: str, user: str | None, address: str) -> MqttFault | None:
         """Why this client may not log in. Cost: three look-ups, of one that logs in"""
         if self.is_draining:

@@ -66,6 +66,8 @@ class Logins:
     def login_refusal(self, client: ClientInfo, client_id: str, user: str | None) -> MqttFault | None:
         if client.policy.is_removed:
             return MqttFault("this listener was removed", Reason.SERVER_UNAVAILABLE)
+        if self.gate.lets_everybody_in:
+            return None
         return self.gate.refusal(client_id, user, client.address)
 
     def logged_in(self, client: ClientInfo) -> None:
