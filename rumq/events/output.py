@@ -110,21 +110,22 @@ def get_logger(name: str) -> FilteringBoundLogger:
 def stamp(_: WrappedLogger, level: str, event: EventDict) -> EventDict:
     """Put time, level, event and floor first, and turn an exception into its text."""
     level = "error" if level == "exception" else level
-    return stamped(time.time_ns() // 1000, level, event.pop("event"), event.pop("floor", "rumq"), event)
+    return stamped(time.time_ns() // 1000, level, event.pop("event"), event.pop("floor", "rumq"), dict(event))
 
 
 def shorter(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    shorten(event)
-    return event
+    found = dict(event)
+    shorten(found)
+    return found
 
 
 def as_json(_: WrappedLogger, __: str, event: EventDict) -> str:
     """The line, which is kept, too."""
-    return kept(time.time_ns() // 1000, event).decode()
+    return kept(time.time_ns() // 1000, dict(event)).decode()
 
 
 def keep(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    kept(time.time_ns() // 1000, event)
+    kept(time.time_ns() // 1000, dict(event))
     return event
 
 

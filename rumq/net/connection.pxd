@@ -12,6 +12,10 @@ cdef class ConnectionOwner:
     cdef public list dirty
 
 
+cdef class Extras:
+    cdef public object peer, sock, tap, write_failed
+
+
 cdef class Connection(Transport):
     cdef public unsigned char blocked, closing, dirty, ended, is_bulk, is_plain, lingers, reading, reading_paused
     cdef public unsigned short _port
@@ -19,9 +23,12 @@ cdef class Connection(Transport):
     cdef public unsigned int _ipv4
     cdef public Py_ssize_t bytes_in, bytes_out
     cdef public ConnectionOwner pump
-    cdef public object _peer, _sock, tap, unparsed, write_failed
+    cdef public object unparsed
+    cdef public Extras extras
     cdef public list queue
 
+    cpdef Extras own_extras(self)
+    @cython.locals(extras=Extras)
     cpdef write(self, object data, object owner=*)
     cpdef empty(self)
     cpdef flush(self)

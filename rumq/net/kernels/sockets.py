@@ -42,9 +42,10 @@ BULK_BYTES = 1 << 11  # above so many the interpreter's lock is released: `BULK`
 def accept(listening: cython.int) -> tuple:
     """Accept a connection, which does not block and is not inherited.
 
-    returns: (descriptor, host, port) as `socket.accept` writes them, ("", 0) of a Unix socket; (negative errno, "", 0)"""
+    returns: (descriptor, host, port), as `socket.accept` writes them, or "" and 0 of a Unix socket;
+    (negative errno, "", 0)"""
     if cython.compiled:
-        at: sockaddr_storage
+        at = cython.declare(sockaddr_storage)
         size: socklen_t = cython.sizeof(sockaddr_storage)
         host = cython.declare(cython.char[64])
         port = cython.declare(cython.char[8])

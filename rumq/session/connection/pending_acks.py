@@ -66,7 +66,8 @@ class AckPort:
 class AckBroker(Protocol):
     """The part of `BrokerPort` that acknowledgements need."""
 
-    journal: JournalRecorder
+    @property
+    def journal(self) -> JournalRecorder: ...
 
     @property
     def acks(self) -> AckPort: ...

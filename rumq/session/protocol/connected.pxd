@@ -2,9 +2,8 @@ from rumq.mqtt.kernels.ingest cimport cut
 from rumq.mqtt.kernels.wire_state cimport Wire
 from rumq.session.connection.client_state cimport Client
 from rumq.session.connection.pending_acks cimport PendingAcks
-from rumq.session.ports.backpressure cimport BackpressureBits
-from rumq.session.ports.clock cimport TurnClock
 from rumq.session.ports.transport cimport Receiver, Transport
+from rumq.session.ports.turn_view cimport TurnView
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.session.protocol.deliveries cimport Deliveries
 
@@ -24,9 +23,7 @@ cdef class Connected(Receiver):
     cdef public DeliveryWindow flow
     cdef public Deliveries deliveries
     cdef public Transport transport
-    cdef public TurnClock _clock
-    cdef public BackpressureBits _backpressure
-    cdef public list _batches
+    cdef public TurnView _turn
     cdef public tuple buckets
     cdef public object broker, reauthentication, session
 

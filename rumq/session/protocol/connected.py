@@ -47,24 +47,23 @@ class Connected(Receiver):
     is_bus = False
 
     __slots__ = (
-        "_backpressure", "_batches", "_clock", "acks", "broker", "buckets", "bytes_in", "bytes_out", "client",
-        "deliveries", "due_at", "due_place", "flow", "heard_at", "held", "is_active", "is_metered", "paused", "reauthentication", "session",
-        "transport", "window_limit", "wire",
+        "_turn", "acks", "broker", "buckets", "bytes_in", "bytes_out", "client", "deliveries", "due_at", "due_place",
+        "flow", "heard_at", "held", "is_active", "is_metered", "paused", "reauthentication", "session", "transport",
+        "window_limit", "wire",
     )  # fmt: skip
 
     def __init__(self, client: Client, session: Session, wire: Wire, window_limit: int) -> None:
         """Tie a session to a connection. window_limit: how many messages of QoS 1 and 2 may be in flight"""
         self.client, self.session, self.wire = client, session, wire
         self.broker, self.transport = client.broker, client.transport
-        publishing, self._clock = self.broker.publishing, self.broker.clock
-        self._batches, self._backpressure = publishing.batches, publishing.backpressure
+        self._turn = client.broker.turn_view
         self.buckets: tuple[Bucket, ...] = ()  # its rate limiter's
         self.bytes_in = self.bytes_out = 0
         self.reauthentication: Reauthenticator | None = None
         self.paused = False  # a packet waits for something; those behind it are not taken
         self.is_metered = False  # it is paused for its rate alone
         self.held = False  # it is about to go to another leader: nothing is read (`rumq.shards.moves`)
-        self.heard_at = self._clock.monotonic
+        self.heard_at = self._turn.clock.monotonic
         self.due_at, self.due_place = inf, 0  # in the wheel of the keep-alive monitor
 
         self.window_limit = window_limit
@@ -105,7 +104,7 @@ class Connected(Receiver):
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:
         """Take whole packets of `data[pos:end]`; returns the position of the first byte not taken."""
-        self.heard_at = self._clock.monotonic
+        self.heard_at = self._turn.clock.monotonic
         if self.paused:
             return pos
         if end - pos == 2 and data[pos] == PINGREQ and self._answer_ping(data[pos + 1]):
@@ -159,7 +158,7 @@ class Connected(Receiver):
                 self.pause()
                 self.next_turn(self.resume)
                 break
-            pos = cut(wire, self._batches, data, pos, end, client.topics)
+            pos = cut(wire, self._turn.batches, data, pos, end, client.topics)
             stop = wire.stop
             if stop == MORE:
                 break
@@ -228,7 +227,7 @@ class Connected(Receiver):
                 self.transport.write(acks)
         if wire.touched:
             bulk = taken >= BULK_BYTES
-            if wire.touched & (self._backpressure.crowded if bulk else self._backpressure.behind):
+            if wire.touched & (self._turn.backpressure.crowded if bulk else self._turn.backpressure.behind):
                 self.broker.publishing.pause_publisher(self.client, bulk)
             wire.touched = 0
         self.deliveries.acknowledged()
@@ -262,7 +261,7 @@ class Connected(Receiver):
                 self.transport.resume_reading()
 
     def next_turn(self, call: Callable[[], None]) -> None:
-        self.heard_at = self._clock.monotonic  # it is at work here: what it sends meanwhile is not read
+        self.heard_at = self._turn.clock.monotonic  # it is at work here: what it sends meanwhile is not read
         self.broker.next_turn(partial(run_confined, self, call))
 
     def send(self, packet: p.Packet) -> None:
