@@ -1,4 +1,4 @@
-"""Events as lines of JSON: stamped, cut to a bounded length, kept in `RING`. Knows no stream and no event's meaning.
+"""Events as lines of JSON: stamped, cut to a bounded length, kept in `RING`.
 
 Each connection has one at least, so this is on the way of a connect."""
 # compiled: warm

@@ -27,7 +27,7 @@ from tests.net.websocket.test_websocket import request
 
 OF_A_CLIENT = {
     "Absence", "Authentication", "Client", "Connected", "Connection", "Deliveries", "DeliveryWindow", "Extras",
-    "Handshake", "Incoming", "Login", "Mount", "MountStream", "PendingAck", "PendingAcks", "PendingLogin",
+    "Handshake", "Incoming", "LoginDetails", "Mount", "MountStream", "PendingAck", "PendingAcks", "PendingLogin",
     "ProxyHandshake", "Reader", "ReplayThrottle", "Session", "SocketStream", "StreamConnection", "Subscriber",
     "TransportHandshake", "WebSocketStream", "Window",
 }  # fmt: skip

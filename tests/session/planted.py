@@ -72,7 +72,7 @@ PLANTED = [
     Planted(
         "who is accepted blocks",
         "rumq/net/kernels/sockets.py",
-        "        accepted.setblocking(False)\n",
+        "    accepted.setblocking(False)\n",
         "",
         "tests/net/kernels/test_sockets.py",
     ),

@@ -66,14 +66,14 @@ def accept(listening: cython.int) -> tuple:
         name: bytes = cython.cast(cython.p_char, host)
         number: bytes = cython.cast(cython.p_char, port)
         return fd, name.decode(), int(number)
-    with socket.socket(fileno=os.dup(listening)) as listener:
-        try:
+    try:
+        with socket.socket(fileno=os.dup(listening)) as listener:
             accepted, address = listener.accept()
-        except OSError as fault:
-            return -fault.errno, "", 0
-        accepted.setblocking(False)
-        host, port = address[:2] if isinstance(address, tuple) else ("", 0)
-        return accepted.detach(), host, port
+    except OSError as fault:
+        return -fault.errno, "", 0
+    accepted.setblocking(False)
+    host, port = address[:2] if isinstance(address, tuple) else ("", 0)
+    return accepted.detach(), host, port
 
 
 def receive(

@@ -1,5 +1,5 @@
 
-cdef class Login:
+cdef class LoginDetails:
     cdef public object authentication_method, certificate, claimed_user, expires_at
 
 
@@ -8,6 +8,6 @@ cdef class Client:
     cdef public unsigned char version, wants_reason_strings
     cdef public unsigned int packet_bytes_max, refusals
     cdef public double connected_at, keep_alive
-    cdef public Login _login
+    cdef public LoginDetails _login
     cdef public object broker, claimed_client_id, identity, limits, permit, policy
     cdef public object session, topics, transport, wire

@@ -24,7 +24,7 @@ from rumq.session.state.session import Session
 TopicNumbers = TopicTable | dict[bytes, int]
 
 
-class Login:
+class LoginDetails:
     """What few clients have: a user name, a certificate, a method of authentication, an end of what they came in by.
     The fields are described at those of the client."""
 
@@ -55,7 +55,7 @@ class Client:
         self.closed = False
         self.connected_at = broker.clock.monotonic
         self.version = 0  # of MQTT; 0: not known yet
-        self._login: Login | None = None  # None: all its fields have the values that they begin with
+        self._login: LoginDetails | None = None  # None: all its fields have the values that they begin with
         self.claimed_client_id = ""  # as CONNECT says; empty: it asks for one, or has not come
         self.packet_bytes_max = 0
         self.wants_reason_strings = False
@@ -107,9 +107,9 @@ class Client:
         if self._login is not None or value is not None:
             self._own_login().expires_at = value
 
-    def _own_login(self) -> Login:
+    def _own_login(self) -> LoginDetails:
         if self._login is None:
-            self._login = Login()
+            self._login = LoginDetails()
         return self._login
 
     @property
