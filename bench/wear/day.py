@@ -91,8 +91,10 @@ class NoPump(ShardTotals):
 class Client(Transport):
     """A connection of the shard. heard: what was sent to it and not taken yet"""
 
+    peer = "bench"
+
     def __init__(self, shard: Shard) -> None:
-        self.room, self.refused, self.peer, self.is_quiet = 1 << 20, False, "bench", False
+        self.room, self.refused, self.is_quiet = 1 << 20, False, False
         self.bytes_in = self.bytes_out = 0
         self.tap: Any = None
         self.unparsed: bytearray | None = None

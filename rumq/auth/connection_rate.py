@@ -3,6 +3,7 @@
 What is over the rate waits, without being read from: addresses (IPv6: /64) take turns. So an address gets what the
 others leave, and one that comes anew is served after one connection of each other address. Few may wait; beyond that
 the address with the most loses its newest. No sockets, no clock here."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -57,12 +58,23 @@ class ConnectionRate(Generic[T]):
 
     def admit(self, item: T, holder: str, now: float) -> bool:
         """Whether a new connection may be served at once; else it waits, or is refused. holder: its address"""
+        if self.passes(now):
+            return True
+        self.delay(item, holder)
+        return False
+
+    def passes(self, now: float) -> bool:
+        """Whether a new connection may be served at once."""
         if not self.per_second:
             return True
         self._refill(now)
-        if not self._count and self._tokens >= ONE:
-            self._tokens -= 1.0
-            return True
+        if self._count or self._tokens < ONE:
+            return False
+        self._tokens -= 1.0
+        return True
+
+    def delay(self, item: T, holder: str) -> None:
+        """Have a new connection that may not wait, or refuse one."""
         self._counts.delayed += 1
         if is_power_of_two(self._counts.delayed):
             self._on_limited(holder)
@@ -70,7 +82,6 @@ class ConnectionRate(Generic[T]):
         self._count += 1
         if self._count > self._waiting_max:
             self._refuse_one()
-        return False
 
     def maybe_next(self, now: float) -> T | None:
         """One that has waited, if one may be served now."""

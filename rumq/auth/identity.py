@@ -2,6 +2,7 @@
 
 A method is a generator: it yields `Work` for another thread or a `Challenge` for the client, is sent the result, and
 returns an `Identity`, or None to leave the client to the next method."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -21,8 +22,7 @@ class Certificate(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(NamedTuple):
     """The credentials in a CONNECT. Secrets are left out of `repr`, so that no traceback and no event has them.
 
     peer: address without port; now: monotonic seconds; now_us: µs since 1970
@@ -31,13 +31,17 @@ class Credentials:
 
     client_id: str
     username: str | None = None
-    password: bytes | None = field(default=None, repr=False)
+    password: bytes | None = None
     certificate: Certificate | None = None
     peer: str = ""
     now: float = 0.0
     now_us: int = 0
     method: str | None = None
-    data: bytes = field(default=b"", repr=False)
+    data: bytes = b""
+
+    def __repr__(self) -> str:
+        shown = (each for each in zip(self._fields, self, strict=True) if each[0] not in ("password", "data"))
+        return f"Credentials({', '.join(f'{name}={value!r}' for name, value in shown)})"
 
     @property
     def anonymous(self) -> bool:

@@ -1,6 +1,7 @@
 """The holder that a connection without a user name is counted for in quotas: its IPv4 address, or its IPv6 /64.
 
 A customer has at least a /64 (RFC 6177), with as many addresses as it likes."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """Events for the operator: every event of the loop's thread is logged here, with its level.
 
 docs/reference/events.md lists them. Knows no client, no log."""
+# compiled: warm
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from rumq.events.output import get_logger, when_set_up
+from rumq.events.output import Teller, teller, when_set_up
 
 LEVELS = {
     "auth.failed": "error",
@@ -128,13 +128,12 @@ def tell(event: str, /, **fields: Any) -> None:
     """Write one event. An `exc_info` field adds the exception that is being handled.
 
     Each connection tells three or so: to make a logger for each would cost more than to accept it."""
-    method = _methods.get(event)
-    if method is None:
+    write = _tellers.get(event)
+    if write is None:
         floor = event.partition(".")[0]
-        method = getattr(get_logger(f"rumq.{floor}").bind(), LEVELS.get(event, "info"))
-        _methods[event] = method
-    method(event, **fields)
+        write = _tellers[event] = teller(f"rumq.{floor}", LEVELS.get(event, "info"))
+    write(event, fields)
 
 
-_methods: dict[str, Callable[..., object]] = {}
-when_set_up(_methods.clear)
+_tellers: dict[str, Teller] = {}
+when_set_up(_tellers.clear)

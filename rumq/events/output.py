@@ -2,15 +2,13 @@
 
 An event is `noun.verb` from docs/reference/events.md, the closed list; values are fields, never in the sentence,
 and never a payload. Refuses to know what any event means. Events never stop the broker: where
-the operator's end of the stream is gone, they are dropped. The newest are kept (`RING`).
+the operator's end of the stream is gone, they are dropped. The newest are kept (`event_lines.RING`).
 """
 
-import os
 import sys
 import time
-import traceback
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal, TextIO, cast
 
 import msgspec
@@ -18,19 +16,17 @@ import msgspec
 # structlog imports rich, where that is, for tracebacks that no event has: a tenth of the CPU of a broker's start.
 _rich = sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
 import structlog  # noqa: E402
-from structlog.typing import EventDict, ExcInfo, FilteringBoundLogger, WrappedLogger  # noqa: E402
+from structlog.typing import EventDict, FilteringBoundLogger, WrappedLogger  # noqa: E402
 
 if _rich is None:
     del sys.modules["rich"]
 
-from rumq.events.event_ring import EventRing  # noqa: E402
+from rumq.events.event_lines import kept, line_of, shorten, stamped  # noqa: E402
+from rumq.events.event_ring import LEVELS  # noqa: E402
 
 Renderer = Callable[[WrappedLogger, str, EventDict], str]
-# Of a field, in characters: of an event about a client, which may have chosen it; of others; of an exception.
-CLIENT_TEXT_MAX, TEXT_MAX, EXCEPTION_MAX = 200, 4000, 16_000
 COLOURS = {"debug": 2, "info": 36, "warning": 33, "error": 31}
-RING = EventRing(time.time_ns() // 1000)  # of this process, which one that is forked off does not share
-os.register_at_fork(after_in_child=lambda: RING.begin(time.time_ns() // 1000))
+Teller = Callable[[str, dict[str, Any]], object]  # writes an event: its name and its fields
 
 
 class Lines:
@@ -38,6 +34,18 @@ class Lines:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._bytes = getattr(stream, "buffer", None)  # below it, which takes a line without a detour by text
+
+    def put(self, line: bytes) -> None:
+        """Write a line that has no end yet."""
+        if self._bytes is None:
+            self.msg(line.decode())
+            return
+        try:
+            self._bytes.write(line + b"\n")
+            self._bytes.flush()
+        except (OSError, ValueError):
+            pass  # as in `msg`
 
     def msg(self, line: str) -> None:
         try:
@@ -50,6 +58,7 @@ class Lines:
 
 
 _on_setup: list[Callable[[], None]] = []
+_json_lines: list[tuple[Lines, int]] = []  # where events go as JSON, and the least level; empty: structlog has them
 
 
 def when_set_up(call: Callable[[], None]) -> None:
@@ -68,15 +77,29 @@ def setup_events(
     terminal = stream.isatty()
     human = format == "human" or (format == "auto" and terminal)
     structlog.configure(
-        processors=[stamp, shorten, keep, human_renderer(colours=terminal)] if human else [stamp, shorten, as_json],
+        processors=[stamp, shorter, keep, human_renderer(colours=terminal)] if human else [stamp, shorter, as_json],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         context_class=dict,
         logger_factory=lambda *_: Lines(stream),
         # A logger made at import must follow this call, also when a test calls it again.
         cache_logger_on_first_use=False,
     )
+    _json_lines[:] = [] if human else [(Lines(stream), LEVELS[level])]
     for call in _on_setup:
         call()
+
+
+def teller(floor: str, level: str) -> Teller:
+    """What writes the events of a floor that have this level, until events are set up again.
+
+    As the logger of the floor does, and without its layers where lines are JSON: they are nine tenths of its work."""
+    if not _json_lines:
+        method = getattr(get_logger(floor).bind(), level)
+        return lambda name, fields: method(name, **fields)
+    lines, least = _json_lines[0]
+    if LEVELS[level] < least:
+        return lambda name, fields: None
+    return lambda name, fields: lines.put(line_of(level, name, floor, fields))
 
 
 def get_logger(name: str) -> FilteringBoundLogger:
@@ -86,54 +109,24 @@ def get_logger(name: str) -> FilteringBoundLogger:
 
 def stamp(_: WrappedLogger, level: str, event: EventDict) -> EventDict:
     """Put time, level, event and floor first, and turn an exception into its text."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     level = "error" if level == "exception" else level
-    first = {"time": now, "level": level, "event": event.pop("event"), "floor": event.pop("floor", "rumq")}
-    if exc_info := event.pop("exc_info", None):
-        event["exception"] = exception_text(exc_info)
-    return {**first, **event}
+    return stamped(time.time_ns() // 1000, level, event.pop("event"), event.pop("floor", "rumq"), dict(event))
 
 
-def exception_text(exc_info: bool | BaseException | ExcInfo) -> str:
-    if isinstance(exc_info, BaseException):
-        fault: BaseException | None = exc_info
-    else:
-        fault = exc_info[1] if isinstance(exc_info, tuple) else sys.exc_info()[1]
-    return "".join(traceback.format_exception(fault)).rstrip() if fault else ""
-
-
-def shorten(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Cut what is long: a client that is refused for 60 KB of client id must not write 60 KB to the operator's disk."""
-    longest = CLIENT_TEXT_MAX if "client_id" in event or "peer" in event else TEXT_MAX
-    for key, value in event.items():
-        if isinstance(value, str):
-            event[key] = cut(value, EXCEPTION_MAX if key == "exception" else longest)
-        elif isinstance(value, list | tuple):
-            event[key] = [cut(each, longest) if isinstance(each, str) else each for each in value]
-    return event
-
-
-def cut(text: str, longest: int) -> str:
-    """At most about `longest` characters of a text, with how many there were; all of them can be written as UTF-8."""
-    if len(text) > longest:
-        text = f"{text[:longest]}... ({len(text)} characters)"
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+def shorter(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    found = dict(event)
+    shorten(found)
+    return found
 
 
 def as_json(_: WrappedLogger, __: str, event: EventDict) -> str:
     """The line, which is kept, too."""
-    return kept(event).decode()
+    return kept(time.time_ns() // 1000, dict(event)).decode()
 
 
 def keep(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    kept(event)
+    kept(time.time_ns() // 1000, dict(event))
     return event
-
-
-def kept(event: EventDict) -> bytes:
-    line = msgspec.json.encode(event, enc_hook=repr)
-    RING.add(time.time_ns() // 1000, event["level"], event["event"], line)
-    return line
 
 
 def human_renderer(*, colours: bool) -> Renderer:

@@ -1,4 +1,5 @@
 """Events of a shard, and faults of ours: reported, and confined to the task or the connection that they occur in."""
+# compiled: warm
 
 from __future__ import annotations
 

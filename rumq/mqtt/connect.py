@@ -15,6 +15,9 @@ from rumq.mqtt.wire import Fields
 
 PROTOCOLS: Final = {(b"MQIsdp", 3): 3, (b"MQTT", 4): 4, (b"MQTT", 5): 5}
 """(protocol name, protocol level) -> version."""
+HEADS: Final = {b"\x00\x04MQTT\x04": 4, b"\x00\x04MQTT\x05": 5}
+"""How a CONNECT of today begins -> version."""
+HEAD_BYTES: Final = 7
 
 CLEAN_START, WILL_FLAG, WILL_QOS, WILL_RETAIN, PASSWORD, USERNAME = 0x02, 0x04, 0x18, 0x20, 0x40, 0x80
 
@@ -64,6 +67,11 @@ def decode_connect(first_byte: int, body: bytes) -> Connect:
 
 
 def _take_version(fields: Fields) -> int:
+    at = fields.at
+    known = HEADS.get(fields.body[at : at + HEAD_BYTES])
+    if known is not None:
+        fields.at = at + HEAD_BYTES
+        return known
     name, level = fields.binary("protocol name"), fields.byte("protocol level")
     version = PROTOCOLS.get((name, level))
     if version is None:

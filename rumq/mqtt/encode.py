@@ -3,6 +3,7 @@
 What a version cannot express is left out: before 5 the properties, the subscription options except QoS, and all reason
 codes except those of CONNACK and SUBACK. What `decode` would refuse is a ValueError, as it is a bug of ours. The order
 of packets is not checked. PUBLISH packets for subscribers are made by `rumq.mqtt.kernels.fanout`."""
+# compiled: warm
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

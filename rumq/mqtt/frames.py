@@ -1,4 +1,5 @@
 """Split an MQTT byte stream into frames, independent of how it arrives; write a frame. MQTT 5.0, 2.1.4 and 1.5.5."""
+# compiled: warm
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple

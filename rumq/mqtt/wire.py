@@ -33,7 +33,11 @@ class Fields:
         return self.body[at]
 
     def two_bytes(self, name: str) -> int:
-        return int.from_bytes(self.take(2, name))
+        at = self.at
+        if at + 2 > self.end:
+            self._ends_inside(name, 2)
+        self.at = at + 2
+        return self.body[at] << 8 | self.body[at + 1]
 
     def four_bytes(self, name: str) -> int:
         return int.from_bytes(self.take(4, name))

@@ -2,6 +2,7 @@
 
 A connection accepted elsewhere is handed over, so that a client id has one session, in one shard.
 docs/decisions/0008-clients-live-where-their-id-leads.md"""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 import cython
 
 from rumq.net.kernels cimport sockets
+from rumq.net.kernels.addresses cimport packed, unpacked
 from rumq.session.ports.transport cimport Transport
 
 cdef Py_ssize_t BUFFERS_MAX
@@ -11,14 +12,23 @@ cdef class ConnectionOwner:
     cdef public list dirty
 
 
+cdef class Extras:
+    cdef public object peer, sock, tap, write_failed
+
+
 cdef class Connection(Transport):
     cdef public unsigned char blocked, closing, dirty, ended, is_bulk, is_plain, lingers, reading, reading_paused
-    cdef public int fd
-    cdef public Py_ssize_t bytes_in, bytes_out, outbox_bytes_max
+    cdef public unsigned short _port
+    cdef public int fd, outbox_bytes_max
+    cdef public unsigned int _ipv4
+    cdef public Py_ssize_t bytes_in, bytes_out
     cdef public ConnectionOwner pump
-    cdef public object _sock, tap, unparsed, write_failed
+    cdef public object unparsed
+    cdef public Extras extras
     cdef public list queue
 
+    cpdef Extras own_extras(self)
+    @cython.locals(extras=Extras)
     cpdef write(self, object data, object owner=*)
     cpdef empty(self)
     cpdef flush(self)

@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 
 from rumq.net.certificate import PeerCertificate
 from rumq.net.kernels import sockets
+from rumq.net.kernels.addresses import packed, unpacked
 from rumq.net.kernels.sockets import BUFFERS_MAX
 from rumq.net.socket_stream import SocketStream
 from rumq.net.stream import ReadBuffer, StreamLayer
@@ -87,22 +88,43 @@ class ClosedHandler:
 CLOSED = ClosedHandler()
 
 
+class Extras:
+    """What few connections have: an object of the socket, or a layer above it; a peer that is no address of IPv4; a
+    tap; a failure. The fields are described at those of the connection."""
+
+    __slots__ = ("peer", "sock", "tap", "write_failed")
+
+    def __init__(self) -> None:
+        self.sock: socket.socket | None = None
+        self.peer: str | None = None
+        self.tap: Tap | None = None
+        self.write_failed = ""
+
+
 class Connection(Transport):
     """The transport of one handler."""
 
     __slots__ = (
-        "_sock", "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "fd", "is_bulk", "is_plain",
-        "lingers", "outbox_bytes_max", "pump", "queue", "reading", "reading_paused", "tap",
-        "unparsed", "write_failed",
+        "_ipv4", "_port", "blocked", "bytes_in", "bytes_out", "closing", "dirty", "ended", "extras", "fd", "is_bulk",
+        "is_plain", "lingers", "outbox_bytes_max", "pump", "queue", "reading", "reading_paused", "unparsed",
     )  # fmt: skip
 
-    def __init__(self, pump: ConnectionOwner, sock: socket.socket, peer: str, outbox_bytes_max: int) -> None:
+    def __init__(self, pump: ConnectionOwner, sock: socket.socket | int, peer: str, outbox_bytes_max: int) -> None:
+        """sock: or the descriptor of a plain one, which there is no object of"""
         self.pump = pump
-        self._sock: socket.socket | None = sock  # None: nothing is kept of it but `fd`
-        self.fd = sock.fileno()  # -1 once the pump no longer serves it
-        # Its bytes are what the handler gets, and it is one of the system: the kernels use the descriptor.
-        self.is_plain = type(sock) is socket.socket
-        self.peer = peer
+        self.extras: Extras | None = None  # None: all of them have the values that they begin with
+        self.is_plain = True  # its bytes are what the handler gets, and it is one of the system
+        if isinstance(sock, int):
+            self.fd = sock  # -1 once the pump no longer serves it
+        else:
+            self.own_extras().sock, self.fd = sock, sock.fileno()
+            self.is_plain = type(sock) is socket.socket
+        address = packed(peer)
+        if address >= 0:
+            self._ipv4, self._port = address >> 16, address & 0xFFFF
+        else:
+            self._ipv4 = self._port = 0
+            self.own_extras().peer = peer
         self.link: ConnectionHandler
         self.unparsed: bytearray | None = None
         self.queue: list[tuple[ReadBuffer, LogPiece | None]] | None = None  # what is to be sent; None: nothing
@@ -111,7 +133,6 @@ class Connection(Transport):
         self.is_bulk = False  # True if the last read brought many bytes
         self.blocked = False  # True while the socket is full: epoll reports when it is writable
         self.is_quiet = False  # True if what came last was answered and changed nothing else
-        self.write_failed = ""  # why sending failed; what the client sent before is still read
         self.refused = False  # True while a sender waits for room in the outbox
         self.dirty = False
         self.ended = False  # True once the client has closed: only the socket's buffer is left to read
@@ -121,26 +142,59 @@ class Connection(Transport):
         self.lingers = False  # True if its client is to read what was sent at the end
         self.bytes_in = 0
         self.bytes_out = 0
-        self.tap: Tap | None = None
 
     @property
     def sock(self) -> socket.socket:
         """Its socket, or the layer above it that is read through. Ask before the pump no longer serves it."""
-        if self._sock is None:
-            self._sock = socket.socket(fileno=self.fd)
-        return self._sock
+        extras = self.own_extras()
+        if extras.sock is None:
+            extras.sock = socket.socket(fileno=self.fd)
+        return extras.sock
 
     @sock.setter
     def sock(self, sock: socket.socket) -> None:
-        self._sock = sock
+        self.own_extras().sock = sock
+
+    @property
+    def peer(self) -> str:
+        """Where the client is, as address and port."""
+        extras = self.extras
+        return unpacked(self._ipv4, self._port) if extras is None or extras.peer is None else extras.peer
+
+    @property
+    def tap(self) -> Tap | None:
+        """Is told of its bytes."""
+        return None if self.extras is None else self.extras.tap
+
+    @tap.setter
+    def tap(self, value: Tap | None) -> None:
+        if self.extras is not None or value is not None:
+            self.own_extras().tap = value
+
+    @property
+    def write_failed(self) -> str:
+        """Why sending failed; what the client sent before is still read."""
+        return "" if self.extras is None else self.extras.write_failed
+
+    @write_failed.setter
+    def write_failed(self, value: str) -> None:
+        if self.extras is not None or value:
+            self.own_extras().write_failed = value
+
+    def own_extras(self) -> Extras:
+        if self.extras is None:
+            self.extras = Extras()
+        return self.extras
 
     def keep_descriptor(self) -> None:
         """Keep nothing of the socket but its descriptor, which the pump serves: an object of it is 96 bytes.
 
         The object must be nobody else's; who asks for it gets another one. Nothing happens if it is no plain one."""
-        if self.is_plain and self._sock is not None:
-            self._sock.detach()
-            self._sock = None
+        if self.is_plain and self.extras is not None and self.extras.sock is not None:
+            self.extras.sock.detach()
+            self.extras.sock = None
+            if self.extras.peer is None and self.extras.tap is None and not self.extras.write_failed:
+                self.extras = None
 
     @property
     def certificate(self) -> PeerCertificate | None:
@@ -149,8 +203,9 @@ class Connection(Transport):
 
     def write(self, data: ReadBuffer, owner: LogPiece | None = None) -> None:
         """Queue bytes; they leave at the end of the turn. owner: of bytes that can be read from the log again"""
-        if self.tap is not None:
-            self.tap.sent(data)
+        extras = self.extras
+        if extras is not None and extras.tap is not None:
+            extras.tap.sent(data)
         queue = self.queue
         if queue is None:
             self.queue = [(data, owner)]

@@ -4,6 +4,7 @@ A socket that is closed with bytes unread is reset, and a reset takes the last p
 writing would never read its DISCONNECT (MQTT 5.0, 4.13). So the sending side is shut down, what the client sends is
 read and dropped, and the socket is closed once the client has closed it, or at a limit of time or bytes. RFC 9112, 9.6,
 does so for HTTP. Beyond a number of such sockets the oldest is closed."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -23,40 +23,67 @@ class LoginStage(IntEnum):
     OWED = 2  # it waits for the broker: for its turn, a thread, or the delay of a refusal
 
 
-class Holder:
-    """The connections of one address. waiting: those that the broker waits for, SILENT and HEARD"""
+SILENT, HEARD, OWED = 0, 1, 2  # of LoginStage, to compare without a look-up in it
 
-    __slots__ = ("bytes", "connections", "name")
+
+class Holder:
+    """The connections of one address, by LoginStage, the earliest first. bytes: that are kept of them"""
+
+    __slots__ = ("bytes", "heard", "name", "owed", "silent")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.bytes = 0
-        self.connections: tuple[dict[Connection, None], ...] = ({}, {}, {})  # by LoginStage, the earliest first
+        self.silent: dict[Connection, None] = {}
+        self.heard: dict[Connection, None] = {}
+        self.owed: dict[Connection, None] = {}
 
-    @property
+    def at(self, stage: int) -> dict[Connection, None]:
+        """Those at one stage."""
+        if stage == OWED:
+            return self.owed
+        return self.heard if stage == HEARD else self.silent
+
     def waiting(self) -> int:
-        return len(self.connections[0]) + len(self.connections[1])
+        """How many the broker waits for: SILENT and HEARD."""
+        return len(self.silent) + len(self.heard)
+
+
+class PendingLogin:
+    """What is known of one connection. size: bytes that are kept of it; came: the turn in which it came"""
+
+    __slots__ = ("came", "holder", "size", "stage")
+
+    def __init__(self, holder: Holder, came: int) -> None:
+        self.holder, self.came = holder, came
+        self.stage: int = SILENT
+        self.size = 0
 
 
 class Ranking:
     """Holders by their number of connections; O(1), as a count changes by one."""
 
+    __slots__ = ("_by_count", "_most", "total")
+
     def __init__(self) -> None:
-        self._by_count: dict[int, dict[Holder, None]] = {}
+        self._by_count: list[dict[Holder, None]] = [{}]  # by the count, up to one above the most that there were
         self._most = 0
         self.total = 0
 
     def move(self, holder: Holder, before: int, after: int) -> None:
+        by_count = self._by_count
         self.total += after - before
         if before:
-            del self._by_count[before][holder]
-            if not self._by_count[before]:
-                del self._by_count[before]
+            del by_count[before][holder]
         if after:
-            self._by_count.setdefault(after, {})[holder] = None
+            if after == len(by_count):
+                by_count.append({})
+            by_count[after][holder] = None
             self._most = max(self._most, after)
-        while self._most and self._most not in self._by_count:
+        while self._most and not by_count[self._most]:
             self._most -= 1
+        if len(by_count) > self._most + 2:
+            by_count.pop()
 
     def maybe_largest(self) -> Holder | None:
         return next(iter(self._by_count[self._most])) if self._most else None
@@ -74,10 +101,8 @@ class PendingLogins:
         self.bytes = 0
         self.on_shed: Callable[[str, int], None] = lambda holder, shed: None
         self._end, self._turn = end, turn
-        # -> (holder, stage, bytes that are kept of it)
-        self._pending: dict[Connection, tuple[Holder, LoginStage, int]] = {}
+        self._pending: dict[Connection, PendingLogin] = {}
         self._closing: dict[Connection, None] = {}  # connections that were shed and are not closed yet
-        self._came: dict[Connection, int] = {}  # SILENT connection -> the turn in which it came
         self._holders: dict[str, Holder] = {}
         self._by_waiting, self._by_owed = Ranking(), Ranking()
 
@@ -102,10 +127,9 @@ class PendingLogins:
         holder = self._holders.get(name)
         if holder is None:
             holder = self._holders[name] = Holder(name)
-        self._pending[connection] = holder, LoginStage.SILENT, 0
-        self._came[connection] = self._turn()
-        self._count_in(connection, holder, LoginStage.SILENT)
-        while holder.waiting > self.holder_count_max:
+        self._pending[connection] = PendingLogin(holder, self._turn())
+        self._count_in(connection, holder, SILENT)
+        while holder.waiting() > self.holder_count_max:
             if not self._shed_waiting(holder, connection, f"too many from {name} have not logged in"):
                 break
         while self._by_waiting.total > self.count_max:
@@ -115,38 +139,43 @@ class PendingLogins:
 
     def discard(self, connection: Connection) -> None:
         """It has logged in, or is closed."""
-        self._closing.pop(connection, None)
+        if self._closing:
+            self._closing.pop(connection, None)
         found = self._pending.pop(connection, None)
         if found is None:
             return
-        holder, state, size = found
-        self._count_out(connection, holder, state)
-        holder.bytes -= size
-        self.bytes -= size
-        if not any(holder.connections):
+        holder = found.holder
+        self._count_out(connection, holder, found.stage)
+        holder.bytes -= found.size
+        self.bytes -= found.size
+        if not (holder.silent or holder.heard or holder.owed):
             del self._holders[holder.name]
 
-    def set_state(self, connection: Connection, state: LoginStage) -> None:
-        """Change the state of a connection; nothing if it has logged in."""
+    def set_state(self, connection: Connection, state: int) -> None:
+        """Change the state of a connection, a LoginStage; nothing if it has logged in."""
         found = self._pending.get(connection)
         if found is None:
             return
-        holder, before, size = found
+        holder, before = found.holder, found.stage
+        found.stage = state
+        if before != OWED and state != OWED:  # as many as before are waited for
+            del holder.at(before)[connection]
+            holder.at(state)[connection] = None
+            return
         self._count_out(connection, holder, before)
         self._count_in(connection, holder, state)
-        self._pending[connection] = holder, state, size
 
     def keep_bytes(self, connection: Connection, size: int) -> bool:
         """So many bytes are kept of it now; others may be shed for that. False: it has to be closed itself"""
         found = self._pending.get(connection)
         if found is None:
             return True
-        holder, state, before = found
-        self._pending[connection] = holder, state, size
-        holder.bytes += size - before
-        self.bytes += size - before
+        more = size - found.size
+        found.size = size
+        found.holder.bytes += more
+        self.bytes += more
         while self.bytes > self.bytes_max:
-            largest = max(self._holders.values(), key=lambda each: each.bytes)
+            largest = max(self._holders.values(), key=bytes_of)
             victim = self._oldest_with_bytes(largest, connection)
             if victim is connection:
                 return False
@@ -161,15 +190,14 @@ class PendingLogins:
         largest = self._by_owed.maybe_largest()
         if largest is None:
             return False
-        self._shed(next(iter(largest.connections[LoginStage.OWED])), why)
+        self._shed(next(iter(largest.owed)), why)
         return True
 
     def _shed_waiting(self, holder: Holder, newest: Connection | None, why: str) -> bool:
         """newest: is not shed"""
-        silent, heard, _ = holder.connections
-        oldest = next(iter(silent), newest)
-        if oldest is None or oldest is newest or self._turn() - self._came[oldest] < TURNS:
-            oldest = next(iter(heard), None)
+        oldest = next(iter(holder.silent), newest)
+        if oldest is None or oldest is newest or self._turn() - self._pending[oldest].came < TURNS:
+            oldest = next(iter(holder.heard), None)
             if oldest is None:
                 return False
         self._shed(oldest, why)
@@ -178,32 +206,37 @@ class PendingLogins:
     def _shed(self, connection: Connection, why: str) -> None:
         self.shed += 1
         if self.shed & (self.shed - 1) == 0:
-            self.on_shed(self._pending[connection][0].name, self.shed)
+            self.on_shed(self._pending[connection].holder.name, self.shed)
         self.discard(connection)
         self._closing[connection] = None
         self._end(connection, why)
 
     def _oldest_with_bytes(self, holder: Holder, default: Connection) -> Connection:
         """The connection with kept bytes that has kept the broker waiting longest; `default` if there is no other."""
-        for connections in holder.connections:
+        for connections in (holder.silent, holder.heard, holder.owed):
             for connection in connections:
-                if connection is not default and self._pending[connection][2]:
+                if connection is not default and self._pending[connection].size:
                     return connection
         return default
 
-    def _count_in(self, connection: Connection, holder: Holder, state: LoginStage) -> None:
-        self._count(holder, state, 1)
-        holder.connections[state][connection] = None
-
-    def _count_out(self, connection: Connection, holder: Holder, state: LoginStage) -> None:
-        self._count(holder, state, -1)
-        del holder.connections[state][connection]
-        if state is LoginStage.SILENT:
-            del self._came[connection]
-
-    def _count(self, holder: Holder, state: LoginStage, change: int) -> None:
-        if state is LoginStage.OWED:
-            count = len(holder.connections[LoginStage.OWED])
-            self._by_owed.move(holder, count, count + change)
+    def _count_in(self, connection: Connection, holder: Holder, stage: int) -> None:
+        if stage == OWED:
+            count = len(holder.owed)
+            self._by_owed.move(holder, count, count + 1)
         else:
-            self._by_waiting.move(holder, holder.waiting, holder.waiting + change)
+            count = holder.waiting()
+            self._by_waiting.move(holder, count, count + 1)
+        holder.at(stage)[connection] = None
+
+    def _count_out(self, connection: Connection, holder: Holder, stage: int) -> None:
+        if stage == OWED:
+            count = len(holder.owed)
+            self._by_owed.move(holder, count, count - 1)
+        else:
+            count = holder.waiting()
+            self._by_waiting.move(holder, count, count - 1)
+        del holder.at(stage)[connection]
+
+
+def bytes_of(holder: Holder) -> int:
+    return holder.bytes

@@ -1,7 +1,7 @@
 # The fields of the pump, and what a turn calls of it.
 import cython
 
-from rumq.net.connection cimport Connection, ConnectionOwner
+from rumq.net.connection cimport Connection, ConnectionOwner, Extras
 from rumq.net.kernels cimport sockets
 from rumq.net.kernels.epoll cimport EpollSet
 from rumq.net.turn_handler cimport TurnHandler
@@ -32,6 +32,7 @@ cdef class Pump(ConnectionOwner):
     @cython.locals(connection=Connection, dirty=list, at=Py_ssize_t)
     cdef _flush(self)
     @cython.locals(kept=Py_ssize_t, inline=bint, at=Py_ssize_t, n=Py_ssize_t, room=Py_ssize_t)
+    @cython.locals(extras=Extras)
     cpdef _read(self, Connection connection)
     @cython.locals(taken=Py_ssize_t, receiver=Receiver)
     cpdef _receive(self, Connection connection, object unparsed, Py_ssize_t kept, bint inline, Py_ssize_t n)

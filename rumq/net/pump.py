@@ -314,8 +314,9 @@ class Pump(ConnectionOwner):
             return
         connection.bytes_in += n
         connection.is_quiet = False
-        if connection.tap is not None:
-            connection.tap.received(bytes(self._view[at : at + n]))
+        extras = connection.extras
+        if extras is not None and extras.tap is not None:
+            extras.tap.received(bytes(self._view[at : at + n]))
         try:
             self._receive(connection, unparsed, kept, inline, n)
         except Exception:

@@ -34,9 +34,11 @@ STATE = StreamSpec("_state", (), 1, "disk", 1 << 20, 86_400)
 class Client(Transport):
     """A connection to the shard. heard: what was sent to it and not taken yet; closed: by the broker."""
 
+    peer = "test"
+
     def __init__(self, shard: "Shard", client_id: str, version: int, **connect: Any) -> None:
         self.shard, self.version = shard, version
-        self.room, self.refused, self.peer = 1 << 20, False, "test"
+        self.room, self.refused = 1 << 20, False
         self.closed = False
         self.bytes_in = self.bytes_out = 0
         self.tap: Any = None

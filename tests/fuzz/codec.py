@@ -73,7 +73,7 @@ class Walk:
         self._connect()
 
     def _connect(self) -> None:
-        self._wire = wire = Wire(self.version == 5, PACKET_BYTES_MAX, 1 << 20, ALIAS_MAX)
+        self._wire = wire = Wire(self.version == 5, PACKET_BYTES_MAX, 65535, ALIAS_MAX)
         wire.publishers = [0] * PARTITIONS
         if self._random.random() < 0.5:
             wire.window = window = Window(IN_FLIGHT)

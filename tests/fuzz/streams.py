@@ -30,7 +30,7 @@ class Stream:
         self.counts: Counter[str] = Counter()
         self._topics = TopicTable(seed)
         self._batches = [Batch() for _ in range(PARTITIONS)]
-        self._wire = Wire(version == 5, PACKET_BYTES_MAX, 1 << 20, ALIAS_MAX)
+        self._wire = Wire(version == 5, PACKET_BYTES_MAX, 65535, ALIAS_MAX)
         self._wire.publishers = [0] * PARTITIONS
 
     def take(self, made: list[bytes], stream: bytes) -> None:

@@ -19,6 +19,7 @@ from rumq.session.journal.recorder import JournalRecorder
 from rumq.session.ports.backpressure import BackpressureBits
 from rumq.session.ports.clock import TurnClock
 from rumq.session.ports.transport import ConnectionHandler, Transport
+from rumq.session.ports.turn_view import TurnView
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
 from rumq.session.state.shard_totals import ShardTotals
@@ -83,6 +84,7 @@ class Broker(AckPort):
         self.topic_waits: list[float | None] = []  # of who publishes to new topics
         self.keep_alive_monitor = KeepAliveMonitor()
         self.backpressure = BackpressureBits()
+        self.turn_view = TurnView(self.clock, self.batches, self.backpressure)
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.held: list[Any] = []
         self.holds = False  # whether acknowledgements wait for `commit`

@@ -1,6 +1,7 @@
 """Authentication for one listener: its methods in their order, and whether anonymous clients are accepted.
 
 `Credentials` of a CONNECT come in; steps and an `Identity` go out."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from commitlog import RealFiles
 from commitlog.read.log_reader import numbered
 from rumq.errors import DataDirectoryError, RumqError
+from rumq.events.event_lines import RING
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
-from rumq.events.output import RING, setup_events
+from rumq.events.output import setup_events
 from rumq.supervision.broker_parent import end_with_broker, is_orphan
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import cython
 
-from rumq.mqtt.kernels.wire_state import Wire
+from rumq.mqtt.kernels.wire_state import Wire, journal_bit
 
 if cython.compiled:
     from cython.cimports.cpython.bytearray import (
@@ -10,7 +10,7 @@ if cython.compiled:
         PyByteArray_GET_SIZE,
         PyByteArray_Resize,
     )
-    from cython.cimports.rumq.mqtt.kernels.wire_state import Wire, acks_of, noted_of
+    from cython.cimports.rumq.mqtt.kernels.wire_state import Wire, acks_of, journal_bit, noted_of
 else:
     from rumq.mqtt.kernels.wire_state import acks_of, noted_of
 
@@ -61,10 +61,10 @@ def short_ack(
         wire.answers += 1
         if wire.release(pid):
             put_ack(acks_of(wire), 0x70, pid)
-            if wire.durable_bit:
+            if wire.journal_part:
                 # Before PUBCOMP: the client may use the packet id again after it.
                 note(noted_of(wire), 0x62, pid)
-                wire.ack_parts |= wire.durable_bit
+                wire.ack_parts |= journal_bit(wire)
         elif wire.undecided:  # it may be of a message that is stored where nobody answers yet
             wire.answers -= 1
             return 1
@@ -79,10 +79,10 @@ def short_ack(
         code = -1
     else:
         code = wire.window.acknowledge(head, pid)
-    if code >= 0 and wire.durable_bit:
+    if code >= 0 and wire.journal_part:
         note(noted_of(wire), head, pid)
         if head == 0x50:  # before PUBREL: the client forgets the message with it
-            wire.ack_parts |= wire.durable_bit
+            wire.ack_parts |= journal_bit(wire)
     if head == 0x50:
         wire.answers += 1
         if code >= 0:

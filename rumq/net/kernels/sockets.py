@@ -1,9 +1,10 @@
-"""Kernel: receive and send on a descriptor that does not block, read(2), writev(2).
+"""Kernel: accept, receive and send on a descriptor that does not block, accept4(2), read(2), writev(2).
 
 Neither a socket object nor an exception is between a turn and the system call: a failure is a negative errno. As no
 call waits, the interpreter's lock is kept: except for many bytes, whose copying the log's writers need not wait for."""
 
 import os
+import socket
 
 import cython
 
@@ -19,10 +20,60 @@ if cython.compiled:
     from cython.cimports.posix.uio import iovec, writev
     from cython.cimports.posix.unistd import read
     from cython.cimports.rumq.mqtt.kernels.buffers import octets
+    from cython.cimports.rumq.net.kernels.sockets import (
+        AF_INET,
+        AF_INET6,
+        NI_NUMERICHOST,
+        NI_NUMERICSERV,
+        SOCK_CLOEXEC,
+        SOCK_NONBLOCK,
+        accept4,
+        getnameinfo,
+        sockaddr,
+        sockaddr_storage,
+        socklen_t,
+    )
 
 BULK = cython.declare(cython.Py_ssize_t, 1 << 11)
 BUFFERS_MAX = 64  # of one system call
 BULK_BYTES = 1 << 11  # above so many the interpreter's lock is released: `BULK` for the compiler
+
+
+def accept(listening: cython.int) -> tuple:
+    """Accept a connection, which does not block and is not inherited.
+
+    returns: (descriptor, host, port), as `socket.accept` writes them, or "" and 0 of a Unix socket;
+    (negative errno, "", 0)"""
+    if cython.compiled:
+        at = cython.declare(sockaddr_storage)
+        size: socklen_t = cython.sizeof(sockaddr_storage)
+        host = cython.declare(cython.char[64])
+        port = cython.declare(cython.char[8])
+        part = cython.cast(cython.p_uchar, cython.address(at))
+        fd: cython.int = accept4(
+            listening, cython.cast(cython.pointer(sockaddr), cython.address(at)), cython.address(size),
+            SOCK_NONBLOCK | SOCK_CLOEXEC,
+        )  # fmt: skip
+        if fd < 0:
+            return -errno, "", 0
+        if at.ss_family == AF_INET:  # as what follows would, at a fifth of the cost
+            return fd, f"{part[4]}.{part[5]}.{part[6]}.{part[7]}", part[2] << 8 | part[3]
+        if at.ss_family != AF_INET6 or getnameinfo(
+            cython.cast(cython.pointer(sockaddr), cython.address(at)), size, host, 64, port, 8,
+            NI_NUMERICHOST | NI_NUMERICSERV,
+        ):  # fmt: skip
+            return fd, "", 0
+        name: bytes = cython.cast(cython.p_char, host)
+        number: bytes = cython.cast(cython.p_char, port)
+        return fd, name.decode(), int(number)
+    try:
+        with socket.socket(fileno=os.dup(listening)) as listener:
+            accepted, address = listener.accept()
+    except OSError as fault:
+        return -fault.errno, "", 0
+    accepted.setblocking(False)
+    host, port = address[:2] if isinstance(address, tuple) else ("", 0)
+    return accepted.detach(), host, port
 
 
 def receive(

@@ -7,6 +7,7 @@ instead of spinning), and more clients than are allowed. accept(2)"""
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import struct
 import time
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 from rumq.auth.connection_rate import ConnectionRate
 from rumq.auth.quota_holder import holder_of
+from rumq.net.kernels import sockets
 from rumq.net.listening.transports import ConnectionSetup
 from rumq.session.flow_control.listener_policy import ListenerPolicy
 
@@ -72,7 +74,8 @@ class NewConnection(NamedTuple):
 
     listener: Acceptor
     sock: socket.socket
-    address: tuple[str, int]
+    host: str
+    port: int
 
     def refuse(self) -> None:
         """Cheaply: with a reset, so that nothing is left of it here."""
@@ -124,6 +127,9 @@ class Acceptor:
         self._later = later
         self._setup = setup
         self._is_tcp = sock.family != socket.AF_UNIX
+        if self._is_tcp:  # what is accepted has it, too: tcp(7) of Linux copies the options
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._is_bare = self._is_tcp and setup.is_bare
         self._rate = rate if self._is_tcp else None  # a Unix socket's clients are let in by its mode
         self._is_releasing = False
         self._clock = clock
@@ -145,15 +151,14 @@ class Acceptor:
                 # Those that make room are closed at the end of the turn; a new one has a few turns to log in.
                 any(not pending_logins.make_room(self._limit_reached) for _ in range(SPARE))
                 return
-            try:
-                sock, address = self.sock.accept()
-            except BlockingIOError:
-                return
-            except OSError as fault:
-                if fault.errno in OF_THE_CLIENT:
+            fd, host, port = sockets.accept(self.sock.fileno())
+            if fd < 0:
+                if -fd in OF_THE_CLIENT:
                     continue
+                if -fd == errno.EAGAIN:
+                    return
                 # Mostly a lack of descriptors; no error here may disturb other listeners or clients.
-                self._event("listener.accept_failed", why=fault.strerror, retry_seconds=PAUSE_SECONDS)
+                self._event("listener.accept_failed", why=os.strerror(-fd), retry_seconds=PAUSE_SECONDS)
                 self._pump.unwatch(self.sock.fileno())
                 self._later(PAUSE_SECONDS, self._resume)
                 return
@@ -163,16 +168,17 @@ class Acceptor:
             if len(self._pump.connections) >= self._connections_max + SPARE and not (
                 pending_logins.make_room(self._limit_reached) or pending_logins
             ):
-                sock.close()
+                os.close(fd)
                 self.turned_away += 1
                 if self.turned_away & (self.turned_away - 1) == 0:  # reported at the 1st, 2nd, 4th, 8th
                     self._event("listener.overloaded", connections=self._connections_max, turned_away=self.turned_away)
                 continue
             self.accepted += 1
             rate = self._rate
-            if rate is None or rate.admit(NewConnection(self, sock, address), holder_of(address[0]), self._clock()):
-                self._serve_safely(sock, address)
+            if rate is None or rate.passes(self._clock()):
+                self._serve_safely(fd, host, port)
             else:
+                rate.delay(NewConnection(self, self._socket_of(fd), host, port), holder_of(host))
                 self._release_later()
 
     def _release_later(self) -> None:
@@ -190,23 +196,30 @@ class Acceptor:
             waiting = rate.maybe_next(now)
             if waiting is None:
                 break
-            waiting.listener._serve_safely(waiting.sock, waiting.address)
+            waiting.listener._serve_safely(waiting.sock.detach(), waiting.host, waiting.port)
         self._release_later()
 
-    def _serve_safely(self, sock: socket.socket, address: tuple[str, int] | str) -> None:
+    def _serve_safely(self, fd: int, host: str, port: int) -> None:
         try:
-            self._serve(sock, address)
+            self._serve(fd, host, port)
         except Exception:
-            sock.close()
+            os.close(fd)
             self._event("task.failed", task="accept", exc_info=True)
 
-    def _serve(self, sock: socket.socket, address: tuple[str, int] | str) -> None:
+    def _serve(self, fd: int, host: str, port: int) -> None:
         """Serve a connection that was accepted."""
-        sock.setblocking(False)
+        if self._is_bare:
+            self._setup.accept_bare(fd, f"{host}:{port}")
+            return
+        sock = self._socket_of(fd)
         if self._is_tcp:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        peer = f"{address[0]}:{address[1]}" if self._is_tcp else name_of_peer(sock)
-        self._setup.accept(sock, peer, address[0] if self._is_tcp else None)
+            self._setup.accept(sock, f"{host}:{port}", host)
+        else:
+            self._setup.accept(sock, name_of_peer(sock), None)
+
+    def _socket_of(self, fd: int) -> socket.socket:
+        """The object of a descriptor, which owns it."""
+        return socket.socket(self.sock.family, socket.SOCK_STREAM, 0, fd)
 
     def _resume(self) -> None:
         if self.sock.fileno() >= 0:

@@ -1,4 +1,5 @@
 """The layers between a listener's sockets and MQTT, from the outside in: PROXY header, TLS, WebSocket, mount point."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -63,6 +64,17 @@ class ConnectionSetup(NamedTuple):
     pump: Pump
     outbox_bytes_max: int
     welcome: Callable[[Connection], ConnectionHandler]
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether MQTT is right above the socket, so that its descriptor is all there is to it."""
+        return self.transports == PLAIN
+
+    def accept_bare(self, fd: int, peer: str) -> None:
+        """As `accept`, of a descriptor, if `is_bare`."""
+        connection = Connection(self.pump, fd, peer, self.outbox_bytes_max)
+        connection.link = self.welcome(connection)
+        self.pump.add(connection)
 
     def accept(self, sock: socket.socket, peer: str, host: str | None) -> None:
         """Serve a new connection. host: its address, None at a Unix socket"""

@@ -19,9 +19,10 @@ from rumq.bridge.counts import FOLDER, BridgeCounts, write_elsewhere, write_figu
 from rumq.bridge.pairing import PairingFiles
 from rumq.cluster.connections.agent_views import AgentViews
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
+from rumq.events.event_lines import RING
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
-from rumq.events.output import RING, setup_events
+from rumq.events.output import setup_events
 from rumq.process.bridge.bridge_settings import check_bridges
 from rumq.process.bridge.node_bridges import NodeBridges
 from rumq.process.bridge.running_bridges import RunningBridges

@@ -19,9 +19,10 @@ from commitlog.read.backup import take_restored
 from commitlog.read.inventory import missing_partitions
 from rumq.compiled_modules import repair, stale_modules
 from rumq.errors import DataDirectoryError, RumqError
+from rumq.events.event_lines import RING
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
-from rumq.events.output import RING, setup_events
+from rumq.events.output import setup_events
 from rumq.net.sockets.fd_passing import make_shard_sockets
 from rumq.process.broker.resharding import resharded
 from rumq.process.listeners.broker_secret import make_secret

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from commitlog import RealFiles
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
+from rumq.events.event_lines import RING
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
-from rumq.events.output import RING, setup_events
+from rumq.events.output import setup_events
 from rumq.process.listeners.certificate_watch import CertificateWatch
 from rumq.process.listeners.listener_policies import ListenerPolicies, as_listener
 from rumq.process.listeners.listening_sockets import warn_if_exposed

@@ -18,9 +18,10 @@ import pyarrow as pa
 from commitlog import RealFiles
 from rumq.auth.credentials.vouched import OWN_PASSWORD
 from rumq.errors import DataDirectoryError, RumqError
+from rumq.events.event_lines import RING
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
-from rumq.events.output import RING, setup_events
+from rumq.events.output import setup_events
 from rumq.functions.function_counts import FOLDER, write_figures
 from rumq.functions.function_thread import FunctionThread
 from rumq.functions.rules import FunctionRules

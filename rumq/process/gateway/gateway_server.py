@@ -19,8 +19,9 @@ from rumq.bridge.counts import FOLDER as BRIDGES_FOLDER
 from rumq.bridge.counts import are_live, read_elsewhere, read_live_figures
 from rumq.bridge.counts import read_figures as read_bridge_figures
 from rumq.errors import DataDirectoryError, RumqError
+from rumq.events.event_lines import RING
 from rumq.events.event_log import tell
-from rumq.events.output import RING, setup_events
+from rumq.events.output import setup_events
 from rumq.functions.function_counts import FOLDER, read_figures
 from rumq.gateway.access.admission import RequestAdmission
 from rumq.gateway.access.credential_files import CredentialFiles

@@ -16,9 +16,10 @@ import msgspec
 
 from commitlog import RealFiles
 from rumq.errors import DataDirectoryError, RumqError
+from rumq.events.event_lines import RING
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
-from rumq.events.output import RING, setup_events
+from rumq.events.output import setup_events
 from rumq.net.sockets.fd_limit import raise_limit
 from rumq.process.listeners.certificate_watch import CertificateWatch
 from rumq.process.listeners.gateway_listener import with_gateway

@@ -15,9 +15,10 @@ import trio
 from commitlog import RealFiles
 from rumq.cluster.connections.agent_views import AgentViews
 from rumq.errors import ConfigError, DataDirectoryError, RumqError
+from rumq.events.event_lines import RING
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
-from rumq.events.output import RING, setup_events
+from rumq.events.output import setup_events
 from rumq.kafka.connection import ConnectionBounds
 from rumq.kafka.figures_socket import answer_figures
 from rumq.kafka.server import KafkaServer, listen

@@ -1,4 +1,5 @@
 """Connections of clients: from the broker's listening sockets, and from other shards that hand them over."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from rumq.cluster.control.agent_messages import SOCKET_NAME, Seen
 from rumq.cluster.control.etcd import TlsFiles
 from rumq.cluster.node.link_handshake import LinkTls
 from rumq.cluster.orders.leader_stream import AgentTls
+from rumq.events.event_lines import RING
 from rumq.events.event_sender import EventSender
-from rumq.events.output import RING
 from rumq.process.certificates.node_certificates import link_tls, watched_link_tls
 from rumq.process.node.node import Node
 from rumq.supervision.supervisor import IS_READY

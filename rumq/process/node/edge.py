@@ -17,9 +17,10 @@ from rumq.cluster.connections.server_reference import maybe_reference
 from rumq.cluster.control.agent_messages import SOCKET_NAME
 from rumq.cluster.edge.assembly import Edge, EdgePlatform, build_edge
 from rumq.errors import RumqError
+from rumq.events.event_lines import RING
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
-from rumq.events.output import RING, setup_events
+from rumq.events.output import setup_events
 from rumq.loop.loop import Loop
 from rumq.net.lingering_close import LingeringClose
 from rumq.net.listening.listener import Acceptor, NewConnection, listener_rate

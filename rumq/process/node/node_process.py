@@ -16,9 +16,9 @@ from pathlib import Path
 from commitlog import StreamSpec
 from rumq.cluster.agent.node_identity import node_identity, read_identity
 from rumq.errors import RumqError
+from rumq.events.event_lines import RING
 from rumq.events.event_log import tell
 from rumq.events.event_sender import EventSender
-from rumq.events.output import RING
 from rumq.net.sockets.fd_passing import make_shard_sockets
 from rumq.process.certificates.node_certificates import check_node_certificates, tell_what_is_open
 from rumq.process.certificates.secret_files import check_secret_files

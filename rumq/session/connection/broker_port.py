@@ -21,6 +21,7 @@ from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.session.ports.backpressure import BackpressureBits
 from rumq.session.ports.clock import TurnClock
 from rumq.session.ports.transport import ConnectionHandler, Transport
+from rumq.session.ports.turn_view import TurnView
 from rumq.session.state.keep_alive import KeepAliveMonitor
 from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
@@ -199,11 +200,14 @@ class BrokerPort(AckBroker, Protocol):
 
     limits: Limits
     registry: Registry
-    shard_totals: ShardTotals
     keep_alive_monitor: KeepAliveMonitor
+    turn_view: TurnView
 
     @property
     def clock(self) -> TurnClock: ...
+
+    @property
+    def shard_totals(self) -> ShardTotals: ...
 
     @property
     def logins(self) -> LoginPort: ...

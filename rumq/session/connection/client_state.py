@@ -24,13 +24,26 @@ from rumq.session.state.session import Session
 TopicNumbers = TopicTable | dict[bytes, int]
 
 
+class LoginDetails:
+    """What few clients have: a user name, a certificate, a method of authentication, an end of what they came in by.
+    The fields are described at those of the client."""
+
+    __slots__ = ("authentication_method", "certificate", "claimed_user", "expires_at")
+
+    def __init__(self) -> None:
+        self.certificate: Certificate | None = None
+        self.claimed_user = ""
+        self.authentication_method: str | None = None
+        self.expires_at: float | None = None
+
+
 class Client:
     """One client. packet_bytes_max: that it takes, 0 for any; topics: those that it may publish to without a check"""
 
     __slots__ = (
-        "authentication_method", "broker", "certificate", "claimed_client_id", "claimed_user", "closed",
-        "connected_at", "expires_at", "identity", "keep_alive", "limits", "packet_bytes_max", "permit", "policy",
-        "refusals", "session", "topics", "transport", "version", "wants_reason_strings", "wire",
+        "_login", "broker", "claimed_client_id", "closed", "connected_at", "identity", "keep_alive", "limits",
+        "packet_bytes_max", "permit", "policy", "refusals", "session", "topics", "transport", "version",
+        "wants_reason_strings", "wire",
     )  # fmt: skip
 
     def __init__(self, broker: BrokerPort, transport: Transport, policy: ListenerPolicy = OPEN) -> None:
@@ -42,20 +55,62 @@ class Client:
         self.closed = False
         self.connected_at = broker.clock.monotonic
         self.version = 0  # of MQTT; 0: not known yet
-        self.certificate: Certificate | None = None  # that TLS has checked
+        self._login: LoginDetails | None = None  # None: all its fields have the values that they begin with
         self.claimed_client_id = ""  # as CONNECT says; empty: it asks for one, or has not come
-        self.claimed_user = ""  # likewise
-        self.authentication_method: str | None = None  # of enhanced authentication, if CONNECT named one
         self.packet_bytes_max = 0
         self.wants_reason_strings = False
         self.keep_alive = 0.0  # seconds; 0: none
         self.identity: Identity | None = None  # once it is authenticated
-        self.expires_at: float | None = None  # monotonic seconds: the identity is valid until then
         self.permit: Permit | None = None  # None: everything
         self.topics: TopicNumbers = broker.publishing.topics
         self.refusals = 0  # how often it tried what it may not
         self.session: Session | None = None
         self.wire: Wire | None = None
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """That TLS has checked."""
+        return None if self._login is None else self._login.certificate
+
+    @certificate.setter
+    def certificate(self, value: Certificate | None) -> None:
+        if self._login is not None or value is not None:
+            self._own_login().certificate = value
+
+    @property
+    def claimed_user(self) -> str:
+        """As CONNECT says; empty: it names none, or has not come."""
+        return "" if self._login is None else self._login.claimed_user
+
+    @claimed_user.setter
+    def claimed_user(self, value: str) -> None:
+        if self._login is not None or value:
+            self._own_login().claimed_user = value
+
+    @property
+    def authentication_method(self) -> str | None:
+        """Of enhanced authentication, if CONNECT named one."""
+        return None if self._login is None else self._login.authentication_method
+
+    @authentication_method.setter
+    def authentication_method(self, value: str | None) -> None:
+        if self._login is not None or value is not None:
+            self._own_login().authentication_method = value
+
+    @property
+    def expires_at(self) -> float | None:
+        """Monotonic seconds: the identity is valid until then."""
+        return None if self._login is None else self._login.expires_at
+
+    @expires_at.setter
+    def expires_at(self, value: float | None) -> None:
+        if self._login is not None or value is not None:
+            self._own_login().expires_at = value
+
+    def _own_login(self) -> LoginDetails:
+        if self._login is None:
+            self._login = LoginDetails()
+        return self._login
 
     @property
     def claimed_name(self) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from rumq.mqtt.kernels.window import Window
-from rumq.mqtt.kernels.wire_state import Wire
+from rumq.mqtt.kernels.wire_state import Wire, journal_bit
 from rumq.mqtt.reasons import Reason
 from rumq.session.flow_control.delivery_window import DeliveryWindow
 from rumq.session.journal.recorder import JournalRecorder
@@ -66,7 +66,8 @@ class AckPort:
 class AckBroker(Protocol):
     """The part of `BrokerPort` that acknowledgements need."""
 
-    journal: JournalRecorder
+    @property
+    def journal(self) -> JournalRecorder: ...
 
     @property
     def acks(self) -> AckPort: ...
@@ -122,7 +123,7 @@ class PendingAcks:
         barrier: no message may go out before it"""
         wire = self.wire
         wire.answers += 1
-        if not wire.durable_bit:
+        if not wire.journal_part:
             self.transport.write(data)
             return
         wire.answer(data)
@@ -130,7 +131,7 @@ class PendingAcks:
             self.raised = True
             if self.flow is not None:
                 self.flow.waits = True
-        self._port.promise(self, wire.durable_bit)
+        self._port.promise(self, journal_bit(wire))
 
     def promise_log(self) -> None:
         """Send the acknowledgements of messages that are in the wire once the log has these."""

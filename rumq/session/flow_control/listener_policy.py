@@ -1,6 +1,7 @@
 """What a listener allows: authentication, rules, limits, client ids.
 
 One for each listener, shared by its connections; a reload changes it for new connections."""
+# compiled: warm
 
 from __future__ import annotations
 

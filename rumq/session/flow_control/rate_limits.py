@@ -2,6 +2,7 @@
 
 A client over its rate is not read until its token bucket refills: nothing is dropped, the client's own socket fills. A
 replay over its rate is not sent more. A bucket may go below zero by one read (256 KiB). Time is an argument."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -32,6 +32,8 @@ EXACTLY_ONCE = "rumq-exactly-once"  # likewise: QoS 1 is carried as QoS 2, both 
 HOLD = "rumq-hold"  # of CONNECT: no message is sent on this connection, for bridges while they subscribe
 ANCHOR = "$anchor/"  # begin of client ids: `rumq.queues.link.anchors`
 CONTROL = "$CONTROL/"  # of mosquitto's plugins; a bridge would carry the order to one
+# CONNACKs that say nothing else, before MQTT 5: by whether the session was there, which MQTT 3.1 has no word for.
+ACCEPTED = encode(p.Connack(False), 4), encode(p.Connack(True), 4)
 PACKET_BYTES_MAX = 268_435_460  # of MQTT: a limit as high need not be told
 
 
@@ -52,8 +54,9 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     broker, policy = client.broker, client.policy
     client.identity = identity
     client_id = client.claimed_client_id or broker.logins.assigned_client_id(policy.assigned_prefix)
-    expiry, told = expiry_of(connect, client.limits, owner_of(identity, policy.mount_point))
-    owner = admit(client, client_id, expiry)
+    owner = owner_of(identity, policy.mount_point)
+    expiry, told = expiry_of(connect, client.limits, owner)
+    admit(client, client_id, owner, expiry)
     replaying = policy.quotas.replaying.buckets(identity.quota_holder, broker.clock.monotonic)
     sending = policy.quotas.sending.buckets(identity.quota_holder, broker.clock.monotonic)
     session, present = open_session(client, connect, client_id, owner, expiry)
@@ -77,7 +80,10 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
         refresh = partial(broker.delivery.refresh, connected)
         connected.activate()
         connected.flow.meter = ReplayThrottle(replaying, lambda: broker.clock.monotonic, broker.later, refresh)
-    answer(connected, p.Connack(present, Reason.SUCCESS, properties))
+    if connect.version < 5:
+        connected.promise(ACCEPTED[present and connect.version > 3], barrier=True)
+    else:
+        answer(connected, p.Connack(present, Reason.SUCCESS, properties))
     if client.closed:
         return connected
     if client.keep_alive:
@@ -94,7 +100,7 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     missed, session.missed = session.missed, ()
     for gap in missed:
         broker.event("log.gap", client, **gap)
-    if HOLD in asked_of(connect):
+    if connect.properties and HOLD in asked_of(connect):
         connected.activate()
         connected.deliveries.withheld = True
     if connected.is_active:
@@ -102,8 +108,8 @@ def enter(client: Client, connect: p.Connect, identity: Identity, told_of_method
     return connected
 
 
-def admit(client: Client, client_id: str, expiry_seconds: int) -> Owner:
-    """Hold the client to limits and quotas, and end the connection that its session has. returns: whose it is
+def admit(client: Client, client_id: str, owner: Owner, expiry_seconds: int) -> None:
+    """Hold the client to limits and quotas, and end the connection that its session has. owner: whose session it is
 
     raises: MqttFault"""
     broker, policy, identity = client.broker, client.policy, client.identity
@@ -114,7 +120,6 @@ def admit(client: Client, client_id: str, expiry_seconds: int) -> Owner:
         raise MqttFault(f"it may come as {identity.client_id!r} alone", Reason.NOT_AUTHORIZED)
     if (refusal := broker.logins.login_refusal(client, client_id, identity.user)) is not None:
         raise refusal
-    owner = owner_of(identity, policy.mount_point)
     old = broker.registry.find(client_id, owner)
     if (old is None or old.link is None) and not broker.logins.has_room(client):
         raise MqttFault("as many clients as may be connected are", Reason.QUOTA_EXCEEDED)
@@ -128,7 +133,6 @@ def admit(client: Client, client_id: str, expiry_seconds: int) -> Owner:
         old.link.dismiss(Reason.SESSION_TAKEN_OVER, "another client connected with this client id")
     if not policy.quotas.enter(identity.quota_holder):
         raise MqttFault(f"user {identity.user!r} has too many connections", Reason.QUOTA_EXCEEDED)
-    return owner
 
 
 def open_session(
@@ -144,10 +148,11 @@ def open_session(
     )
     session.version = connect.version
     session.expiry_seconds = expiry_seconds
-    holder = holder_of(client.user, client.address)
-    if expiry_seconds and session.holder != holder:
-        registry.persist(session, holder)
-    registry.count_filters(session, holder)
+    if expiry_seconds or session.asked:
+        holder = holder_of(client.user, client.address)
+        if expiry_seconds and session.holder != holder:
+            registry.persist(session, holder)
+        registry.count_filters(session, holder)
     session.will_at = None
     return session, present
 
@@ -165,7 +170,7 @@ def wire_of(client: Client, session: Session) -> Wire:
     wire.session_tag = tag_of(session.number)
     wire.unacknowledged = len(open_tags(wire)) if wire.qos2_open is not None else 0
     if session.durable:
-        wire.durable_bit = client.broker.acks.journal_bit
+        wire.journal_part = client.broker.acks.journal_bit.bit_length() - 1
     wire.undecided = client.broker.publishing.undecided.concerns(session)
     return wire
 
@@ -294,7 +299,7 @@ def answers_asked_for(connect: p.Connect, limits: Limits) -> list[tuple[str, str
 
 def is_exactly_once(connect: p.Connect, limits: Limits) -> bool:
     """Whether the client asks for messages of QoS 1 to be carried as QoS 2, and they can be."""
-    return limits.maximum_qos == 2 and EXACTLY_ONCE in asked_of(connect)
+    return bool(connect.properties) and limits.maximum_qos == 2 and EXACTLY_ONCE in asked_of(connect)
 
 
 def asked_of(connect: p.Connect) -> set[str]:
@@ -303,7 +308,7 @@ def asked_of(connect: p.Connect) -> set[str]:
 
 
 def answer(connected: Connected, connack: p.Connack) -> None:
-    """Send CONNACK; user properties give way to the client's packet limit. MQTT-3.2.2-20."""
+    """Send CONNACK of MQTT 5; user properties give way to the client's packet limit. MQTT-3.2.2-20."""
     client = connected.client
     if client.packet_bytes_max and len(encode(connack, client.version)) > client.packet_bytes_max:
         bare: Properties = {**connack.properties}

@@ -5,6 +5,8 @@ Then a `Connected` takes its place. Until then nothing is taken but what the cli
 
 from __future__ import annotations
 
+from math import inf
+
 from rumq.auth.identity import Identity
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
@@ -22,7 +24,6 @@ from rumq.session.handshake.first_packet import read_connect, read_packet
 from rumq.session.ports.transport import Transport
 from rumq.session.protocol.connected import Connected
 from rumq.session.protocol.reason_strings import allowed_reason, explained
-from rumq.session.state.deadlines import Deadline
 
 # A CONNACK of 3.1.1 has a return code for these; for anything else the connection is closed without one.
 TOLD_BEFORE_5 = frozenset(
@@ -39,7 +40,9 @@ class Handshake:
     is_bus = False
     heard_at = 0.0  # no keep alive yet
 
-    __slots__ = ("_connect", "authentication", "broker", "client", "connected", "timer", "transport")
+    __slots__ = (
+        "_connect", "authentication", "broker", "client", "connected", "due_at", "due_place", "transport",
+    )  # fmt: skip
 
     def __init__(self, broker: BrokerPort, transport: Transport, policy: ListenerPolicy = OPEN) -> None:
         """policy: of the listener that the connection came through"""
@@ -47,7 +50,7 @@ class Handshake:
         self.client = Client(broker, transport, policy)
         self.authentication: Authentication | None = None  # CONNECT is here
         self.connected: Connected | None = None
-        self.timer: Deadline | None = None  # of the keep-alive monitor
+        self.due_at, self.due_place = inf, 0  # in the wheel of the keep-alive monitor
         self._connect: p.Connect | None = None
 
     @property

@@ -1,4 +1,5 @@
 """A connected client authenticates again, while everything else goes on. MQTT 5.0, 4.12.1."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ cdef class Outbox:
 
 
 cdef class Transport(Outbox):
-    cdef public object link, peer
+    cdef public object link
 
 
 cdef class Receiver:

@@ -87,11 +87,15 @@ class Transport(Outbox):
 
     is_quiet: set it where what came was answered and changed nothing else: a turn of such needs no stages"""
 
-    __slots__ = ("is_quiet", "link", "peer")
+    __slots__ = ("is_quiet", "link")
 
-    peer: str
     link: ConnectionHandler
     is_quiet: bool
+
+    @property
+    def peer(self) -> str:
+        """Where the client is, as address and port; which link it is of any other."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Send what waits, then end the connection; nothing more is read from it."""

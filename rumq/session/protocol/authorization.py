@@ -5,6 +5,7 @@ topics, which has only such ones. Receiving is decided once for each new topic, 
 
 Every subscription's permit is made by `receive_permit`: of SUBSCRIBE, of rules that change, and of an operator who
 moves the place of a session."""
+# compiled: warm
 
 from __future__ import annotations
 

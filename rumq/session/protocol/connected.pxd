@@ -2,12 +2,10 @@ from rumq.mqtt.kernels.ingest cimport cut
 from rumq.mqtt.kernels.wire_state cimport Wire
 from rumq.session.connection.client_state cimport Client
 from rumq.session.connection.pending_acks cimport PendingAcks
-from rumq.session.ports.backpressure cimport BackpressureBits
-from rumq.session.ports.clock cimport TurnClock
 from rumq.session.ports.transport cimport Receiver, Transport
+from rumq.session.ports.turn_view cimport TurnView
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.session.protocol.deliveries cimport Deliveries
-from rumq.session.state.deadlines cimport Deadline
 
 import cython
 
@@ -16,19 +14,16 @@ cdef int MORE, PINGREQ, MODEST_BYTES, MODEST_READS
 
 cdef class Connected(Receiver):
     cdef public unsigned char bulk_reads, held, is_active, is_metered, paused
-    cdef public int window_limit
-    cdef public double heard_at
+    cdef public int due_place, window_limit
+    cdef public double due_at, heard_at
     cdef public long long bytes_in, bytes_out
-    cdef public Deadline timer
     cdef public Client client
     cdef public Wire wire
     cdef public PendingAcks acks
     cdef public DeliveryWindow flow
     cdef public Deliveries deliveries
     cdef public Transport transport
-    cdef public TurnClock _clock
-    cdef public BackpressureBits _backpressure
-    cdef public list _batches
+    cdef public TurnView _turn
     cdef public tuple buckets
     cdef public object broker, reauthentication, session
 

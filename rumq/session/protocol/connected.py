@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 
 from rumq.mqtt import packets as p
 from rumq.mqtt.encode import encode
@@ -28,7 +29,6 @@ from rumq.session.protocol import control_packets
 from rumq.session.protocol.deliveries import NO_ACKS, NO_DELIVERIES, NO_FLOW, Deliveries, delivery_window
 from rumq.session.protocol.publish_checks import TopicWaits, accept_topic, publish_one, supply
 from rumq.session.protocol.reason_strings import allowed_reason, explained
-from rumq.session.state.deadlines import Deadline
 from rumq.session.state.session import Session
 
 WAIT_SECONDS_MAX = 10.0  # a client over its rate is checked again after so long
@@ -50,17 +50,16 @@ class Connected(Receiver):
     is_bus = False
 
     __slots__ = (
-        "_backpressure", "_batches", "_clock", "acks", "broker", "buckets", "bulk_reads", "bytes_in", "bytes_out",
-        "client", "deliveries", "flow", "heard_at", "held", "is_active", "is_metered", "paused", "reauthentication",
-        "session", "timer", "transport", "window_limit", "wire",
+        "_turn", "acks", "broker", "buckets", "bulk_reads", "bytes_in", "bytes_out", "client", "deliveries", "due_at",
+        "due_place", "flow", "heard_at", "held", "is_active", "is_metered", "paused", "reauthentication", "session",
+        "transport", "window_limit", "wire",
     )  # fmt: skip
 
     def __init__(self, client: Client, session: Session, wire: Wire, window_limit: int) -> None:
         """Tie a session to a connection. window_limit: how many messages of QoS 1 and 2 may be in flight"""
         self.client, self.session, self.wire = client, session, wire
         self.broker, self.transport = client.broker, client.transport
-        publishing, self._clock = self.broker.publishing, self.broker.clock
-        self._batches, self._backpressure = publishing.batches, publishing.backpressure
+        self._turn = client.broker.turn_view
         self.buckets: tuple[Bucket, ...] = ()  # its rate limiter's
         self.bulk_reads = 0
         self.bytes_in = self.bytes_out = 0
@@ -68,8 +67,8 @@ class Connected(Receiver):
         self.paused = False  # a packet waits for something; those behind it are not taken
         self.is_metered = False  # it is paused for its rate alone
         self.held = False  # it is about to go to another leader: nothing is read (`rumq.shards.moves`)
-        self.heard_at = self._clock.monotonic
-        self.timer: Deadline | None = None  # of the keep-alive monitor
+        self.heard_at = self._turn.clock.monotonic
+        self.due_at, self.due_place = inf, 0  # in the wheel of the keep-alive monitor
 
         self.window_limit = window_limit
         self.is_active = False
@@ -109,7 +108,7 @@ class Connected(Receiver):
 
     def receive(self, data: bytearray, pos: int, end: int) -> int:
         """Take whole packets of `data[pos:end]`; returns the position of the first byte not taken."""
-        self.heard_at = self._clock.monotonic
+        self.heard_at = self._turn.clock.monotonic
         if self.paused:
             return pos
         if end - pos == 2 and data[pos] == PINGREQ and self._answer_ping(data[pos + 1]):
@@ -163,7 +162,7 @@ class Connected(Receiver):
                 self.pause()
                 self.next_turn(self.resume)
                 break
-            pos = cut(wire, self._batches, data, pos, end, client.topics)
+            pos = cut(wire, self._turn.batches, data, pos, end, client.topics)
             stop = wire.stop
             if stop == MORE:
                 break
@@ -237,8 +236,8 @@ class Connected(Receiver):
             elif self.bulk_reads:
                 self.bulk_reads -= 1
             elif taken <= MODEST_BYTES:
-                self._backpressure.modest |= wire.touched
-            if wire.touched & (self._backpressure.crowded if bulk else self._backpressure.behind):
+                self._turn.backpressure.modest |= wire.touched
+            if wire.touched & (self._turn.backpressure.crowded if bulk else self._turn.backpressure.behind):
                 self.broker.publishing.pause_publisher(self.client, bulk)
             wire.touched = 0
         self.deliveries.acknowledged()
@@ -248,7 +247,7 @@ class Connected(Receiver):
 
         After a crash the log is searched for such messages from the last checkpoint on alone."""
         wire = self.wire
-        if wire.durable_bit and wire.qos2_open is not None:
+        if wire.journal_part and wire.qos2_open is not None:
             self.broker.journal.qos2_changed[self.session.number] = self.session
 
     def promise(self, data: bytes, *, barrier: bool) -> None:
@@ -272,7 +271,7 @@ class Connected(Receiver):
                 self.transport.resume_reading()
 
     def next_turn(self, call: Callable[[], None]) -> None:
-        self.heard_at = self._clock.monotonic  # it is at work here: what it sends meanwhile is not read
+        self.heard_at = self._turn.clock.monotonic  # it is at work here: what it sends meanwhile is not read
         self.broker.next_turn(partial(run_confined, self, call))
 
     def send(self, packet: p.Packet) -> None:

@@ -1,7 +1,7 @@
 """Close silent connections: no CONNECT in time, or no packet within 1.5 keep alive intervals. MQTT 5.0, 3.1.2.10.
 
-A deadline is checked when it is reached: a connection that received a packet meanwhile gets its next one. `Deadlines`
-drops its reference when a connection ends, so closed connections are not retained. Time is an argument."""
+A deadline is checked when it is reached: a connection that received a packet meanwhile gets its next one. One that
+has ended is not retained. Time is an argument."""
 # compiled: warm
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from rumq.mqtt.reasons import Reason
-from rumq.session.state.deadlines import Deadlines, Timed
+from rumq.session.state.deadlines import DeadlineWheel, OnWheel
 
 CHECK_SECONDS = 0.25
 
@@ -26,7 +26,7 @@ class MonitoredClient(Protocol):
     def session(self) -> object | None: ...
 
 
-class MonitoredConnection(Timed, Protocol):
+class MonitoredConnection(OnWheel, Protocol):
     """heard_at: when the last packet came, monotonic seconds"""
 
     heard_at: float
@@ -56,7 +56,7 @@ class KeepAlivePort(Protocol):
 
 class KeepAliveMonitor:
     def __init__(self) -> None:
-        self._deadlines = Deadlines()
+        self._deadlines = DeadlineWheel()
         self.next_check = 0.0
 
     def __len__(self) -> int:
@@ -64,7 +64,7 @@ class KeepAliveMonitor:
 
     def add(self, link: MonitoredConnection, deadline: float) -> None:
         """Check a connection at `deadline`, or at its earlier one: then it gets the next."""
-        if link.timer is None or link.timer.at > deadline:
+        if link.due_at > deadline:
             self._deadlines.put(link, deadline)
 
     def cancel(self, link: MonitoredConnection) -> None:
@@ -75,7 +75,7 @@ class KeepAliveMonitor:
         """Close the connections whose time is up."""
         now = broker.clock.monotonic
         self.next_check = now + CHECK_SECONDS
-        while (link := self._deadlines.maybe_due(now)) is not None:
+        for link in self._deadlines.take_due(now):
             try:
                 self._check_one(link, broker, now)
             except Exception:

@@ -2,6 +2,7 @@
 
 A holder is a user, or the address (IPv6: the /64) of clients without a user name. It may have as many sessions as are
 still free: a single holder gets half of all, two that want all get a third each, and a new holder always finds room."""
+# compiled: warm
 
 from __future__ import annotations
 

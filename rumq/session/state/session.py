@@ -71,22 +71,36 @@ def shape_of(version: int, packet_max: int, alias_max: int, raises_qos: bool = F
     return Shape(version, packet_max, alias_max, raises_qos)
 
 
+class Absence:
+    """What is of use only once the client of a session is away: most sessions end with their connections, and leave
+    nothing. The fields are described at those of the session."""
+
+    __slots__ = ("author", "expires_at", "holder", "missed", "timer", "will", "will_at")
+
+    def __init__(self) -> None:
+        self.holder: str | None = None
+        self.timer: Deadline | None = None
+        self.expires_at: float | None = None
+        self.will: Will | None = None
+        self.author: Author | None = None
+        self.will_at: float | None = None
+        self.missed: tuple[dict[str, Any], ...] = ()
+
+
 class Session:
-    """asked: filters as the client wrote them; holder: of `PersistentSessions`, once it outlives its connection
+    """asked: filters as the client wrote them
 
     shape, personal: of its `subscriber`, which is `NOT_SUBSCRIBED` before its first subscription
     publishers: number of this client in each partition, 0: none yet; None before its first message
-    expires_at: monotonic seconds, None: connected; author: of the will
-    missed: ranges that it lost while it was away (`rumq.shards.delivery.lost_ranges`)
     guarded: its subscriptions may bring less than they match; number: in the journal, 0: not durable there
-    durable: it outlives its connection, so it must outlive the broker; timer: of the registry
+    durable: it outlives its connection, so it must outlive the broker
     is_moving: the connection of its client is on its way from the leader before
     published, delivered: messages; published = delivered + pending + those of `DropCounters`"""
 
     __slots__ = (
-        "asked", "author", "client_id", "delivered", "durable", "ended", "expires_at", "expiry_seconds", "guarded",
-        "holder", "is_moving", "key", "link", "missed", "number", "owner", "personal", "published", "publishers",
-        "qos2_open", "shape", "subscriber", "timer", "version", "will", "will_at", "window",
+        "_absence", "asked", "client_id", "delivered", "durable", "ended", "expiry_seconds", "guarded",
+        "is_moving", "key", "link", "number", "owner", "personal", "published", "publishers",
+        "qos2_open", "shape", "subscriber", "version", "window",
     )  # fmt: skip
 
     def __init__(self, client_id: str, shape: Hashable, *, personal: bool, owner: Owner | None = ANYBODY) -> None:
@@ -97,25 +111,94 @@ class Session:
         self.shape, self.personal = shape, personal
         self.subscriber: Subscriber = NOT_SUBSCRIBED
         self.asked = NO_FILTERS
-        self.holder: str | None = None
+        self._absence: Absence | None = None  # None: all its fields have the values that they begin with
         self.window: Window | None = None
         self.qos2_open: bytearray | None = None
         self.publishers: list[int] | None = None
         self.version = 5
         self.expiry_seconds = 0
-        self.timer: Deadline | None = None
-        self.expires_at: float | None = None
-        self.will: Will | None = None
-        self.author: Author | None = None
-        self.will_at: float | None = None
         self.link: SessionConnection | None = None
         self.published = self.delivered = 0
-        self.missed: tuple[dict[str, Any], ...] = ()
         self.ended = False
         self.guarded = False
         self.is_moving = False
         self.number = 0
         self.durable = False
+
+    @property
+    def holder(self) -> str | None:
+        """Of `PersistentSessions`, once it outlives its connection."""
+        return None if self._absence is None else self._absence.holder
+
+    @holder.setter
+    def holder(self, value: str | None) -> None:
+        if self._absence is not None or value is not None:
+            self._own_absence().holder = value
+
+    @property
+    def timer(self) -> Deadline | None:
+        """Of the registry."""
+        return None if self._absence is None else self._absence.timer
+
+    @timer.setter
+    def timer(self, value: Deadline | None) -> None:
+        if self._absence is not None or value is not None:
+            self._own_absence().timer = value
+
+    @property
+    def expires_at(self) -> float | None:
+        """Monotonic seconds; None: connected, or never."""
+        return None if self._absence is None else self._absence.expires_at
+
+    @expires_at.setter
+    def expires_at(self, value: float | None) -> None:
+        if self._absence is not None or value is not None:
+            self._own_absence().expires_at = value
+
+    @property
+    def will(self) -> Will | None:
+        """To be published when its connection ends without DISCONNECT."""
+        return None if self._absence is None else self._absence.will
+
+    @will.setter
+    def will(self, value: Will | None) -> None:
+        if self._absence is not None or value is not None:
+            self._own_absence().will = value
+
+    @property
+    def author(self) -> Author | None:
+        """Of the will."""
+        return None if self._absence is None else self._absence.author
+
+    @author.setter
+    def author(self, value: Author | None) -> None:
+        if self._absence is not None or value is not None:
+            self._own_absence().author = value
+
+    @property
+    def will_at(self) -> float | None:
+        """Monotonic seconds, while the delay of the will passes."""
+        return None if self._absence is None else self._absence.will_at
+
+    @will_at.setter
+    def will_at(self, value: float | None) -> None:
+        if self._absence is not None or value is not None:
+            self._own_absence().will_at = value
+
+    @property
+    def missed(self) -> tuple[dict[str, Any], ...]:
+        """Ranges that it lost while it was away: `rumq.shards.delivery.lost_ranges`."""
+        return () if self._absence is None else self._absence.missed
+
+    @missed.setter
+    def missed(self, value: tuple[dict[str, Any], ...]) -> None:
+        if self._absence is not None or value:
+            self._own_absence().missed = value
+
+    def _own_absence(self) -> Absence:
+        if self._absence is None:
+            self._absence = Absence()
+        return self._absence
 
     @property
     def raises_qos(self) -> bool:

@@ -2,6 +2,7 @@
 
 So no client resumes, ends or detects another owner's session by using its client id, and two tenants may use the same
 client ids. docs/decisions/0018-a-session-has-an-owner.md"""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -29,10 +30,11 @@ ANYBODY = Owner(None, "")
 
 def owner_of(who: Identity, mount: str) -> Owner:
     """raises: MqttFault for a name with lone surrogates, which a token may have"""
-    try:
-        "".join((who.user or "", *who.groups)).encode()
-    except UnicodeEncodeError:
-        raise MqttFault("the name of the user, or of a group, is no text", Reason.NOT_AUTHORIZED) from None
+    if who.user or who.groups:
+        try:
+            "".join((who.user or "", *who.groups)).encode()
+        except UnicodeEncodeError:
+            raise MqttFault("the name of the user, or of a group, is no text", Reason.NOT_AUTHORIZED) from None
     if who.method == GATEWAYS_OWN:
         return Owner(who.user, GATEWAY)
     if who.method == BROKERS_OWN:

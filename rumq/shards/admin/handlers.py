@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rumq.events.output import RING
+from rumq.events.event_lines import RING
 from rumq.session.state.histogram import Histogram
 from rumq.shards.admin.actions import BrokerActions, ClientActions, PartitionActions, SubscriptionReset
 from rumq.shards.admin.broadcast import BroadcastAction

@@ -32,8 +32,10 @@ class BusTransport(Protocol):
 
     room: int
     refused: bool
-    peer: str
     bytes_out: int
+
+    @property
+    def peer(self) -> str: ...
 
     def write(self, data: Raw) -> None: ...
     def waits(self) -> bool:

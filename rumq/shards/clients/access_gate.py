@@ -3,6 +3,7 @@ leader hears no majority. Time is a port.
 
 A ban ends with its time. The caller disconnects clients that it names, and has the journal keep it for the next run
 or leader: `rumq.shards.admin.standing_orders`."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -34,6 +35,11 @@ class AccessGate:
         self._name_bytes = 0
         self.is_draining = False
         self.isolated: Callable[[], MqttFault] | None = None
+
+    @property
+    def lets_everybody_in(self) -> bool:
+        """Whether `refusal` has nothing to say about anybody."""
+        return not (self._bans or self.is_draining or self.isolated is not None)
 
     def refusal(self, client_id: str, user: str | None, address: str) -> MqttFault | None:
         """Why this client may not log in. Cost: three look-ups, of one that logs in"""

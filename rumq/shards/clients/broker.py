@@ -1,4 +1,5 @@
 """The broker as one client's connection sees it: `BrokerPort`, put together from the parts of the shard."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from rumq.session.flow_control.limits import Limits
 from rumq.session.flow_control.listener_policy import OPEN, ListenerPolicy
 from rumq.session.handshake.handshake import Handshake
 from rumq.session.journal.recorder import JournalRecorder
+from rumq.session.ports.turn_view import TurnView
 from rumq.session.protocol import authorization
 from rumq.session.protocol.connected import Connected
 from rumq.session.state.keep_alive import KeepAliveMonitor
@@ -49,12 +51,21 @@ class Broker:
     ) -> None:  # fmt: skip
         self.limits = limits
         self.welcomed = 0
-        self.registry, self.journal, self.shard_totals = records.registry, records.journal, records.totals
-        self.keep_alive_monitor = records.keep_alive
+        self._records = records
+        self.registry, self.keep_alive_monitor = records.registry, records.keep_alive
         self.clock, self.acks = clock, acks
         self.later, self.next_turn = timers.later, timers.next_turn
         self.event, self.crashed = events.of_client, events.crashed
         self.logins, self.publishing, self.delivery = ports
+        self.turn_view = TurnView(clock, self.publishing.batches, self.publishing.backpressure)
+
+    @property
+    def journal(self) -> JournalRecorder:
+        return self._records.journal
+
+    @property
+    def shard_totals(self) -> ShardTotals:
+        return self._records.totals
 
     def welcome(self, transport: Any, policy: ListenerPolicy = OPEN) -> Handshake:
         """The protocol of a new connection."""

@@ -1,4 +1,5 @@
 """Clients on their way in: authentication beside the loop, room for them, the shard that they belong to."""
+# compiled: warm
 
 from __future__ import annotations
 
@@ -65,6 +66,8 @@ class Logins:
     def login_refusal(self, client: ClientInfo, client_id: str, user: str | None) -> MqttFault | None:
         if client.policy.is_removed:
             return MqttFault("this listener was removed", Reason.SERVER_UNAVAILABLE)
+        if self.gate.lets_everybody_in:
+            return None
         return self.gate.refusal(client_id, user, client.address)
 
     def logged_in(self, client: ClientInfo) -> None:

@@ -1,5 +1,6 @@
 """Refusal events of one address: reported one by one at first, then summarized, so that a client that is refused a
 thousand times a second does not fill the operator's disk. The time is an argument."""
+# compiled: warm
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ a shard has said which messages it has, its packet ids are as if that had been k
     PUBREL          of an id that is open                      ends the exchange
                     of another one                             waits for all missing shards
     anything else                                              is taken"""
+# compiled: warm
 
 from __future__ import annotations
 

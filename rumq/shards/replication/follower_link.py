@@ -21,8 +21,10 @@ class ReplicaTransport(Protocol):
 
     room: int
     refused: bool
-    peer: str
     is_quiet: bool
+
+    @property
+    def peer(self) -> str: ...
 
     def write(self, data: Raw) -> None: ...
     def close(self) -> None: ...

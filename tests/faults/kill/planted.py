@@ -15,7 +15,7 @@ PLANTED = [
     ),
     Planted(
         "PUBCOMP leaves before the id's release is written down", "rumq/mqtt/kernels/short_acks.py",
-        "note(noted_of(wire), 0x62, pid)\n                wire.ack_parts |= wire.durable_bit",
+        "note(noted_of(wire), 0x62, pid)\n                wire.ack_parts |= journal_bit(wire)",
         "note(noted_of(wire), 0x62, pid)",
         f"{SESSIONS}::test_an_inbound_qos_2_message_is_taken_once",
     ),

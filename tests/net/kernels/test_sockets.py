@@ -5,6 +5,7 @@ import select
 import socket
 from collections.abc import Iterator
 from errno import EAGAIN, EBADF, ECONNRESET, EPIPE
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,3 +170,41 @@ def test_pieces_are_free_when_they_are_sent_or_refused(kernel: Any, pair: Pair, 
     assert (kernel.send(near.fileno(), queued(*pieces)) > 0) is not gone
     for piece in pieces:
         piece.append(0)  # BufferError while anything refers to it
+
+
+@kernels
+@pytest.mark.parametrize(
+    ("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"), (socket.AF_INET6, "::ffff:127.0.0.1")]
+)
+def test_who_is_accepted_is_known_by_its_address(kernel: Any, family: int, host: str) -> None:
+    """It does not block, is not inherited, and has the options of who listens: tcp(7)."""
+    with socket.socket(family) as listener:
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            listener.bind((host if "." not in host or family == socket.AF_INET else "::", 0))
+        except OSError:
+            pytest.skip("this machine has no IPv6")
+        listener.listen()
+        listener.setblocking(False)
+        assert kernel.accept(listener.fileno()) == (-EAGAIN, "", 0)
+        with socket.socket(family) as near:
+            near.connect((host, listener.getsockname()[1]))
+            fd, *peer = kernel.accept(listener.fileno())
+            with socket.socket(fileno=fd) as far:
+                assert peer == list(far.getpeername()[:2]) == list(near.getsockname()[:2])
+                assert not far.get_inheritable() and not os.get_blocking(fd)
+                assert far.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    assert kernel.accept(-1)[0] == -EBADF
+
+
+@kernels
+def test_a_unix_socket_has_no_address(kernel: Any, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as near:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen()
+        near.connect(str(tmp_path / "s"))
+        fd, *peer = kernel.accept(listener.fileno())
+        os.close(fd)
+        assert peer == ["", 0]

@@ -316,7 +316,7 @@ def test_a_disconnect_may_change_how_long_the_session_lasts(at_connect: int, wan
     properties: Any = {} if wanted is None else {"session_expiry_interval": wanted}
     wire.say(p.Disconnect(Reason.NORMAL_DISCONNECTION, properties))
     assert wire.closed and not wire.hears() and session.expiry_seconds == expiry
-    assert session.ended is (expiry == 0)
+    assert bool(session.ended) is (expiry == 0)
     assert isinstance(broker.commands[-1], c.End if session.ended else c.Detach)
 
 

@@ -142,7 +142,7 @@ def test_the_router_is_told_nothing_of_a_session_that_never_subscribed(world: Wo
     session, _ = world.registry.open("pump", None, personal=False, clean_start=False)
     session.expiry_seconds = expiry
     world.registry.leave(session, with_will=False, now=0.0)
-    assert session.ended is not bool(expiry)
+    assert bool(session.ended) is not bool(expiry)
     world.registry.end(session)
     assert not world.commands
 

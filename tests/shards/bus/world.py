@@ -72,8 +72,10 @@ class Hand:
 class LinkEnd(Transport):
     """The far end of a link: keeps what was written. room: bytes until it is full"""
 
+    peer = "shard 9"
+
     def __init__(self, room: int = 1 << 20) -> None:
-        self.room, self.refused, self.peer = room, False, "shard 9"
+        self.room, self.refused = room, False
         self.written = bytearray()
         self.bytes_out = 0
         self.is_closed = False
