@@ -20,7 +20,7 @@ class StepQueue:
     def take(self) -> list[Command]:
         """Everything that was put; the queue is empty then."""
         commands = self.items[:]
-        self.items.clear()
+        del self.items[:]
         return commands
 
 

@@ -14,6 +14,7 @@ cdef class TimerQueue:
     cdef public ShardClock _clock
 
     cpdef double next_deadline(self) except? -1
+    cpdef bint waits(self)
     cpdef run_next_turn(self, guard)
     cpdef run_after_step(self, guard)
 

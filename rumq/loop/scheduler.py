@@ -76,6 +76,10 @@ class TimerQueue:
 
     @property
     def has_next_turn(self) -> bool:
+        return self.waits()
+
+    def waits(self) -> bool:
+        """As `has_next_turn`, for compiled callers."""
         return bool(self._next_turn)
 
     def next_deadline(self) -> float:

@@ -307,7 +307,8 @@ class Pump(ConnectionOwner):
             connection.is_bulk = True
         elif connection.is_bulk:
             connection.is_bulk = False
-        elif not connection.link.is_bus:  # other shards send a little all the time
+        elif isinstance(connection.link, Receiver) or not connection.link.is_bus:
+            # Other shards send a little all the time.
             self._shared_until = self._began + SHARED_SECONDS
         if n == 0:
             self.lost(connection, "closed without DISCONNECT")

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from commitlog.log.partition import Partition
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.reasons import Reason
@@ -211,30 +212,42 @@ def hold(
 class PartWaits:
     """What waits for one part of the log, in the order of the lsns that it waits for. source: of the part
 
+    log: as `source`, if it is of this shard, for compiled callers; last: the highest of `lsns`
     awaited_at: when an acknowledgement last began to wait, monotonic seconds"""
 
-    __slots__ = ("acks", "awaited_at", "lsns", "source")
+    __slots__ = ("acks", "awaited_at", "last", "log", "lsns", "source")
 
     def __init__(self, source: CommitProgress) -> None:
         self.source = source
+        self.log = source if isinstance(source, Partition) else None
+        self.last = 0
         self.acks: list[PendingAck] = []
         self.lsns: list[int] = []
         self.awaited_at = -AWAITED_SECONDS
 
     def put(self, pending: PendingAck) -> None:
         """Have it wait for what has been appended until now."""
-        self.lsns.append(self.source.next_lsn)
+        lsn = self.log.next_lsn if self.log is not None else self.source.next_lsn
+        if lsn > self.last:
+            self.last = lsn
+        self.lsns.append(lsn)
         self.acks.append(pending)
 
     def is_committed(self) -> bool:
-        """Whether what was appended last is committed."""
-        return self.source.committed_lsn >= self.lsns[-1]
+        """Whether everything that something waits for is committed."""
+        return self.committed() >= self.last
+
+    def committed(self) -> int:
+        """Below it what was appended is committed."""
+        return self.log.committed() if self.log is not None else self.source.committed_lsn
 
     def ready(self) -> int:
         """How many of the oldest are committed."""
         if not self.lsns:
             return 0
-        committed, count = self.source.committed_lsn, 0
+        committed, count = self.committed(), 0
+        if self.last <= committed:
+            return len(self.lsns)
         for lsn in self.lsns:
             if lsn > committed:
                 break
@@ -244,8 +257,8 @@ class PartWaits:
     def drop(self, count: int) -> None:
         """Forget the oldest."""
         if count == len(self.acks):
-            self.acks.clear()
-            self.lsns.clear()
+            del self.acks[:], self.lsns[:]
+            self.last = 0
         else:
             del self.acks[:count], self.lsns[:count]
 
@@ -257,13 +270,14 @@ class AckTracker(AckPort):
     waits: of acknowledgements of published messages, from the turn that read them to the one that sends them"""
 
     def __init__(
-        self, sources: Sequence[CommitProgress], flush_journal: Callable[[int], None], clock: TurnClock
-    ) -> None:
+        self, sources: Sequence[CommitProgress], flush_journal: Callable[[int], None], clock: TurnClock,
+        recorder: JournalRecorder | None = None,
+    ) -> None:  # fmt: skip
         """sources: of the partitions by index, and of the session journal
 
-        flush_journal: appends this turn's entries, at a time in µs"""
+        flush_journal: appends this turn's entries, at a time in µs; recorder: has them; None: it is asked each time"""
         self._parts = [PartWaits(source) for source in sources]
-        self._flush_journal, self._clock = flush_journal, clock
+        self._flush_journal, self._clock, self._recorder = flush_journal, clock, recorder
         self._journal_index = len(sources) - 1
         self.promised: list[PendingAcks] = []
         self._messages: list[PendingAck] = []
@@ -293,7 +307,8 @@ class AckTracker(AckPort):
         """Have this step's promises wait for what has been appended until now; whether there were any."""
         if not self.promised and not self._messages:
             return False
-        self._flush_journal(self._clock.now_us)
+        if self._recorder is None or self._recorder.has_entries():
+            self._flush_journal(self._clock.now_us)
         if self._messages:
             messages, self._messages = self._messages, []
             for message in messages:
@@ -372,7 +387,7 @@ def send_ready(client: PendingAcks) -> None:
         ready = client.holds[0]
         if ready.parts:
             break
-        client.holds.pop(0)
+        del client.holds[:1]
         if client.flow is not None:
             client.wire.unacknowledged -= ready.pubacks
             client.transport.write(ready.acks)

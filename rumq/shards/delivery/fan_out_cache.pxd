@@ -6,6 +6,9 @@ from router.readers.reader cimport Group
 from rumq.mqtt.kernels cimport fanout
 from rumq.mqtt.kernels.fanout cimport Blob, Form
 
+cdef unsigned int FLAG_UNIFORM, FLAG_V5, ROW_QOS
+cdef Py_ssize_t ROW_FLAGS_AT, KEPT_BYTES_MAX
+
 
 cdef class GroupBytes:
     cdef public bint v5

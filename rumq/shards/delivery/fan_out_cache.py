@@ -165,7 +165,7 @@ class FanOutCache:
 
     def _maybe_as_stored(self, chunk: Chunk, form: fanout.Form, v5: bool) -> Blob | None:
         """The chunk's own frames, if they can go out as they are."""
-        if not chunk.flags & FLAG_UNIFORM or bool(chunk.flags & FLAG_V5) is not v5 or not form.plain():
+        if not chunk.flags & FLAG_UNIFORM or (chunk.flags & FLAG_V5 != 0) != v5 or not form.plain():
             return None
         qos: int = chunk.rows[ROW_FLAGS_AT]
         qos &= ROW_QOS

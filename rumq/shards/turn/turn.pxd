@@ -19,8 +19,7 @@ from rumq.shards.turn.effect_dispatch cimport EffectDispatch
 
 
 cdef class BatchAppender:
-    cdef public list _batches, _senders
-    cdef public dict _own
+    cdef public list _batches, _own, _senders
     cdef public StepQueue _commands
     cdef public ShardClock _clock
     cdef public ShardTotals _totals

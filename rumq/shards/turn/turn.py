@@ -43,7 +43,7 @@ class BatchAppender:
         self, step_input: StepInput, clock: ShardClock, store: Store, totals: ShardTotals, tracer: Tracer
     ) -> None:
         self._batches, self._commands = step_input.batches, step_input.commands
-        self._own = {p.index: p for p in store.partitions if isinstance(p, PartitionWriter)}
+        self._own = [p if isinstance(p, PartitionWriter) else None for p in store.partitions]
         self._senders = [p.outgoing if isinstance(p, RemotePartition) else None for p in store.partitions]
         self._clock, self._totals, self._tracer = clock, totals, tracer
         self.sampler: Sampler | None = None
@@ -77,6 +77,7 @@ class BatchAppender:
                         frames, flags = stamped.frames, stamped.flags
                 if sender is None:
                     partition = self._own[index]
+                    assert partition is not None
                     if isinstance(partition, Partition):
                         log: Partition = partition
                         chunk = log.append(rows, frames, count, flags, self._clock.now_us, tags)
@@ -306,7 +307,7 @@ class Turn(TurnHandler):
     def _next_deadline(self) -> float:
         """When a turn is due, whether anything comes or not: monotonic seconds, 0 for at once."""
         router, ready, timers = self._router, self._ready, self._timers
-        if ready.now or self._commands.items or ready.next_turn or timers.has_next_turn:
+        if ready.now or self._commands.items or ready.next_turn or timers.waits():
             return 0.0
         if router.groups.ended or router.delivery.has_deferred():
             return 0.0

@@ -1,6 +1,7 @@
 import cython
 
 from commitlog.log.partition cimport Partition
+from router.matching.feed cimport Feed
 from rumq.loop.stage cimport Stage
 from rumq.session.ports.backpressure cimport BackpressureBits
 from rumq.shards.write_path.bulk_allowance cimport BulkAllowance
@@ -10,6 +11,7 @@ cdef class WatchedPart:
     cdef public Py_ssize_t index
     cdef public Partition partition
     cdef public BulkAllowance allowance
+    cdef public Feed near
     cdef public object feed, source
 
     @cython.locals(unwritten=longlong)
