@@ -94,9 +94,9 @@ class TimerQueue:
 
     def run_due(self, guard: Guard) -> None:
         """Those that are left are due in the next turn, which comes at once."""
-        for _ in range(TIMED_CALLS_A_TURN):
-            if not self._later or self._later[0][0] > self._clock.monotonic:
-                break
+        left = TIMED_CALLS_A_TURN
+        while left and self.next_deadline() <= self._clock.monotonic:
+            left -= 1
             guard("timer", heapq.heappop(self._later)[2])
 
     def run_after_step(self, guard: Guard) -> None:

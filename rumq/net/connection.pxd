@@ -16,11 +16,10 @@ cdef class Connection(Transport):
     cdef public int fd
     cdef public Py_ssize_t bytes_in, bytes_out, outbox_bytes_max
     cdef public ConnectionOwner pump
-    cdef public object _sock, tap, unparsed, write_failed
-    cdef public list queue
+    cdef public object _sock, queue, tap, unparsed, write_failed
 
     cpdef write(self, object data, object owner=*)
     cpdef empty(self)
     cpdef flush(self)
     @cython.locals(sent=Py_ssize_t, waiting=Py_ssize_t, pieces=list)
-    cpdef _send(self, list queue)
+    cpdef _send(self, object queue)

@@ -95,7 +95,7 @@ class Pump(ConnectionOwner):
         """Close a socket; its handler has ended already. lingers: once the client has read what was sent last"""
         if connection not in self.connections:
             return  # dropped before; its descriptor may already be another's
-        unsent = [data for data, _ in connection.queue or ()] if lingers else []
+        unsent = [data for data, _ in connection.unsent()] if lingers else []
         sock = connection.sock
         stream = connection.lingering_stream() if lingers and self.lingering is not None else None
         self.forget(connection)

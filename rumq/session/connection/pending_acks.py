@@ -257,8 +257,7 @@ class PartWaits:
     def drop(self, count: int) -> None:
         """Forget the oldest."""
         if count == len(self.acks):
-            del self.acks[:], self.lsns[:]
-            self.last = 0
+            self.acks, self.lsns, self.last = [], [], 0
         else:
             del self.acks[:count], self.lsns[:count]
 
@@ -387,7 +386,10 @@ def send_ready(client: PendingAcks) -> None:
         ready = client.holds[0]
         if ready.parts:
             break
-        del client.holds[:1]
+        if len(client.holds) == 1:
+            client.holds.pop()
+        else:
+            del client.holds[0]
         if client.flow is not None:
             client.wire.unacknowledged -= ready.pubacks
             client.transport.write(ready.acks)
