@@ -7,7 +7,6 @@ from rumq.mqtt.kernels cimport fanout
 from rumq.mqtt.kernels.fanout cimport Blob, Form
 
 cdef unsigned int FLAG_UNIFORM, FLAG_V5, ROW_QOS
-cdef Py_ssize_t ROW_FLAGS_AT
 
 
 cdef class GroupBytes:

@@ -28,10 +28,10 @@ cdef class BatchAppender:
     cdef public object _tracer
 
     cpdef end_turn(self)
-    @cython.locals(
-        batch=Batch, sampler=Sampler, chunk=Chunk, index=Py_ssize_t, count=Py_ssize_t, flags=uint, log=Partition
-    )
+    @cython.locals(batch=Batch, index=Py_ssize_t)
     cpdef settle(self)
+    @cython.locals(sampler=Sampler, chunk=Chunk, count=Py_ssize_t, flags=uint, log=Partition)
+    cpdef _append(self, Py_ssize_t index, Batch batch)
 
 
 cdef class Steps:

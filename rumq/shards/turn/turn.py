@@ -18,6 +18,7 @@ from rumq.loop.kernels import system_clock
 from rumq.loop.queues import ReadyLinks, StepQueue
 from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.loop.stage import Stage
+from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.trace_context import Sampler
 from rumq.net.turn_handler import TurnHandler
 from rumq.session.connection.pending_acks import AckTracker
@@ -62,38 +63,43 @@ class BatchAppender:
         """Append what was published so far, and tell the router of it before the commands that come now."""
         if self._commands.items:
             self.is_plain = False
-        sampler = self.sampler
         index = -1
         for batch in self._batches:
             index += 1
             if batch.count:
-                sender = self._senders[index]
-                self._totals.published_bytes += batch.frames_len
-                rows, frames, count, flags, tags = batch.take()
-                stamped = None
-                if sampler is not None and sampler.wants(rows, frames, count, flags, self._clock.monotonic):
-                    stamped = self._tracer.publishes(index, rows, frames, count, flags, self._clock.now_us)
-                    if stamped is not None:
-                        frames, flags = stamped.frames, stamped.flags
-                if sender is None:
-                    partition = self._own[index]
-                    assert partition is not None
-                    if isinstance(partition, Partition):
-                        log: Partition = partition
-                        chunk = log.append(rows, frames, count, flags, self._clock.now_us, tags)
-                    else:
-                        chunk = partition.append(rows, frames, count, flags, self._clock.now_us, tags)
-                    if stamped is not None:
-                        chunk.traces = self._tracer.appended(chunk.base_lsn, stamped.traces)
-                    self._commands.items.append(appended(index, chunk))
-                else:
-                    self.is_plain = False
-                    self._totals.handed_over += count
-                    if stamped is None:
-                        sender.append(rows, frames, count, flags, tags)
-                    else:
-                        wire = self._tracer.handed_over(stamped.traces)
-                        sender.append(rows, frames, count, flags, tags, wire)
+                self._append(index, batch)
+
+    def _append(self, index: int, batch: Batch) -> None:
+        """What was published to one partition."""
+        sampler, sender = self.sampler, self._senders[index]
+        self._totals.published_bytes += batch.frames_len
+        count, flags = batch.count, batch.flags
+        rows, frames, tags = batch.taken_rows(), batch.taken_frames(), batch.taken_tags()
+        batch.begin()
+        stamped = None
+        if sampler is not None and sampler.wants(rows, frames, count, flags, self._clock.monotonic):
+            stamped = self._tracer.publishes(index, rows, frames, count, flags, self._clock.now_us)
+            if stamped is not None:
+                frames, flags = stamped.frames, stamped.flags
+        if sender is None:
+            partition = self._own[index]
+            assert partition is not None
+            if isinstance(partition, Partition):
+                log: Partition = partition
+                chunk = log.append(rows, frames, count, flags, self._clock.now_us, tags)
+            else:
+                chunk = partition.append(rows, frames, count, flags, self._clock.now_us, tags)
+            if stamped is not None:
+                chunk.traces = self._tracer.appended(chunk.base_lsn, stamped.traces)
+            self._commands.items.append(appended(index, chunk))
+        else:
+            self.is_plain = False
+            self._totals.handed_over += count
+            if stamped is None:
+                sender.append(rows, frames, count, flags, tags)
+            else:
+                wire = self._tracer.handed_over(stamped.traces)
+                sender.append(rows, frames, count, flags, tags, wire)
 
 
 class PeersInTurn(Protocol):
