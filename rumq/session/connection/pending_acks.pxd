@@ -1,6 +1,5 @@
 import cython
 
-from commitlog.log.partition cimport Partition
 from rumq.mqtt.kernels.wire_state cimport Wire
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
 from rumq.session.journal.recorder cimport JournalRecorder
@@ -46,10 +45,8 @@ cdef class PartWaits:
     cdef public list acks, lsns
     cdef public double awaited_at
     cdef public long long last
-    cdef public Partition log
     cdef public object source
 
-    cpdef long long committed(self) except? -1
     @cython.locals(lsn=longlong)
     cpdef put(self, PendingAck pending)
     cpdef bint is_committed(self) except -1

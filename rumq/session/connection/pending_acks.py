@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from commitlog.log.partition import Partition
 from rumq.mqtt.kernels.window import Window
 from rumq.mqtt.kernels.wire_state import Wire
 from rumq.mqtt.reasons import Reason
@@ -212,14 +211,12 @@ def hold(
 class PartWaits:
     """What waits for one part of the log, in the order of the lsns that it waits for. source: of the part
 
-    log: as `source`, if it is of this shard, for compiled callers; last: the highest of `lsns`
-    awaited_at: when an acknowledgement last began to wait, monotonic seconds"""
+    last: the highest of `lsns`; awaited_at: when an acknowledgement last began to wait, monotonic seconds"""
 
-    __slots__ = ("acks", "awaited_at", "last", "log", "lsns", "source")
+    __slots__ = ("acks", "awaited_at", "last", "lsns", "source")
 
     def __init__(self, source: CommitProgress) -> None:
         self.source = source
-        self.log = source if isinstance(source, Partition) else None
         self.last = 0
         self.acks: list[PendingAck] = []
         self.lsns: list[int] = []
@@ -227,7 +224,7 @@ class PartWaits:
 
     def put(self, pending: PendingAck) -> None:
         """Have it wait for what has been appended until now."""
-        lsn = self.log.next_lsn if self.log is not None else self.source.next_lsn
+        lsn = self.source.next_lsn
         if lsn > self.last:
             self.last = lsn
         self.lsns.append(lsn)
@@ -235,17 +232,13 @@ class PartWaits:
 
     def is_committed(self) -> bool:
         """Whether everything that something waits for is committed."""
-        return self.committed() >= self.last
-
-    def committed(self) -> int:
-        """Below it what was appended is committed."""
-        return self.log.committed() if self.log is not None else self.source.committed_lsn
+        return self.source.committed_lsn >= self.last
 
     def ready(self) -> int:
         """How many of the oldest are committed."""
         if not self.lsns:
             return 0
-        committed, count = self.committed(), 0
+        committed, count = self.source.committed_lsn, 0
         if self.last <= committed:
             return len(self.lsns)
         for lsn in self.lsns:
