@@ -15,3 +15,7 @@ cdef class Committed:
 
 @cython.locals(made=Appended)
 cpdef Appended appended(Py_ssize_t partition, Chunk chunk)
+
+
+@cython.locals(made=Committed)
+cpdef Committed committed(Py_ssize_t partition, long long lsn)

@@ -40,6 +40,13 @@ class Committed:
         self.partition, self.lsn = partition, lsn
 
 
+def committed(partition: int, lsn: int) -> Committed:
+    """`Committed`, as `appended`."""
+    made = Committed.__new__(Committed)
+    made.partition, made.lsn = partition, lsn
+    return made
+
+
 @dataclass(slots=True, eq=False)
 class RemoteChunk:
     """A chunk of a partition that another shard owns."""

@@ -7,6 +7,8 @@ from router.matching.feed cimport Feed
 from router.matching.groups cimport GroupTable
 from router.replay_ends cimport ReplayEnds
 
+cdef unsigned int FLAG_RETAIN
+
 
 cdef class ShardRouter:
     cdef public dict _remote, _steps

@@ -21,6 +21,7 @@ from commitlog.chunk import (
     last_of_each,
     padded,
 )
+from commitlog.format.chunk_position import ChunkPosition
 from commitlog.kernels import rows as kernel
 from commitlog.kernels import small_chunk
 from commitlog.kernels import topics as topics_kernel
@@ -31,8 +32,9 @@ MERGED_BYTES_MAX = 1 << 20
 APART_US_MAX = 3_000_000_000  # a ts_delta is a u32 of µs
 BUFFER_BYTES = 1 << 21
 BUFFER_KEPT_MAX = 1 << 24
-SMALL_BYTES = 12_288
-LATE_WORD, CRC_WORD = 14, 31  # u32 of a header
+SMALL_BYTES = 20_480
+SMALL_BODY_MAX = 16_384  # rows and frames of a small chunk
+FLAGS_WORD, COUNT_WORD, LATE_WORD, CRC_WORD = 1, 6, 14, 31  # u32 of a header
 
 
 class NumberedNames(NamedTuple):
@@ -65,6 +67,7 @@ class ChunkLayout:
         self._buffer = mmap(-1, BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS)
         # One small chunk, with zeros behind it: never resized.
         self.small_bytes = bytearray(SMALL_BYTES)
+        self._joined = bytearray(SMALL_BODY_MAX)  # rows and frames of several chunks, which it is made of
         self._salt = self._chain = 0
         self._seen_topics = bytearray()
         self._seen_publishers = bytearray()
@@ -86,25 +89,47 @@ class ChunkLayout:
         )  # fmt: skip
         return raw + bytes(total - HEADER_BYTES)
 
-    def small(self, chunk: Chunk, durable_lsn: int, align: int, ahead: int = 0) -> int:
-        """Lay out one chunk of few records that names nothing new, as `data` would, in `small_bytes`.
+    def small(self, chunks: list[Chunk], durable_lsn: int, align: int, ahead: int = 0) -> int:
+        """Lay out one chunk of few records that name nothing new, as `data` would, in `small_bytes`.
 
         returns: its length; 0: it is none such, and nothing has changed"""
-        if chunk.tags or chunk.sources or self._told_topics or self._told_publishers:
+        if self._told_topics or self._told_publishers:
             return 0
+        rows_len = frames_len = 0
+        for chunk in chunks:
+            if chunk.tags or chunk.sources:
+                return 0
+            rows_len += len(chunk.rows)
+            frames_len += len(chunk.frames)
+        if rows_len + frames_len > SMALL_BODY_MAX:
+            return 0
+        first = chunks[0]
+        rows, frames, flags = first.rows, first.frames, first.flags
+        if len(chunks) > 1:
+            flags = small_chunk.join(chunks, self._joined, rows_len)
+            joined = memoryview(self._joined)
+            rows, frames = joined[:rows_len], joined[rows_len : rows_len + frames_len]
         total: int = small_chunk.encode(
-            self.small_bytes, chunk.rows, chunk.frames, self._seen_topics, self._seen_publishers, chunk.flags,
-            self._salt, chunk.base_lsn, chunk.base_ts, durable_lsn, self._epoch, self._chain, self._generation, align,
-            ahead,
+            self.small_bytes, rows, frames, self._seen_topics, self._seen_publishers, flags, self._salt,
+            first.base_lsn, first.base_ts, durable_lsn, self._epoch, self._chain, self._generation, align, ahead,
         )  # fmt: skip
         if total:
             self._chain = small_chunk.header_word(self.small_bytes, CRC_WORD)
         return total
 
-    def small_late(self) -> int:
-        """The greatest ts_delta of the small chunk, µs."""
-        late: int = small_chunk.header_word(self.small_bytes, LATE_WORD)
-        return late
+    def place_small(self, place: ChunkPosition, position: int, first: Chunk, size: int) -> None:
+        """Have `place` tell of the small chunk. first: its first records, as they are in memory"""
+        data = self.small_bytes
+        place.set(
+            first.base_lsn, position, first.base_ts, small_chunk.header_word(data, COUNT_WORD), size,
+            small_chunk.header_word(data, FLAGS_WORD) >> 16, small_chunk.header_word(data, LATE_WORD),
+        )  # fmt: skip
+
+    def small_rows(self) -> memoryview:
+        """Of the small chunk, if it is made of several."""
+        return memoryview(self.small_bytes)[
+            HEADER_BYTES : HEADER_BYTES + ROW_BYTES * small_chunk.header_word(self.small_bytes, COUNT_WORD)
+        ]
 
     def data(self, chunks: list[Chunk], durable_lsn: int, align: int, ahead: int = 0) -> LaidOut:
         """One chunk of the records of all these. align, ahead: it ends at a multiple of `align` if it begins `ahead`
@@ -166,6 +191,16 @@ class ChunkLayout:
 def grow(seen: bytearray, wanted: int) -> None:
     if len(seen) < wanted:
         seen.extend(bytes(wanted - len(seen) + 1024))
+
+
+def are_one_piece(chunks: list[Chunk]) -> bool:
+    """Whether these, two at least, can be one chunk."""
+    size, bytes_max, last_us = 0, MERGED_BYTES_MAX, chunks[0].base_ts + APART_US_MAX
+    for chunk in chunks:
+        size += len(chunk.frames) + len(chunk.rows)
+        if size > bytes_max or chunk.base_ts > last_us:
+            return False
+    return True
 
 
 def pieced(chunks: list[Chunk], bytes_max: int = MERGED_BYTES_MAX) -> list[list[Chunk]]:

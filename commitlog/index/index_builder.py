@@ -15,6 +15,7 @@ from commitlog.kernels import topics as topics_kernel
 from commitlog.names.topic_table import PackedTopicTable, TopicRows
 
 NUMBERS_MAX = 1 << 26  # topics and publishers are numbered densely: higher numbers were never assigned
+FEW = 256  # rows of a small chunk, as the kernel takes them
 FEW_MAX = 1024  # rows of small chunks in one column; it ends behind the chunk that reaches that
 
 
@@ -47,7 +48,7 @@ class IndexBuilder:
         self._first: array[int] = array("Q", bytes(8 * 1024))
         self._following: array[int] = array("Q", bytes(8 * 1024))
         # The column of the chunks of few rows that came last, one behind the other.
-        self._few = bytearray(4 * FEW_MAX + 64)
+        self._few = bytearray(4 * (FEW_MAX + FEW))
         self._few_row = self._few_count = 0
 
     def add(

@@ -13,7 +13,7 @@ if cython.compiled:
 LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 HEADER_BYTES = cython.declare(cython.Py_ssize_t, 128)
 UNIFORM = cython.declare(cython.uint, 32)
-FEW = cython.declare(cython.Py_ssize_t, 16)
+FEW = cython.declare(cython.Py_ssize_t, 256)
 QOS_AND_VERSION = cython.declare(cython.uint, 19)
 
 
@@ -206,7 +206,7 @@ def index_few(
 ) -> cython.Py_ssize_t:
     """`topic_column`, `first_offsets` and `follow` of a few rows at once, where `seen` has all their topics.
 
-    column: u32; those from number `at` on, 16 at most, are set to the topic ids
+    column: u32; those from number `at` on, 256 at most, are set to the topic ids
     returns: how many rows; -1, and nothing is noted: some topic is beyond `seen`, or there are many rows"""
     words: cython.p_uint
     ids: cython.p_uint

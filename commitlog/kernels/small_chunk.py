@@ -1,24 +1,30 @@
 """Kernel: the bytes of a chunk with few records, none of which names anything new.
 
 docs/reference/log-format.md, "Chunk".
-That is the chunk of a message that comes alone. The general way is `chunk_layout`; here no object is made for
-a part of it. Knows no file."""
+That is the chunk of a message that comes alone, or of some that came one after the other and were chunks of their own
+in memory. The general way is `chunk_layout`; here no object is made for a part of it. Knows no file."""
 
 import cython
 
-from commitlog.chunk import encode_header
+from commitlog.checksum import crc32 as checksum
+from commitlog.chunk import Chunk, encode_header
+from commitlog.kernels.rows import lay_out
 
 if cython.compiled:
+    from cython.cimports.commitlog.chunk import Chunk  # type: ignore[no-redef]
     from cython.cimports.commitlog.kernels.buffers import octets
     from cython.cimports.commitlog.kernels.buffers import words as words_at
     from cython.cimports.libc.string import memcpy, memset
 
 # Written out where it is used, the compiler takes it for a Python number.
-BYTES_MAX = cython.declare(cython.Py_ssize_t, 4096)  # of rows and frames; a faster checksum is for more
+BYTES_MAX = cython.declare(cython.Py_ssize_t, 16384)  # of rows and frames
+TABLED_MAX = cython.declare(cython.Py_ssize_t, 512)  # bytes; beyond, a faster checksum pays for its objects
 HEADER_BYTES = cython.declare(cython.Py_ssize_t, 128)
 MAGIC = cython.declare(cython.uint, int.from_bytes(b"RQC1", "little"))
 VERSION_AND_KIND = cython.declare(cython.uint, 0x0101)
 LOW = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+UNIFORM = cython.declare(cython.uint, 32)
+QOS_AND_VERSION = cython.declare(cython.uint, 19)
 DATA = 1
 TABLES = cython.declare(cython.uint[2048])  # for CRC-32, eight bytes at a time
 
@@ -71,6 +77,55 @@ def crc32(data: cython.pointer[cython.const[cython.uchar]], size: cython.Py_ssiz
     return ~crc
 
 
+@cython.cfunc
+def sum_of(out: object, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.uint:
+    """CRC-32 of a part of `out`."""
+    if size <= TABLED_MAX:
+        return crc32(octets(out) + at, size)
+    whole: cython.uint = checksum(memoryview(out)[at : at + size])  # type: ignore[call-overload]
+    return whole
+
+
+def join(chunks: list, out: object, frames_at: cython.Py_ssize_t) -> cython.uint:
+    """Put the rows of consecutive chunks without tags at the beginning of `out`, and their frames behind these.
+
+    frames_at: where the rows end; returns: flags of the whole. `out` has room for all of it."""
+    if not cython.compiled:
+        return join_python(chunks, out, frames_at)
+    chunk: Chunk
+    data: cython.pointer[cython.uchar] = octets(out)
+    words: cython.pointer[cython.uint] = words_at(out)
+    row: cython.Py_ssize_t = 0
+    first: cython.Py_ssize_t
+    at: cython.Py_ssize_t = 0
+    rows_len: cython.Py_ssize_t
+    frames_len: cython.Py_ssize_t
+    flags: cython.uint = 0
+    uniform: cython.uint = UNIFORM
+    form: cython.uint = 0
+    more: cython.uint
+    base_ts: cython.longlong = 0
+    for chunk in chunks:
+        rows_len, frames_len = len(chunk.rows), len(chunk.frames)
+        memcpy(data + 32 * row, octets(chunk.rows), rows_len)
+        memcpy(data + frames_at + at, octets(chunk.frames), frames_len)
+        if row == 0:
+            base_ts, form = chunk.base_ts, data[28] & QOS_AND_VERSION
+        more = chunk.base_ts - base_ts
+        flags |= chunk.flags
+        if not chunk.flags & UNIFORM or data[32 * row + 28] & QOS_AND_VERSION != form:
+            uniform = 0
+        first = row
+        row += rows_len // 32
+        if first:
+            while first < row:
+                words[8 * first + 1] += at
+                words[8 * first + 4] += more
+                first += 1
+        at += frames_len
+    return (flags & ~UNIFORM) | uniform
+
+
 def encode(
     out: object, rows: object, frames: object, topics: object, publishers: object, flags: cython.uint,
     salt: cython.ulonglong, base_lsn: cython.ulonglong, base_ts: cython.ulonglong, durable_lsn: cython.ulonglong,
@@ -81,7 +136,7 @@ def encode(
 
     topics, publishers: a byte for each number that the segment has named
     align, ahead: it ends at a multiple of `align` if it begins `ahead` bytes behind one
-    out: 12 KiB, as the last call has left it, zeros before the first one
+    out: 20 KiB, as the last call has left it, zeros before the first one
     0: a number is new, or it is not small: nothing is changed then"""
     count: cython.Py_ssize_t
     size: cython.Py_ssize_t
@@ -133,8 +188,8 @@ def encode(
     head[10], head[11] = base_ts & LOW, base_ts >> 32
     head[12], head[13] = durable_lsn & LOW, durable_lsn >> 32
     head[14], head[15], head[16] = late, epoch, chain
-    head[17] = crc32(data + HEADER_BYTES, rows_len)
-    head[18] = crc32(data + HEADER_BYTES + rows_len, frames_len)
+    head[17] = sum_of(out, HEADER_BYTES, rows_len)
+    head[18] = sum_of(out, HEADER_BYTES + rows_len, frames_len)
     head[19] = 0  # of no aux
     head[20], head[21] = low, high
     head[22] = 32 | 1 << 16 | 6 << 24
@@ -148,6 +203,15 @@ def header_word(out: object, number: cython.Py_ssize_t) -> cython.uint:
     if cython.compiled:
         return words_at(out)[number]
     return int.from_bytes(out[4 * number : 4 * number + 4], "little")  # type: ignore[index]
+
+
+def join_python(chunks: list[Chunk], out: object, frames_at: int) -> int:
+    """As `join`, uncompiled: the general way."""
+    size = frames_at + sum(len(chunk.frames) for chunk in chunks)
+    whole = bytearray(HEADER_BYTES + (size + 3) // 4 * 4)
+    flags, _ = lay_out(chunks, whole, HEADER_BYTES + frames_at)
+    out[:size] = whole[HEADER_BYTES : HEADER_BYTES + size]  # type: ignore[index]
+    return flags
 
 
 def encode_python(

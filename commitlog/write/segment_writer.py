@@ -358,11 +358,11 @@ class SegmentWriter:
         first = chunks[0]
         align, flush = self._small_align, self._flush
         ahead = self.position % align
-        size = self._layout.small(first, durable_lsn, align, ahead) if len(chunks) == 1 else 0
+        size = self._layout.small(chunks, durable_lsn, align, ahead)
         if size:
-            late = self._layout.small_late()
-            place.set(first.base_lsn, self.position, first.base_ts, first.count, size, first.flags, late)
-            self._draft.add(place, self._base_lsn, first.rows, NOTHING_NEW, NOTHING_NEW)
+            self._layout.place_small(place, self.position, first, size)
+            rows = first.rows if len(chunks) == 1 else self._layout.small_rows()
+            self._draft.add(place, self._base_lsn, rows, NOTHING_NEW, NOTHING_NEW)
             flush.set(self.position, self._layout.small_bytes, size)
         else:
             laid = self._layout.data(chunks, durable_lsn, align, ahead)

@@ -1,5 +1,6 @@
 from commitlog.chunk cimport Chunk
 from commitlog.format.chunk_position cimport ChunkPosition
+from commitlog.format.chunk_layout cimport are_one_piece
 from commitlog.write.segment_writer cimport Flush, SegmentWriter, bytes_of
 
 cdef Py_ssize_t SMALL_BYTES_MAX, SPARE_BYTES

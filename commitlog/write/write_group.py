@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from commitlog.chunk import HEADER_BYTES, Chunk
 from commitlog.disk.preallocation import GROUP_BYTES_MAX
-from commitlog.format.chunk_layout import pieced
+from commitlog.format.chunk_layout import are_one_piece, pieced
 from commitlog.format.chunk_position import ChunkPosition
 from commitlog.format.segment import SEGMENT_HEADER_BYTES
 from commitlog.index.segment_news import Preallocated, SegmentEnded, SegmentOpened
@@ -109,7 +109,7 @@ class WriteGroup:
         None: `run` is to do it all.
 
         Whatever goes wrong, `failed` and then `run` go on in another segment."""
-        if len(self.chunks) > 1 and len(pieced(self.chunks)) > 1:
+        if len(self.chunks) > 1 and not are_one_piece(self.chunks):
             return None
         self._position = self._writer.position
         self.place = ChunkPosition.__new__(ChunkPosition)

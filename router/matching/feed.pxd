@@ -3,6 +3,8 @@ import cython
 from commitlog.chunk cimport Chunk
 from router.matching.routes cimport RouteTable
 
+cdef unsigned int FLAG_QOS
+
 
 cdef class Feed:
     cdef public Py_ssize_t index

@@ -1,8 +1,8 @@
 
 cdef class StepQueue:
     cdef public list items
-    cdef public object put
 
+    cpdef put(self, command)
     cpdef list take(self)
 
 

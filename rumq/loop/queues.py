@@ -9,18 +9,19 @@ from router.commands import Command
 
 
 class StepQueue:
-    """The `CommandQueue` of a shard. items: in the order in which they were put"""
+    """The `CommandQueue` of a shard. items: in the order in which they were put, until they are taken"""
 
-    __slots__ = ("items", "put")
+    __slots__ = ("items",)
 
     def __init__(self) -> None:
         self.items: list[Command] = []
-        self.put = self.items.append  # the list stays the same one: a call of this costs as much as a list's own
+
+    def put(self, command: Command, /) -> None:
+        self.items.append(command)
 
     def take(self) -> list[Command]:
         """Everything that was put; the queue is empty then."""
-        commands = self.items[:]
-        self.items.clear()
+        commands, self.items = self.items, []
         return commands
 
 

@@ -1,3 +1,5 @@
+import cython
+
 from rumq.loop.kernels cimport system_clock
 from rumq.session.ports.clock cimport TurnClock
 
@@ -14,7 +16,10 @@ cdef class TimerQueue:
     cdef public ShardClock _clock
 
     cpdef double next_deadline(self) except? -1
+    cpdef bint waits(self)
     cpdef run_next_turn(self, guard)
+    @cython.locals(left=int)
+    cpdef run_due(self, guard)
     cpdef run_after_step(self, guard)
 
 

@@ -76,6 +76,10 @@ class TimerQueue:
 
     @property
     def has_next_turn(self) -> bool:
+        return self.waits()
+
+    def waits(self) -> bool:
+        """As `has_next_turn`, for compiled callers."""
         return bool(self._next_turn)
 
     def next_deadline(self) -> float:
@@ -90,9 +94,9 @@ class TimerQueue:
 
     def run_due(self, guard: Guard) -> None:
         """Those that are left are due in the next turn, which comes at once."""
-        for _ in range(TIMED_CALLS_A_TURN):
-            if not self._later or self._later[0][0] > self._clock.monotonic:
-                break
+        left = TIMED_CALLS_A_TURN
+        while left and self.next_deadline() <= self._clock.monotonic:
+            left -= 1
             guard("timer", heapq.heappop(self._later)[2])
 
     def run_after_step(self, guard: Guard) -> None:

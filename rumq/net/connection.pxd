@@ -23,9 +23,8 @@ cdef class Connection(Transport):
     cdef public unsigned int _ipv4
     cdef public Py_ssize_t bytes_in, bytes_out
     cdef public ConnectionOwner pump
-    cdef public object unparsed
+    cdef public object queue, unparsed
     cdef public Extras extras
-    cdef public list queue
 
     cpdef Extras own_extras(self)
     @cython.locals(extras=Extras)
@@ -33,4 +32,4 @@ cdef class Connection(Transport):
     cpdef empty(self)
     cpdef flush(self)
     @cython.locals(sent=Py_ssize_t, waiting=Py_ssize_t, pieces=list)
-    cpdef _send(self, list queue)
+    cpdef _send(self, object queue)

@@ -28,6 +28,7 @@ class OutboxRefill(Protocol):
 
 
 LogPiece: TypeAlias = "tuple[OutboxRefill, *tuple[object, ...]]"  # behind the reader: its own notes on the piece
+Piece: TypeAlias = "tuple[ReadBuffer, LogPiece | None]"  # and whose it is, if it can be read from the log again
 
 
 class Tap(Protocol):
@@ -127,7 +128,8 @@ class Connection(Transport):
             self.own_extras().peer = peer
         self.link: ConnectionHandler
         self.unparsed: bytearray | None = None
-        self.queue: list[tuple[ReadBuffer, LogPiece | None]] | None = None  # what is to be sent; None: nothing
+        # What is to be sent; None: nothing. Most turns have one piece for a connection: it needs no list.
+        self.queue: Piece | list[Piece] | None = None
         self.outbox_bytes_max = outbox_bytes_max
         self.room = outbox_bytes_max
         self.is_bulk = False  # True if the last read brought many bytes
@@ -208,13 +210,24 @@ class Connection(Transport):
             extras.tap.sent(data)
         queue = self.queue
         if queue is None:
-            self.queue = [(data, owner)]
+            self.queue = (data, owner)
+        elif isinstance(queue, tuple):
+            self.queue = [queue, (data, owner)]
         else:
             queue.append((data, owner))
         self.room -= len(data)
         if not self.dirty:
             self.dirty = True
             self.pump.dirty.append(self)
+
+    def unsent(self) -> list[Piece]:
+        """What is to be sent, piece by piece."""
+        queue = self.queue
+        return [queue] if isinstance(queue, tuple) else queue or []
+
+    def disown(self) -> None:
+        """What is to be sent must leave, whole: it is not to be read from the log again."""
+        self.queue = [(data, None) for data, _ in self.unsent()] or None
 
     def waits(self) -> bool:
         """Whether something is still to be sent."""
@@ -272,15 +285,17 @@ class Connection(Transport):
         if self.closing:
             self.pump.drop(self, lingers=self.lingers and not self.write_failed)
 
-    def _send(self, queue: list[tuple[ReadBuffer, LogPiece | None]]) -> None:
-        pieces: list[tuple[ReadBuffer, LogPiece | None]] = queue
-        if len(queue) == 1:
-            waiting = len(queue[0][0])
+    def _send(self, queue: Piece | list[Piece]) -> None:
+        if isinstance(queue, tuple):
+            piece = queue[0]
+            waiting = len(piece)
+            sent = sockets.send_one(self.fd, piece) if self.is_plain else send_by(self.sock, [queue])
         else:
+            pieces = queue
             waiting = sum([len(data) for data, _ in queue])
             if len(queue) > BUFFERS_MAX:
                 pieces = [(b"".join([data for data, _ in queue]), None)]
-        sent = sockets.send(self.fd, pieces) if self.is_plain else send_by(self.sock, pieces)
+            sent = sockets.send(self.fd, pieces) if self.is_plain else send_by(self.sock, pieces)
         if sent < 0:
             if sent != -EAGAIN:
                 self.pump.stop_writing(self, os.strerror(-sent))
@@ -297,9 +312,9 @@ class Connection(Transport):
 
     def _keep_unsent(self, sent: int) -> None:
         """Keep what the socket did not take; of bytes that can be read again, only up to the end of a frame."""
-        kept: list[tuple[ReadBuffer, LogPiece | None]] = []
+        kept: list[Piece] = []
         size = 0
-        for data, owner in self.queue or ():
+        for data, owner in self.unsent():
             length = len(data)
             if sent >= length:
                 sent -= length
@@ -321,7 +336,7 @@ class Connection(Transport):
             self.pump.drained(self)
 
 
-def send_by(sock: socket.socket, pieces: list[tuple[ReadBuffer, LogPiece | None]]) -> int:
+def send_by(sock: socket.socket, pieces: list[Piece]) -> int:
     """As `sockets.send`, for what only looks like a socket."""
     try:
         return sock.send(pieces[0][0]) if len(pieces) == 1 else sock.sendmsg([data for data, _ in pieces])

@@ -95,7 +95,7 @@ class Pump(ConnectionOwner):
         """Close a socket; its handler has ended already. lingers: once the client has read what was sent last"""
         if connection not in self.connections:
             return  # dropped before; its descriptor may already be another's
-        unsent = [data for data, _ in connection.queue or ()] if lingers else []
+        unsent = [data for data, _ in connection.unsent()] if lingers else []
         sock = connection.sock
         stream = connection.lingering_stream() if lingers and self.lingering is not None else None
         self.forget(connection)
@@ -307,7 +307,8 @@ class Pump(ConnectionOwner):
             connection.is_bulk = True
         elif connection.is_bulk:
             connection.is_bulk = False
-        elif not connection.link.is_bus:  # other shards send a little all the time
+        elif isinstance(connection.link, Receiver) or not connection.link.is_bus:
+            # Other shards send a little all the time.
             self._shared_until = self._began + SHARED_SECONDS
         if n == 0:
             self.lost(connection, "closed without DISCONNECT")

@@ -205,7 +205,7 @@ PLANTED = [
     Planted(
         "frames that are to be raised go out as they are stored",
         "rumq/mqtt/kernels/fanout.py",
-        " or self.raised is not None)",
+        " or raised is not None)",
         ")",
         RAISED_KERNEL,
     ),

@@ -334,8 +334,15 @@ PLANTED = [
     Planted(
         "a small chunk has another time",
         "commitlog/format/chunk_layout.py",
-        "self._salt, chunk.base_lsn, chunk.base_ts, durable_lsn,",
-        "self._salt, chunk.base_lsn, chunk.base_ts + 1, durable_lsn,",
+        "first.base_lsn, first.base_ts, durable_lsn, self._epoch, self._chain,",
+        "first.base_lsn, first.base_ts + 1, durable_lsn, self._epoch, self._chain,",
+        "tests/commitlog/test_small_groups.py",
+    ),
+    Planted(
+        "of a small group of several chunks only the first one is indexed",
+        "commitlog/write/segment_writer.py",
+        "            rows = first.rows if len(chunks) == 1 else self._layout.small_rows()\n",
+        "            rows = first.rows\n",
         "tests/commitlog/test_small_groups.py",
     ),
     Planted(
@@ -386,8 +393,8 @@ PLANTED = [
     Planted(
         "a flood that nobody waits for is neither written nor held back",
         "rumq/shards/turn/turn.py",
-        "                if self.unstaged_bytes > PLAIN_BYTES_MAX:\n",
-        "                if False:\n",
+        "        if self.unstaged_bytes > PLAIN_BYTES_MAX:\n",
+        "        if False:\n",
         "tests/shards/turn/test_turn.py",
     ),
     Planted(

@@ -248,7 +248,7 @@ def cut_back_to_whole_messages(site: Site, connection: Connection, read: Callabl
         connection.write(messages, (Owner(),))
     site.turn()
     assert connection.blocked and cuts and not any(cuts[1:])
-    assert sum(len(data) for data, _ in connection.queue or ()) < 1000
+    assert sum(len(data) for data, _ in connection.unsent()) < 1000
     connection.write(b"the end")
     whole = messages * (offers - len(cuts)) + messages[: cuts[0]] + b"the end"
     assert read(len(whole)) == whole

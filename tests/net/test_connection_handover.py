@@ -173,7 +173,7 @@ def test_a_client_that_does_not_read_stops_the_other_shard_not_this_one(shards: 
         offered += 1
         shards.turn(20)
     for each in shards.first.pump.connections.values():
-        assert sum(len(data) for data, _ in each.queue or ()) <= 2 << 20
+        assert sum(len(data) for data, _ in each.unsent()) <= 2 << 20
     assert through.read(offered * len(BIG)) == BIG * offered
 
 
@@ -206,7 +206,7 @@ def test_a_shard_that_does_not_read_stops_the_client(shards: Shards, peer: Any) 
             idle += 1
             shards.turn()
     for each in shards.first.pump.connections.values():
-        assert sum(len(data) for data, _ in each.queue or ()) <= 1 << 20
+        assert sum(len(data) for data, _ in each.unsent()) <= 1 << 20
     assert sent > 1 << 17
     connection.resume_reading()
     got = shards.second.links[0].got

@@ -134,7 +134,7 @@ class Travellers:
     def _hand_over(self, traveller: Traveller, shard: int) -> None:
         connection, moved = traveller.transport, traveller.moved
         if not isinstance(connection, StreamConnection):
-            waiting = b"".join([bytes(data) for data, _ in connection.queue or ()])  # comes before what its state has
+            waiting = b"".join([bytes(data) for data, _ in connection.unsent()])  # comes before what its state has
             moved = msgspec.structs.replace(moved, unsent=waiting + moved.unsent)
         state = connection.handover_state() or encode_state(HandoverState(connection.certificate))
         peer = connection.peer

@@ -10,3 +10,7 @@ cdef class Batch:
 
     cpdef put_tag(self, unsigned long long pid, unsigned long long session)
     cpdef tuple take(self)
+    cpdef bytearray taken_rows(self)
+    cpdef bytes taken_frames(self)
+    cpdef bytes taken_tags(self)
+    cpdef begin(self)

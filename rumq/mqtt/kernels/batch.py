@@ -54,14 +54,28 @@ class Batch:
 
     def take(self) -> tuple[bytearray, bytes, int, int, bytes]:
         """Give (rows, frames, count, chunk flags, tags) as buffers of their own, and start anew."""
-        rows: bytearray
-        frames: bytes
+        taken = (self.taken_rows(), self.taken_frames(), self.count, self.flags, self.taken_tags())
+        self.begin()
+        return taken
+
+    def taken_rows(self) -> bytearray:
+        """The rows, as a buffer of their own. `begin` starts anew."""
         if cython.compiled:
-            rows = PyByteArray_FromStringAndSize(PyByteArray_AS_STRING(self.rows), 32 * self.count)
-            frames = PyBytes_FromStringAndSize(PyByteArray_AS_STRING(self.frames), self.frames_len)
-        else:
-            rows, frames = self.rows[: 32 * self.count], bytes(self.frames[: self.frames_len])
-        taken = (rows, frames, self.count, self.flags, bytes(self.tags) if self.tags else b"")
+            return PyByteArray_FromStringAndSize(PyByteArray_AS_STRING(self.rows), 32 * self.count)
+        return self.rows[: 32 * self.count]
+
+    def taken_frames(self) -> bytes:
+        """Likewise, the frames."""
+        if cython.compiled:
+            return PyBytes_FromStringAndSize(PyByteArray_AS_STRING(self.frames), self.frames_len)
+        return bytes(self.frames[: self.frames_len])
+
+    def taken_tags(self) -> bytes:
+        """Likewise, the QoS 2 tags."""
+        return bytes(self.tags) if self.tags else b""
+
+    def begin(self) -> None:
+        """Forget what was taken."""
         if len(self.frames) > 1 << 22:  # one large message must not hold its size for ever
             self.frames = bytearray(1 << 18)
         self.count = 0
@@ -69,4 +83,3 @@ class Batch:
         self.flags = CHUNK_UNIFORM
         if self.tags:
             self.tags = bytearray()
-        return taken

@@ -5,7 +5,7 @@ from rumq.mqtt.kernels.window cimport Window
 cdef class Form:
     cdef readonly unsigned int qos
     cdef readonly int retain
-    cdef readonly bint no_local, is_live
+    cdef readonly bint no_local, is_live, is_plain
     cdef readonly object identifiers, publishers
     cdef readonly bytes located, raised
 
@@ -24,6 +24,7 @@ cdef class Blob:
     cpdef locate(self)
 
 
+cpdef unsigned int first_flags(object rows) except? 255
 cpdef Blob whole(object data, object rows, Py_ssize_t count, bint qos, unsigned long long base_lsn)
 cpdef tuple number(
     Window window, Blob blob, Py_ssize_t first, Py_ssize_t stop, unsigned int reader, Py_ssize_t bytes_max,

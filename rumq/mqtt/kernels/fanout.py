@@ -21,6 +21,7 @@ if cython.compiled:
 else:
     from rumq.mqtt.kernels.delivery_properties import expiry_at, location, says_qos
 
+FLAGS_AT = cython.declare(cython.Py_ssize_t, 28)  # of a row
 ROW_RETAIN = cython.declare(cython.uint, 4)
 ROW_EXPIRY = cython.declare(cython.uint, 8)
 ROW_V5 = cython.declare(cython.uint, 16)
@@ -49,11 +50,12 @@ class Form:
         self.publishers = publishers
         self.is_live = is_live
         self.raised = raised
+        told = bool(located) or publishers is not None
+        self.is_plain = not (identifiers or told or no_local or retain == 2 or raised is not None)
 
     def plain(self) -> bool:
         """Whether a stored frame of QoS up to `qos` can go out as it is."""
-        told = self.located or self.publishers is not None
-        return not (self.identifiers or told or self.no_local or self.retain == 2 or self.raised is not None)
+        return self.is_plain
 
 
 @cython.cclass
@@ -192,6 +194,13 @@ def body_at(frames: cython.const[cython.uchar][::1], at: cython.Py_ssize_t) -> c
     while frames[at] >= 128:
         at += 1
     return at + 1
+
+
+def first_flags(rows: object) -> cython.uint:
+    """The flags of the first row. docs/reference/log-format.md, "Row"."""
+    if cython.compiled:
+        return octets(rows)[FLAGS_AT]
+    return memoryview(rows)[FLAGS_AT]  # type: ignore[arg-type]
 
 
 def whole(data: object, rows: object, count: cython.Py_ssize_t, qos: cython.bint, base_lsn: cython.ulonglong) -> Blob:

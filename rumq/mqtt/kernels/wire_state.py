@@ -4,6 +4,9 @@ from typing import Any
 
 import cython
 
+if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
+
 UNSET: Any = None  # of fields typed in the pxd; mypy would take None for their only value
 
 # Why a walk stopped: `Wire.stop`.
@@ -98,7 +101,7 @@ def journal_bit(wire: Wire) -> int:
 def acks_of(wire: Wire) -> bytearray:
     """`Wire.acks`, to be added to."""
     if wire.acks is None:
-        wire.acks = bytearray()
+        wire.acks = PyByteArray_FromStringAndSize(cython.NULL, 0) if cython.compiled else bytearray()
     return wire.acks
 
 

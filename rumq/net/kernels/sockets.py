@@ -18,7 +18,7 @@ if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
     from cython.cimports.libc.errno import errno
     from cython.cimports.posix.uio import iovec, writev
-    from cython.cimports.posix.unistd import read
+    from cython.cimports.posix.unistd import read, write
     from cython.cimports.rumq.mqtt.kernels.buffers import octets
     from cython.cimports.rumq.net.kernels.sockets import (
         AF_INET,
@@ -104,6 +104,27 @@ def buffer_of(size: cython.Py_ssize_t) -> bytearray:
     if cython.compiled:
         return PyByteArray_FromStringAndSize(cython.NULL, size)
     return bytearray(size)
+
+
+def send_one(fd: cython.int, data: object) -> int:
+    """As `send`, of one piece."""
+    n: cython.Py_ssize_t
+    if cython.compiled:
+        view = cython.declare(Py_buffer)
+        PyObject_GetBuffer(data, cython.address(view), PyBUF_SIMPLE)
+        if view.len > BULK:
+            with cython.nogil:
+                n = write(fd, view.buf, view.len)
+        else:
+            n = write(fd, view.buf, view.len)
+        if n < 0:
+            n = -errno
+        PyBuffer_Release(cython.address(view))
+        return n
+    try:
+        return os.write(fd, data)  # type: ignore[arg-type]
+    except OSError as fault:
+        return -fault.errno
 
 
 def send(fd: cython.int, queue: list) -> int:

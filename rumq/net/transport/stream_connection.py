@@ -115,7 +115,7 @@ class StreamConnection(Connection):
             self.on_room()
 
     def _put_out(self) -> None:
-        stream, queue = self.stream, self.queue
+        stream, queue = self.stream, self.unsent()
         if not stream.push():
             self.blocked = True
             return

@@ -2,6 +2,7 @@ import cython
 
 from rumq.mqtt.kernels.wire_state cimport Wire
 from rumq.session.flow_control.delivery_window cimport DeliveryWindow
+from rumq.session.journal.recorder cimport JournalRecorder
 from rumq.session.ports.clock cimport TurnClock
 from rumq.session.ports.transport cimport Outbox
 from rumq.session.state.histogram cimport Histogram
@@ -43,8 +44,10 @@ cdef PendingAck hold(
 cdef class PartWaits:
     cdef public list acks, lsns
     cdef public double awaited_at
+    cdef public long long last
     cdef public object source
 
+    @cython.locals(lsn=longlong)
     cpdef put(self, PendingAck pending)
     cpdef bint is_committed(self) except -1
     @cython.locals(committed=longlong, count=Py_ssize_t)
@@ -57,6 +60,7 @@ cdef class AckTracker(AckPort):
     cdef public Py_ssize_t _journal_index
     cdef public TurnClock _clock
     cdef public object _flush_journal
+    cdef public JournalRecorder _recorder
     cdef public Histogram waits
 
     cpdef promise(self, PendingAcks client, unsigned long long parts=*)

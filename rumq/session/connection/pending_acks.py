@@ -212,30 +212,36 @@ def hold(
 class PartWaits:
     """What waits for one part of the log, in the order of the lsns that it waits for. source: of the part
 
-    awaited_at: when an acknowledgement last began to wait, monotonic seconds"""
+    last: the highest of `lsns`; awaited_at: when an acknowledgement last began to wait, monotonic seconds"""
 
-    __slots__ = ("acks", "awaited_at", "lsns", "source")
+    __slots__ = ("acks", "awaited_at", "last", "lsns", "source")
 
     def __init__(self, source: CommitProgress) -> None:
         self.source = source
+        self.last = 0
         self.acks: list[PendingAck] = []
         self.lsns: list[int] = []
         self.awaited_at = -AWAITED_SECONDS
 
     def put(self, pending: PendingAck) -> None:
         """Have it wait for what has been appended until now."""
-        self.lsns.append(self.source.next_lsn)
+        lsn = self.source.next_lsn
+        if lsn > self.last:
+            self.last = lsn
+        self.lsns.append(lsn)
         self.acks.append(pending)
 
     def is_committed(self) -> bool:
-        """Whether what was appended last is committed."""
-        return self.source.committed_lsn >= self.lsns[-1]
+        """Whether everything that something waits for is committed."""
+        return self.source.committed_lsn >= self.last
 
     def ready(self) -> int:
         """How many of the oldest are committed."""
         if not self.lsns:
             return 0
         committed, count = self.source.committed_lsn, 0
+        if self.last <= committed:
+            return len(self.lsns)
         for lsn in self.lsns:
             if lsn > committed:
                 break
@@ -245,8 +251,7 @@ class PartWaits:
     def drop(self, count: int) -> None:
         """Forget the oldest."""
         if count == len(self.acks):
-            self.acks.clear()
-            self.lsns.clear()
+            self.acks, self.lsns, self.last = [], [], 0
         else:
             del self.acks[:count], self.lsns[:count]
 
@@ -258,13 +263,14 @@ class AckTracker(AckPort):
     waits: of acknowledgements of published messages, from the turn that read them to the one that sends them"""
 
     def __init__(
-        self, sources: Sequence[CommitProgress], flush_journal: Callable[[int], None], clock: TurnClock
-    ) -> None:
+        self, sources: Sequence[CommitProgress], flush_journal: Callable[[int], None], clock: TurnClock,
+        recorder: JournalRecorder | None = None,
+    ) -> None:  # fmt: skip
         """sources: of the partitions by index, and of the session journal
 
-        flush_journal: appends this turn's entries, at a time in µs"""
+        flush_journal: appends this turn's entries, at a time in µs; recorder: has them; None: it is asked each time"""
         self._parts = [PartWaits(source) for source in sources]
-        self._flush_journal, self._clock = flush_journal, clock
+        self._flush_journal, self._clock, self._recorder = flush_journal, clock, recorder
         self._journal_index = len(sources) - 1
         self.promised: list[PendingAcks] = []
         self._messages: list[PendingAck] = []
@@ -294,7 +300,8 @@ class AckTracker(AckPort):
         """Have this step's promises wait for what has been appended until now; whether there were any."""
         if not self.promised and not self._messages:
             return False
-        self._flush_journal(self._clock.now_us)
+        if self._recorder is None or self._recorder.has_entries():
+            self._flush_journal(self._clock.now_us)
         if self._messages:
             messages, self._messages = self._messages, []
             for message in messages:
@@ -373,7 +380,10 @@ def send_ready(client: PendingAcks) -> None:
         ready = client.holds[0]
         if ready.parts:
             break
-        client.holds.pop(0)
+        if len(client.holds) == 1:
+            client.holds.pop()
+        else:
+            del client.holds[0]
         if client.flow is not None:
             client.wire.unacknowledged -= ready.pubacks
             client.transport.write(ready.acks)

@@ -115,7 +115,8 @@ class DeliveryWindow:
             if self.meter is not None:
                 self._spend(reader, count - first, len(data))
             return effect.stop
-        taken = self.number(blob, first, count, reader.number << PARTITION_BITS | partition)
+        number = reader.number
+        taken = self.number(blob, first, count, number << PARTITION_BITS | partition)
         if self.meter is not None:
             self._spend(reader, taken - first, blob.start(taken) - blob.start(first))
         if taken == count:

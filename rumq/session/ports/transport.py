@@ -64,7 +64,7 @@ class ConnectionHandler(Protocol):
 
 
 class Receiver:
-    """A `ConnectionHandler` that what is read of a socket is given to without the interpreter."""
+    """A `ConnectionHandler` of a client, that what is read of its socket is given to without the interpreter."""
 
     __slots__ = ()
 

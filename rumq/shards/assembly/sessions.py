@@ -42,4 +42,5 @@ def build_sessions(base: Base) -> SessionParts:
         base.late.standing,
     )  # fmt: skip
     sources = [partition.ack_source for partition in [*store.partitions, store.internal]]
-    return SessionParts(topics, budget, recorder, registry, journal, AckTracker(sources, journal.flush, base.clock))
+    acks = AckTracker(sources, journal.flush, base.clock, recorder)
+    return SessionParts(topics, budget, recorder, registry, journal, acks)

@@ -60,5 +60,5 @@ def build_write_path(base: Base, sessions: SessionParts, driver: Driver) -> Writ
         store, base.router.feeds, commit, acks, events, clock, pending_bytes_max=context.pending_bytes_max,
         uncommitted=replication.uncommitted_bytes if replication is not None else None,
     )  # fmt: skip
-    probe = FreeSpaceProbe(store, workers.reader, admission, clock, commit)
+    probe = FreeSpaceProbe(store, workers.reader, admission, clock, commit.submitted)
     return WriteParts(workers, sessions.topics, admission, retained_quota, replication, commit, backpressure, probe)

@@ -20,7 +20,7 @@ cdef class FanOut:
 
     @cython.locals(
         group=Group, reader=Reader, first=Reader, live=LiveReaders, flow=DeliveryWindow, blob=Blob, shaped=GroupBytes,
-        publisher=Py_ssize_t, numbered_max=Py_ssize_t, counts=bint,
+        publisher=Py_ssize_t, numbered_max=Py_ssize_t, counts=bint, reached=Py_ssize_t,
     )
     cpdef deliver(self, Deliver effect)
     cpdef _observe(self, Chunk chunk, Py_ssize_t rows)

@@ -21,7 +21,7 @@ from rumq.session.state.session import Session
 from rumq.shards.bus.record_forwarder import ShardSink
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.delivery import traced_deliveries
-from rumq.shards.delivery.fan_out_cache import ANY, FanOutCache
+from rumq.shards.delivery.fan_out_cache import ANY, FanOutCache, GroupBytes
 from rumq.shards.delivery.retained_delivery import RetainedDelivery
 from rumq.shards.delivery.undelivered_rows import UndeliveredRows
 
@@ -59,11 +59,9 @@ class FanOut:
     def deliver(self, effect: Deliver) -> None:
         group = effect.group
         if group.is_shard:
-            for reader in effect.readers:
-                if isinstance(reader.sink, ShardSink):
-                    reader.sink.forward(effect)
+            self._forward(effect)
             return
-        if effect.denied is not None and effect.wanted is not None and not any(effect.wanted):
+        if effect.denied is not None and self._is_withheld(effect):
             self._withhold(effect)
             return
         shaped = self._blobs.shaped(group)
@@ -71,18 +69,9 @@ class FanOut:
         if effect.readers and live.has(effect.readers[0]):
             self._observe(effect.chunk, effect.stop - effect.first)
         if shaped.alias_max:
-            first_lsn = effect.chunk.base_lsn + effect.first
-            resent = [
-                r
-                for r in effect.readers
-                if r.redelivered_below is not None and first_lsn < r.redelivered_below[effect.partition]
-            ]
-            for reader in effect.readers:
-                if reader not in resent:
-                    self._deliver_with_aliases(effect, reader, shaped.packet_max, shaped.alias_max)
-            if not resent:
+            effect.readers = self._after_aliases(effect, shaped)  # full topics, which are never wrong
+            if not effect.readers:
                 return
-            effect.readers = resent  # full topics, which are never wrong
         publisher = 0
         if shaped.key is not None:
             publisher = self._publisher(self._sessions.get(shaped.key), effect.partition)
@@ -113,6 +102,29 @@ class FanOut:
                     self._gone(effect, reader)
             else:
                 self._gone(effect, reader)
+
+    def _forward(self, effect: Deliver) -> None:
+        """To another shard."""
+        for reader in effect.readers:
+            if isinstance(reader.sink, ShardSink):
+                reader.sink.forward(effect)
+
+    def _is_withheld(self, effect: Deliver) -> bool:
+        """Whether nothing of it may be received."""
+        return effect.wanted is not None and not any(effect.wanted)
+
+    def _after_aliases(self, effect: Deliver, shaped: GroupBytes) -> list[Reader]:
+        """Deliver with topic aliases; the readers that are left, which get it once more."""
+        first_lsn = effect.chunk.base_lsn + effect.first
+        resent = [
+            r
+            for r in effect.readers
+            if r.redelivered_below is not None and first_lsn < r.redelivered_below[effect.partition]
+        ]
+        for reader in effect.readers:
+            if reader not in resent:
+                self._deliver_with_aliases(effect, reader, shaped.packet_max, shaped.alias_max)
+        return resent
 
     def _observe(self, chunk: Chunk, rows: int) -> None:
         """One observation a batch and group, which stands for all of its records."""

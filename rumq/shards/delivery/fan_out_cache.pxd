@@ -6,6 +6,8 @@ from router.readers.reader cimport Group
 from rumq.mqtt.kernels cimport fanout
 from rumq.mqtt.kernels.fanout cimport Blob, Form
 
+cdef unsigned int FLAG_UNIFORM, FLAG_V5, ROW_QOS
+
 
 cdef class GroupBytes:
     cdef public bint v5

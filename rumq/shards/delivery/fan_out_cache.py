@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 
 from commitlog.chunk import FLAG_UNIFORM, FLAG_V5, Chunk
-from commitlog.row_layout import ROW_FLAGS_AT, ROW_QOS
+from commitlog.row_layout import ROW_QOS
 from router.effects import Deliver
 from router.matching.feed import Feed
 from router.readers.reader import Group
@@ -165,10 +165,9 @@ class FanOutCache:
 
     def _maybe_as_stored(self, chunk: Chunk, form: fanout.Form, v5: bool) -> Blob | None:
         """The chunk's own frames, if they can go out as they are."""
-        if not chunk.flags & FLAG_UNIFORM or bool(chunk.flags & FLAG_V5) is not v5 or not form.plain():
+        if not chunk.flags & FLAG_UNIFORM or (chunk.flags & FLAG_V5 != 0) != v5 or not form.plain():
             return None
-        qos: int = chunk.rows[ROW_FLAGS_AT]
-        qos &= ROW_QOS
+        qos = fanout.first_flags(chunk.rows) & ROW_QOS
         if qos > form.qos:
             return None
         return fanout.whole(chunk.frames, chunk.rows, chunk.count, qos > 0, chunk.base_lsn)

@@ -104,8 +104,7 @@ class ClientHold:
         ]  # fmt: skip
         for link in self._noted:
             # What was read from the log for it counts as delivered: it must leave, whole.
-            connection = transport_of(link)
-            connection.queue = [(data, None) for data, _ in connection.queue or ()] or None
+            transport_of(link).disown()
         sessions = [link.session for link in self._noted]
         self._shard.clients.journal.write_moving(sessions, MOVING_SECONDS, self._clock.now_us)
 
@@ -143,7 +142,7 @@ class ClientHold:
                 continue
             if give is None if relayed is None else not self._relays.can_hold(relayed):
                 continue
-            unsent = b"".join([bytes(data) for data, _ in connection.queue or ()])
+            unsent = b"".join([bytes(data) for data, _ in connection.unsent()])
             moved = capture(link, shard, epoch, bytes(connection.unparsed or b""), unsent)
             link.client.closed = True
             if relayed is None:
@@ -193,4 +192,4 @@ def can_hold(link: Connected) -> bool:
 
 
 def unsent_bytes(link: Connected) -> int:
-    return sum([len(data) for data, _ in transport_of(link).queue or ()])
+    return sum([len(data) for data, _ in transport_of(link).unsent()])

@@ -22,8 +22,7 @@ cdef Py_ssize_t PLAIN_BYTES_MAX
 
 
 cdef class BatchAppender:
-    cdef public list _batches, _senders
-    cdef public dict _own
+    cdef public list _batches, _own, _senders
     cdef public StepQueue _commands
     cdef public ShardClock _clock
     cdef public ShardTotals _totals
@@ -33,10 +32,10 @@ cdef class BatchAppender:
     cdef public object _tracer
 
     cpdef end_turn(self)
-    @cython.locals(
-        batch=Batch, sampler=Sampler, chunk=Chunk, index=Py_ssize_t, count=Py_ssize_t, flags=uint, log=Partition
-    )
+    @cython.locals(batch=Batch, index=Py_ssize_t)
     cpdef settle(self)
+    @cython.locals(sampler=Sampler, chunk=Chunk, count=Py_ssize_t, flags=uint, log=Partition)
+    cpdef _append(self, Py_ssize_t index, Batch batch)
 
 
 cdef class Steps:

@@ -18,6 +18,7 @@ from rumq.loop.kernels import system_clock
 from rumq.loop.queues import ReadyLinks, StepQueue
 from rumq.loop.scheduler import ShardClock, TimerQueue
 from rumq.loop.stage import Stage
+from rumq.mqtt.kernels.batch import Batch
 from rumq.mqtt.kernels.trace_context import Sampler
 from rumq.net.turn_handler import TurnHandler
 from rumq.session.connection.pending_acks import AckTracker
@@ -45,7 +46,7 @@ class BatchAppender:
         self, step_input: StepInput, clock: ShardClock, store: Store, totals: ShardTotals, tracer: Tracer
     ) -> None:
         self._batches, self._commands = step_input.batches, step_input.commands
-        self._own = {p.index: p for p in store.partitions if isinstance(p, PartitionWriter)}
+        self._own = [p if isinstance(p, PartitionWriter) else None for p in store.partitions]
         self._senders = [p.outgoing if isinstance(p, RemotePartition) else None for p in store.partitions]
         self._clock, self._totals, self._tracer = clock, totals, tracer
         self.sampler: Sampler | None = None
@@ -65,40 +66,46 @@ class BatchAppender:
         """Append what was published so far, and tell the router of it before the commands that come now."""
         if self._commands.items:
             self.is_plain = False
-        sampler = self.sampler
         index = -1
         for batch in self._batches:
             index += 1
             if batch.count:
-                sender = self._senders[index]
-                self._totals.published_bytes += batch.frames_len
-                self.unstaged_bytes += batch.frames_len
-                if self.unstaged_bytes > PLAIN_BYTES_MAX:
-                    self.is_plain = False
-                rows, frames, count, flags, tags = batch.take()
-                stamped = None
-                if sampler is not None and sampler.wants(rows, frames, count, flags, self._clock.monotonic):
-                    stamped = self._tracer.publishes(index, rows, frames, count, flags, self._clock.now_us)
-                    if stamped is not None:
-                        frames, flags = stamped.frames, stamped.flags
-                if sender is None:
-                    partition = self._own[index]
-                    if isinstance(partition, Partition):
-                        log: Partition = partition
-                        chunk = log.append(rows, frames, count, flags, self._clock.now_us, tags)
-                    else:
-                        chunk = partition.append(rows, frames, count, flags, self._clock.now_us, tags)
-                    if stamped is not None:
-                        chunk.traces = self._tracer.appended(chunk.base_lsn, stamped.traces)
-                    self._commands.items.append(appended(index, chunk))
-                else:
-                    self.is_plain = False
-                    self._totals.handed_over += count
-                    if stamped is None:
-                        sender.append(rows, frames, count, flags, tags)
-                    else:
-                        wire = self._tracer.handed_over(stamped.traces)
-                        sender.append(rows, frames, count, flags, tags, wire)
+                self._append(index, batch)
+
+    def _append(self, index: int, batch: Batch) -> None:
+        """What was published to one partition."""
+        sampler, sender = self.sampler, self._senders[index]
+        self._totals.published_bytes += batch.frames_len
+        self.unstaged_bytes += batch.frames_len
+        if self.unstaged_bytes > PLAIN_BYTES_MAX:
+            self.is_plain = False
+        count, flags = batch.count, batch.flags
+        rows, frames, tags = batch.taken_rows(), batch.taken_frames(), batch.taken_tags()
+        batch.begin()
+        stamped = None
+        if sampler is not None and sampler.wants(rows, frames, count, flags, self._clock.monotonic):
+            stamped = self._tracer.publishes(index, rows, frames, count, flags, self._clock.now_us)
+            if stamped is not None:
+                frames, flags = stamped.frames, stamped.flags
+        if sender is None:
+            partition = self._own[index]
+            assert partition is not None
+            if isinstance(partition, Partition):
+                log: Partition = partition
+                chunk = log.append(rows, frames, count, flags, self._clock.now_us, tags)
+            else:
+                chunk = partition.append(rows, frames, count, flags, self._clock.now_us, tags)
+            if stamped is not None:
+                chunk.traces = self._tracer.appended(chunk.base_lsn, stamped.traces)
+            self._commands.items.append(appended(index, chunk))
+        else:
+            self.is_plain = False
+            self._totals.handed_over += count
+            if stamped is None:
+                sender.append(rows, frames, count, flags, tags)
+            else:
+                wire = self._tracer.handed_over(stamped.traces)
+                sender.append(rows, frames, count, flags, tags, wire)
 
 
 class PeersInTurn(Protocol):
@@ -313,7 +320,7 @@ class Turn(TurnHandler):
     def _next_deadline(self) -> float:
         """When a turn is due, whether anything comes or not: monotonic seconds, 0 for at once."""
         router, ready, timers = self._router, self._ready, self._timers
-        if ready.now or self._commands.items or ready.next_turn or timers.has_next_turn:
+        if ready.now or self._commands.items or ready.next_turn or timers.waits():
             return 0.0
         if router.groups.ended or router.delivery.has_deferred():
             return 0.0

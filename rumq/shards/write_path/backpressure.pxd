@@ -1,6 +1,7 @@
 import cython
 
 from commitlog.log.partition cimport Partition
+from router.matching.feed cimport Feed
 from rumq.loop.stage cimport Stage
 from rumq.session.ports.backpressure cimport BackpressureBits
 from rumq.session.ports.clock cimport TurnClock
@@ -12,6 +13,7 @@ cdef class WatchedPart:
     cdef public Partition partition
     cdef public BulkAllowance allowance
     cdef public double shared_until
+    cdef public Feed near
     cdef public object feed, source
 
     @cython.locals(unwritten=longlong)

@@ -28,20 +28,23 @@ SHARED_SECONDS = 0.05  # after the last who sent a little
 
 
 class WatchedPart:
-    """What waits of a partition. partition: as `source`, if it is of this shard, for compiled callers
+    """What waits of a partition. partition, near: as `source` and `feed` for compiled callers, if they are of here
 
     shared_until: bulk senders share it with who sends a little, monotonic seconds"""
 
-    __slots__ = ("allowance", "feed", "index", "partition", "shared_until", "source")
+    __slots__ = ("allowance", "feed", "index", "near", "partition", "shared_until", "source")
 
     def __init__(self, index: int, source: AckSource, feed: Feed, allowance: BulkAllowance) -> None:
         self.index, self.source, self.feed, self.allowance = index, source, feed, allowance
         self.partition = source if isinstance(source, Partition) else None
         self.shared_until = 0.0
+        self.near = feed if isinstance(feed, Feed) else None
 
     def pending(self) -> int:
         """Bytes that are not written, or are written and whose topics are still being matched."""
         unwritten = self.partition.pending_bytes if self.partition is not None else self.source.pending_bytes
+        if self.near is not None and not self.near.deferred[0]:
+            return unwritten
         return unwritten + self.feed.deferred_bytes
 
     def is_crowded(self, pending: int, now: float) -> bool:

@@ -5,28 +5,25 @@ written since."""
 from __future__ import annotations
 
 from math import inf
-from typing import Protocol
 
 from commitlog.disk.space import VolumeSpace
 from commitlog.log.store import Store
-from rumq.loop.ports import Clock, ReadPool
+from rumq.loop.ports import ReadPool
 from rumq.loop.stage import Stage
+from rumq.session.ports.clock import TurnClock
 from rumq.shards.write_path.write_admission import WriteAdmission
+from rumq.shards.write_path.write_lane import Submitted
 
 MEASURE_SECONDS = 1.0
 UNLIMITED = (1 << 63) - 1
 
 
-class Written(Protocol):
-    """submitted_bytes: handed to the writers, so far"""
-
-    submitted_bytes: int
-
-
 class FreeSpaceProbe(Stage):
     """latest: the last measurement; None until there is one, and again once its reader has reset it"""
 
-    def __init__(self, store: Store, pool: ReadPool, admission: WriteAdmission, clock: Clock, written: Written) -> None:
+    def __init__(
+        self, store: Store, pool: ReadPool, admission: WriteAdmission, clock: TurnClock, written: Submitted
+    ) -> None:
         self._store, self._pool, self._admission, self._clock = store, pool, admission, clock
         self._written = written
         self._due_at = 0.0  # monotonic seconds; inf while it is measured
@@ -42,7 +39,7 @@ class FreeSpaceProbe(Stage):
     def end_turn(self) -> None:
         """Measure if it is time."""
         now: float = self._clock.monotonic
-        written_bytes: int = self._written.submitted_bytes
+        written_bytes: int = self._written.bytes
         if now >= self._due_at or (written_bytes > self._due_bytes and not self._is_measuring):
             self._due_at, self._is_measuring = inf, True
             self._began_at, self._began_bytes = now, written_bytes

@@ -4,7 +4,7 @@ from commitlog.chunk cimport Chunk
 from commitlog.log.partition cimport Partition
 from commitlog.write.segment_writer cimport Flush
 from commitlog.write.write_group cimport WriteGroup
-from router.commands cimport Committed
+from router.commands cimport committed
 from rumq.loop.kernels cimport system_clock
 from rumq.loop.queues cimport StepQueue
 from rumq.loop.scheduler cimport ShardClock
@@ -13,7 +13,7 @@ from rumq.session.connection.pending_acks cimport AckTracker
 from rumq.session.state.histogram cimport Histogram
 from rumq.shards.write_path.bulk_allowance cimport BulkAllowance
 from rumq.shards.write_path.worker_threads cimport Pool
-from rumq.shards.write_path.write_lane cimport WriteLane
+from rumq.shards.write_path.write_lane cimport Submitted, WriteLane
 
 cdef Py_ssize_t WRITE_BYTES, ROOM_WAITS_MAX
 cdef double MARK_SECONDS, JOURNAL_MARK_SECONDS, RETRY_SECONDS, SLOW_SECONDS, NEVER
@@ -22,7 +22,7 @@ cdef double MARK_SECONDS, JOURNAL_MARK_SECONDS, RETRY_SECONDS, SLOW_SECONDS, NEV
 cdef class GroupCommit(Stage):
     cdef public bint is_draining, is_frozen
     cdef public double linger
-    cdef public long long submitted_bytes
+    cdef public Submitted submitted
     cdef public list _lanes, _partitions, slow_groups
     cdef public Histogram writes
     cdef public AckTracker _acks

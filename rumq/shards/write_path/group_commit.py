@@ -15,7 +15,7 @@ from commitlog.log.partition import Partition
 from commitlog.log.store import Store
 from commitlog.write.segment_writer import Flush
 from commitlog.write.write_group import WriteGroup
-from router.commands import Committed
+from router.commands import committed
 from rumq.loop.kernels import system_clock
 from rumq.loop.ports import EventSink
 from rumq.loop.queues import StepQueue
@@ -26,7 +26,7 @@ from rumq.session.state.histogram import Histogram
 from rumq.shards.write_path.bulk_allowance import BulkAllowance
 from rumq.shards.write_path.worker_threads import DiskWorkers, LogStateUnknown
 from rumq.shards.write_path.write_admission import WriteAdmission
-from rumq.shards.write_path.write_lane import WriteLane
+from rumq.shards.write_path.write_lane import Submitted, WriteLane
 
 WRITE_BYTES = 1 << 18  # a group of so many bytes is written at once, whether anyone waits or not
 MARK_SECONDS = 0.05  # after the last group, until the watermark is noted on disk
@@ -75,7 +75,7 @@ class GroupCommit(Stage):
         self._given_up: set[int] = set()  # partitions that could not be written since the stop began
         self.is_draining = False  # True while the broker stops: every group is due at once
         self.is_frozen = False  # True while the shard is handed over to another node: nothing more is written
-        self.submitted_bytes = 0  # bytes handed to the writers so far
+        self.submitted = Submitted()
         self.writes = Histogram()  # of groups, from the hand-over to the writer until the loop knows of the end
         self.on_indexed: Callable[[], None] = nothing  # a segment was indexed
         self.slow_groups: list[int] = [0] * len(self._partitions)  # by partition: slow groups in a row
@@ -156,7 +156,7 @@ class GroupCommit(Stage):
         lane.due_at = NEVER
         lane.group = group
         lane.submitted_at = system_clock.monotonic()
-        self.submitted_bytes += group.bytes
+        self.submitted.bytes += group.bytes
         flush = group.begin() if group.is_small() else None
         if flush is None:
             self._writer.submit(group.run, lane.written, lane.index)
@@ -217,7 +217,7 @@ class GroupCommit(Stage):
         if self._copied is not None and partition.replicated_lsn is not None:
             return  # it is committed once a majority has it: `replicated`
         if index < self._routed:
-            self._commands.items.append(Committed(index, partition.committed()))
+            self._commands.items.append(committed(index, partition.committed()))
         self._acks.release(index)
 
     def _note_written(self, lane: WriteLane, group: WriteGroup) -> None:
@@ -256,7 +256,7 @@ class GroupCommit(Stage):
             if lane.partition is partition:
                 lane.mark_due_at = self._clock.monotonic + lane.mark_seconds
         if index < self._routed:
-            self._commands.items.append(Committed(index, lsn))
+            self._commands.items.append(committed(index, lsn))
         self._acks.release(index)
 
     @property

@@ -8,6 +8,10 @@ from rumq.shards.write_path.bulk_allowance cimport BulkAllowance
 cdef double NEVER
 
 
+cdef class Submitted:
+    cdef public long long bytes
+
+
 cdef class WriteLane:
     cdef public Partition partition
     cdef public WriteGroup group

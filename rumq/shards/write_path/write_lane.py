@@ -15,6 +15,15 @@ from rumq.shards.write_path.bulk_allowance import BulkAllowance
 NEVER = inf
 
 
+class Submitted:
+    """bytes: handed to the writers of a shard so far"""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
 class WriteLane:
     """group: being written, None: none is; submitted_at: since when
 

@@ -156,7 +156,7 @@ def test_a_few_rows_are_indexed_as_many_are(kernel: Any, ids: list[int], known: 
             kernel.follow(rows, following)
         found.append((column, seen, first, following))
     assert found[0] == found[1]
-    many = bytearray(rows * 17)
+    many = bytearray(rows * 257)
     assert kernel.index_few(many, bytearray(10), array("Q", [0] * 10), array("Q", [0] * 10), bytearray(4096), 0) == -1
 
 

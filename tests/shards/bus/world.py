@@ -7,6 +7,7 @@ import msgspec
 
 from router.commands import Command
 from rumq.net.frames import Raw, decode
+from rumq.session.ports.clock import TurnClock
 from rumq.session.ports.transport import Transport
 from rumq.shards.bus import messages as m
 
@@ -18,12 +19,12 @@ def decoded(frame: Raw) -> tuple[m.AnyMessage, memoryview]:
     return decode(_decoder, memoryview(frame)[4:])
 
 
-class Hand:
+class Hand(TurnClock):
     """Clock, timers, commands, events and placement. said: messages to other shards, in order"""
 
     def __init__(self, index: int = 0, count: int = 3) -> None:
         self.index, self.count = index, count
-        self.now_us, self.monotonic = 0, 1000.0
+        super().__init__(0, 1000.0)
         self.items: list[Command] = []
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.said: list[tuple[int, Any]] = []

@@ -7,6 +7,7 @@ import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.write_path.free_space import MEASURE_SECONDS, FreeSpaceProbe
+from rumq.shards.write_path.write_lane import Submitted
 from tests.commitlog.records import opened
 from tests.shards.bus.world import Hand
 from tests.shards.world import ByHand
@@ -22,7 +23,7 @@ class World:
         self.store = opened(self.files)
         self.hand, self.pool = Hand(), ByHand()
         self.heard: list[object] = []
-        self.written: Any = SimpleNamespace(submitted_bytes=0)
+        self.written = Submitted()
         admission: Any = SimpleNamespace(
             free_bytes_min=free_bytes_min, free=self.heard.append, unreachable=self.heard.append
         )
@@ -30,7 +31,7 @@ class World:
 
     def measured(self, written_bytes: int = 0) -> bool:
         """Whether a turn that ends now begins a measurement, which ends at once."""
-        self.written.submitted_bytes = written_bytes
+        self.written.bytes = written_bytes
         self.probe.end_turn()
         if not self.pool.jobs:
             return False

@@ -128,7 +128,7 @@ class Figures:
                 "received_bytes": counts.bytes_in, "sent_bytes": counts.bytes_out,
                 "logins": totals.connections, "sockets": totals.sockets, "sessions_expired": counts.expired,
                 "handed_over": totals.handed_over, "taken_over": totals.taken_over, "turns": traffic.pump.turns,
-                "log_written_bytes": self._log.commit.submitted_bytes,
+                "log_written_bytes": self._log.commit.submitted.bytes,
                 "bus_sent_bytes": traffic.bus_bytes(), "copy_read_bytes": traffic.copy_bytes(),
                 "cpu_seconds": time.process_time(),
                 "traces": traffic.tracer.traces, "traces_over_rate": traffic.tracer.over,
