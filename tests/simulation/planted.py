@@ -8,6 +8,7 @@ SCHEDULES = "tests/simulation/test_simulation.py::test_schedules_of_fixed_seeds_
 BUS = "tests/shards/bus/test_remote_partition.py"
 FEED = "tests/router/matching/test_remote_feed.py"
 FOUND = "tests/simulation/test_found.py"
+MOVES = "tests/simulation/test_planned_moves.py"
 CHECKPOINT = "tests/shards/recovery/test_checkpoint.py"
 LATE = "tests/simulation/test_late_shards.py"
 RUNS = f"{LATE}::test_what_a_next_run_wrote_in_the_place_of_what_was_shown_and_lost_is_delivered"
@@ -176,6 +177,32 @@ PLANTED = [
         "        self._leave_out_shown()\n",
         "",
         f"{FOUND}::test_a_message_of_qos_0_that_was_shown_and_not_written_does_not_come_again",
+    ),
+    Planted(
+        "a leader that is handed over does not tell other shards that it has shown nothing more",
+        "rumq/shards/replication/hand_over.py",
+        "                self._clients.tell_noted()\n",
+        "                pass\n",
+        f"{MOVES}::test_what_a_leader_does_not_read_any_more_goes_to_its_successor_at_qos_0",
+    ),
+    Planted(
+        "a leader that nobody succeeded does not tell other shards that it goes on", "rumq/shards/peers/peers.py",
+        "            peer.set_last(False)\n",
+        "",
+        f"{MOVES}::test_what_a_leader_has_shown_does_not_come_again_when_it_dies_after_it_went_on",
+    ),
+    Planted(
+        "what waits behind a group in flight is not written before a shard is handed over",
+        "rumq/shards/write_path/write_lane.py",
+        "        return self.partition.written_lsn < self.frozen_lsn\n",
+        "        return False\n",
+        f"{MOVES}::test_what_its_disk_has_not_written_is_written_before_the_successor_is_asked",
+    ),
+    Planted(
+        "what a leader has said last is not read once its successor is seen", "rumq/shards/peers/peers.py",
+        "        self._read_out(peer)\n        if peer.link is not None:\n            peer.link.end()\n",
+        "        if peer.link is not None:\n            peer.link.end()\n",
+        "tests/shards/peers/test_peers.py::test_what_an_owner_has_said_counts_when_its_successor_is_seen_first",
     ),
     Planted(
         "what is not committed is not kept for the owner's successor", "rumq/shards/bus/publish_sender.py",
