@@ -476,6 +476,25 @@ PLANTED = [
         f"{LATE}::test_so_is_what_took_the_place_of_what_a_run_had_shown_that_wrote_nothing_at_all",
     ),
     Planted(
+        "a disk that was set back gives out the writer epochs again that others have met",
+        "rumq/shards/bus/writer_epoch.py",
+        "    return min(max(now_us // 1_000_000 - SECONDS_BEGIN, 0), ALONE_MAX)\n",
+        "    return 0\n",
+        f"{LATE}::test_a_position_is_of_a_run_that_is_no_more_though_those_that_took_its_place_are_as_many",
+    ),
+    Planted(
+        "a leader's writer epoch is that of its disk", "rumq/shards/bus/writer_epoch.py",
+        "        return TERMS_BEGIN + term_epoch\n",
+        "        return 0\n",
+        f"{LATE}::test_a_position_is_of_a_run_that_is_no_more_though_those_that_took_its_place_are_as_many",
+    ),
+    Planted(
+        "a leader opens its log as a broker alone does", "rumq/process/shard/shard_store.py",
+        "place.cluster.office.lead.epoch if place.cluster is not None else None",
+        "None",
+        "tests/shards/bus/test_writer_epoch.py::test_a_shard_opens_its_log_under_it",
+    ),
+    Planted(
         "a group hands out what a missing shard's members have", "rumq/shards/recovery/restore.py",
         "            self._router.sharing.hold()\n",
         "            pass\n",
