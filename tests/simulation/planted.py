@@ -364,10 +364,10 @@ PLANTED = [
         "tests/shards/peers/test_shared_groups.py",
     ),
     Planted(
-        "a group ends while the groups behind it in a packet are asked for", "rumq/shards/peers/interest.py",
-        "            self._join_group(key, topic_filter, one_less)\n",
-        "            self._join_group(key, topic_filter, one_less)\n"
-        "            self._timers.after_step(partial(self._shared_groups.has_joined, key))\n",
+        "a group ends while the groups behind it in a packet are asked for", "rumq/shards/peers/group_joins.py",
+        "            self._groups.will_join(key, groups[key])\n",
+        "            self._groups.will_join(key, groups[key])\n"
+        "            self._timers.after_step(partial(self._groups.has_joined, key))\n",
         "tests/shards/peers/test_interest.py",
     ),
     Planted(
@@ -493,6 +493,25 @@ PLANTED = [
         "place.cluster.office.lead.epoch if place.cluster is not None else None",
         "None",
         "tests/shards/bus/test_writer_epoch.py::test_a_shard_opens_its_log_under_it",
+    ),
+    Planted(
+        "a group whose home is away for long keeps other filters waiting", "rumq/shards/peers/interest.py",
+        "        self._joins.give_up()\n",
+        "",
+        "tests/shards/peers/test_group_joins.py::test_a_group_whose_home_stays_away_keeps_no_other_filter_waiting",
+    ),
+    Planted(
+        "a group that its home has not created is granted", "rumq/session/protocol/subscribe.py",
+        "    if client.broker.delivery.is_home_away(written):\n",
+        "    if False:\n",
+        "tests/session/protocol/test_subscribe.py",
+    ),
+    Planted(
+        "a home that nobody has waited for keeps a member that there is not", "rumq/shards/peers/group_joins.py",
+        "        else:  # nobody has waited for it, and the home has a member in this shard now\n"
+        "            self._groups.has_joined(key)\n",
+        "",
+        "tests/shards/peers/test_group_joins.py::test_a_group_whose_home_stays_away_keeps_no_other_filter_waiting",
     ),
     Planted(
         "a group hands out what a missing shard's members have", "rumq/shards/recovery/restore.py",
