@@ -39,7 +39,7 @@ class OpenOptions:
     """How a partition is opened.
 
     hot_bytes_max: what is kept in memory of a partition that topics have; the internal one keeps nothing
-    epoch: segments carry at least this one, of the leader of a cluster's shard
+    epoch: segments carry at least this one
     tails: by directory, what this process knows of the last segments (`recovery.recover`)"""
 
     now_us: int

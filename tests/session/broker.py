@@ -92,6 +92,7 @@ class Broker(AckPort):
         self.next_turns: list[Callable[[], None]] = []
         self.timers: list[tuple[float, Callable[[], None]]] = []
         self.confirmations: list[Callable[[], None]] | None = None  # None: every shard has confirmed already
+        self.homes_away: set[str] = set()  # keys of groups
         self.refusal: PublishRefusal | None = None
         self.refreshed: list[ConnectionHandler] = []
         self.redelivered: list[Any] = []
@@ -156,6 +157,9 @@ class Broker(AckPort):
             return True
         self.confirmations.append(then)
         return False
+
+    def is_home_away(self, key: str) -> bool:
+        return key in self.homes_away
 
     def settle(self) -> None: ...
 

@@ -57,6 +57,7 @@ class Machine:
         self.frozen: dict[Any, int] = {}  # stream or shard -> the step in which it goes on
         self.deaths: list[int] = []  # the steps in which a shard died
         self._starts = 0
+        self.terms: dict[int, int] = {}  # by shard, of one that a cluster leads: the epoch of its term
         self.shards: list[Shard | None] = [None] * build.shards
         self._boot(SimulatedFiles())
 
@@ -94,7 +95,7 @@ class Machine:
                 clock=lambda: (self.now_us, self.monotonic), seed=self._starts * 1000, event=event,
                 boot_id=self.boots.to_bytes(16, "little"), linger_seconds=self.build.linger_seconds,
                 hot_bytes_max=self.build.hot_bytes_max, missing_seconds=self.build.missing_seconds,
-                pack_bytes_per_second=self.build.pack_bytes_per_second,
+                pack_bytes_per_second=self.build.pack_bytes_per_second, term=self.terms.get(index),
             )  # fmt: skip
         except Killed:
             self.deaths.append(self.step)
@@ -108,6 +109,23 @@ class Machine:
             self.counts["kills"] += 1
             self.deaths.append(self.step)
             close_all(self.network, self.doors[index], shard.poller)
+
+    def image(self, index: int) -> dict[str, bytes]:
+        """The files of a shard as they are now, by path."""
+        return {path: self.files.content(path) for path in self._paths_of(index)}
+
+    def set_back(self, index: int, image: dict[str, bytes]) -> None:
+        """The shard, which is dead, has its files as they were."""
+        self.tell(f"shard {index} is set back")
+        for path in set(self._paths_of(index)) - set(image):
+            self.files.remove(path)
+        for path, content in image.items():
+            self.files.put(path, content)
+
+    def _paths_of(self, index: int) -> list[str]:
+        mine = [f"main/g1/p{n}" for n in range(index, self.build.partitions, self.build.shards)]
+        folders = [f"data/{each}" for each in [*mine, f"_state/g1/p{index}"]]
+        return [f"{folder}/{name}" for folder in folders for name in self.files.names(folder)]
 
     def kill_inside(self, index: int, calls: int) -> None:
         """kill -9 before so many more calls that change the disk."""

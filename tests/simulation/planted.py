@@ -10,6 +10,7 @@ RING = "tests/shards/bus/test_shared_ring.py"
 LINK = "tests/shards/bus/test_bus_link.py"
 FEED = "tests/router/matching/test_remote_feed.py"
 FOUND = "tests/simulation/test_found.py"
+MOVES = "tests/simulation/test_planned_moves.py"
 CHECKPOINT = "tests/shards/recovery/test_checkpoint.py"
 LATE = "tests/simulation/test_late_shards.py"
 RUNS = f"{LATE}::test_what_a_next_run_wrote_in_the_place_of_what_was_shown_and_lost_is_delivered"
@@ -210,6 +211,32 @@ PLANTED = [
         f"{FOUND}::test_a_message_of_qos_0_that_was_shown_and_not_written_does_not_come_again",
     ),
     Planted(
+        "a leader that is handed over does not tell other shards that it has shown nothing more",
+        "rumq/shards/replication/hand_over.py",
+        "                self._clients.tell_noted()\n",
+        "                pass\n",
+        f"{MOVES}::test_what_a_leader_does_not_read_any_more_goes_to_its_successor_at_qos_0",
+    ),
+    Planted(
+        "a leader that nobody succeeded does not tell other shards that it goes on", "rumq/shards/peers/peers.py",
+        "            peer.set_last(False)\n",
+        "",
+        f"{MOVES}::test_what_a_leader_has_shown_does_not_come_again_when_it_dies_after_it_went_on",
+    ),
+    Planted(
+        "what waits behind a group in flight is not written before a shard is handed over",
+        "rumq/shards/write_path/write_lane.py",
+        "        return self.partition.written_lsn < self.frozen_lsn\n",
+        "        return False\n",
+        f"{MOVES}::test_what_its_disk_has_not_written_is_written_before_the_successor_is_asked",
+    ),
+    Planted(
+        "what a leader has said last is not read once its successor is seen", "rumq/shards/peers/peers.py",
+        "        self._read_out(peer)\n        if peer.link is not None:\n            peer.link.end()\n",
+        "        if peer.link is not None:\n            peer.link.end()\n",
+        "tests/shards/peers/test_peers.py::test_what_an_owner_has_said_counts_when_its_successor_is_seen_first",
+    ),
+    Planted(
         "what is not committed is not kept for the owner's successor", "rumq/shards/bus/publish_sender.py",
         "            self._hand_over(batch)\n\n    def _leave",
         "            pass\n\n    def _leave",
@@ -369,10 +396,10 @@ PLANTED = [
         "tests/shards/peers/test_shared_groups.py",
     ),
     Planted(
-        "a group ends while the groups behind it in a packet are asked for", "rumq/shards/peers/interest.py",
-        "            self._join_group(key, topic_filter, one_less)\n",
-        "            self._join_group(key, topic_filter, one_less)\n"
-        "            self._timers.after_step(partial(self._shared_groups.has_joined, key))\n",
+        "a group ends while the groups behind it in a packet are asked for", "rumq/shards/peers/group_joins.py",
+        "            self._groups.will_join(key, groups[key])\n",
+        "            self._groups.will_join(key, groups[key])\n"
+        "            self._timers.after_step(partial(self._groups.has_joined, key))\n",
         "tests/shards/peers/test_interest.py",
     ),
     Planted(
@@ -479,6 +506,44 @@ PLANTED = [
         "            self._restorer.write_epoch()\n",
         "            pass\n",
         f"{LATE}::test_so_is_what_took_the_place_of_what_a_run_had_shown_that_wrote_nothing_at_all",
+    ),
+    Planted(
+        "a disk that was set back gives out the writer epochs again that others have met",
+        "rumq/shards/bus/writer_epoch.py",
+        "    return min(max(now_us // 1_000_000 - SECONDS_BEGIN, 0), ALONE_MAX)\n",
+        "    return 0\n",
+        f"{LATE}::test_a_position_is_of_a_run_that_is_no_more_though_those_that_took_its_place_are_as_many",
+    ),
+    Planted(
+        "a leader's writer epoch is that of its disk", "rumq/shards/bus/writer_epoch.py",
+        "        return TERMS_BEGIN + term_epoch\n",
+        "        return 0\n",
+        f"{LATE}::test_a_position_is_of_a_run_that_is_no_more_though_those_that_took_its_place_are_as_many",
+    ),
+    Planted(
+        "a leader opens its log as a broker alone does", "rumq/process/shard/shard_store.py",
+        "place.cluster.office.lead.epoch if place.cluster is not None else None",
+        "None",
+        "tests/shards/bus/test_writer_epoch.py::test_a_shard_opens_its_log_under_it",
+    ),
+    Planted(
+        "a group whose home is away for long keeps other filters waiting", "rumq/shards/peers/interest.py",
+        "        self._joins.give_up()\n",
+        "",
+        "tests/shards/peers/test_group_joins.py::test_a_group_whose_home_stays_away_keeps_no_other_filter_waiting",
+    ),
+    Planted(
+        "a group that its home has not created is granted", "rumq/session/protocol/subscribe.py",
+        "    if client.broker.delivery.is_home_away(written):\n",
+        "    if False:\n",
+        "tests/session/protocol/test_subscribe.py",
+    ),
+    Planted(
+        "a home that nobody has waited for keeps a member that there is not", "rumq/shards/peers/group_joins.py",
+        "        else:  # nobody has waited for it, and the home has a member in this shard now\n"
+        "            self._groups.has_joined(key)\n",
+        "",
+        "tests/shards/peers/test_group_joins.py::test_a_group_whose_home_stays_away_keeps_no_other_filter_waiting",
     ),
     Planted(
         "a group hands out what a missing shard's members have", "rumq/shards/recovery/restore.py",

@@ -17,6 +17,7 @@ from rumq.shards.assembly.context import Platform, ShardContext
 from rumq.shards.assembly.shard import build_shard
 from rumq.shards.bus.dialers import PairDialer
 from rumq.shards.bus.remote_partition import RemotePartition
+from rumq.shards.bus.writer_epoch import writer_epoch
 from rumq.shards.turn.turn import Turn
 from rumq.shards.write_path.worker_threads import Pool
 from tests.commitlog.records import numbers
@@ -79,7 +80,7 @@ class Shard:
         self, index: int, count: int, streams: list[StreamSpec], state: StreamSpec, files: SimulatedFiles,
         network: Network, doors: list[Door], poller: Poller, *, clock: Callable[[], tuple[int, float]], seed: int,
         boot_id: bytes, linger_seconds: float, hot_bytes_max: int, event: Callable[..., None],
-        missing_seconds: float | None, pack_bytes_per_second: int,
+        missing_seconds: float | None, pack_bytes_per_second: int, term: int | None = None,
     ) -> None:  # fmt: skip
         self.index = index
         self.files = files
@@ -101,7 +102,12 @@ class Shard:
             "data",
             StoreLayout(streams, matches, internal=state, internal_number=index, elsewhere=elsewhere),
             OpenOptions(
-                clock()[0], random=random, hot_bytes_max=hot_bytes_max, direct_bytes_min=1 << 30, boot_id=boot_id
+                clock()[0],
+                random=random,
+                hot_bytes_max=hot_bytes_max,
+                direct_bytes_min=1 << 30,
+                boot_id=boot_id,
+                epoch=writer_epoch(clock()[0], term),
             ),
             lock=files.open("data/LOCK"),
         )

@@ -3,6 +3,7 @@
 import gc
 from collections import Counter
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -283,6 +284,55 @@ def test_so_is_what_took_the_place_of_what_a_run_had_shown_that_wrote_nothing_at
     world.connect(subscriber)
     machine.settle()
     assert world.had(subscriber) == [0, 1]
+
+
+@pytest.mark.parametrize("is_led", [False, True])
+def test_a_position_is_of_a_run_that_is_no_more_though_those_that_took_its_place_are_as_many(
+    world: World, is_led: bool
+) -> None:
+    """The owner's disk is set back to an older image, and runs twice before this shard meets it.
+
+    is_led: it was a broker alone, and is led in terms now; what the first one wrote no copy has"""
+    machine = world.machine
+    terms = count(1)
+
+    def start() -> None:
+        if is_led:
+            machine.terms[MISSING] = next(terms)
+        machine.pass_time(2)
+        machine.start(MISSING)
+
+    subscriber, publisher = world.joined(HERE, clean=False), world.joined(THIRD)
+    subscriber.subscribe(topic_of(MISSING), 1)
+    machine.settle()
+    machine.kill(MISSING)
+    image = machine.image(MISSING)
+    for _ in range(2):
+        machine.kill(MISSING)
+        start()
+        machine.settle()
+        publisher.publish(topic_of(MISSING), 1, retain=False)
+        machine.settle()
+    assert world.had(subscriber) == [0, 1]
+    subscriber.disconnect()
+    machine.settle()
+    machine.kill(MISSING)
+    machine.set_back(MISSING, image)
+    machine.freeze(machine.shards[HERE], 1 << 30)
+    for _ in range(2):
+        start()
+        machine.run(300)
+        machine.pass_time(2)  # it begins without this shard
+        machine.run(300)
+        publisher.publish(topic_of(MISSING), 1, retain=False)
+        machine.run(300)
+        assert world.history.messages[-1].acked is not None
+        machine.kill(MISSING)
+    start()
+    machine.settle()
+    world.connect(subscriber)
+    machine.settle()
+    assert world.had(subscriber) == [0, 1, 2, 3]
 
 
 def test_what_is_published_once_the_missing_shard_is_there_counts_as_not_delivered(world: World) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rumq.cluster.control.records import HANDED_OVER, ShardRecord, View
+from rumq.cluster.control.records import ShardRecord, View
 
 
 class LeaderAddress(NamedTuple):
@@ -45,19 +45,6 @@ def is_replaced(view: View | None, leader: LeaderAddress) -> bool:
 def leader_of(view: View | None, shard: int) -> str:
     """The id of the node that leads a shard, also of one that is away; empty: nobody is known."""
     return "" if view is None or shard >= len(view.shards) else view.shards[shard].record.leader
-
-
-def is_planned(before: View | None, now: View, shard: int) -> bool:
-    """Whether the leader of a shard has changed as the one before wanted, after it had stopped taking anything.
-
-    before: the view until then"""
-    if before is None or max(shard + 1 - len(before.shards), shard + 1 - len(now.shards)) > 0:
-        return False
-    was, record = before.shards[shard].record, now.shards[shard].record
-    if record.epoch != was.epoch + 1 or not record.claim.startswith(HANDED_OVER):
-        return False
-    node = before.node_of(was.leader)
-    return node is not None and node.moves
 
 
 def epoch_of(view: View | None, shard: int) -> int:

@@ -20,7 +20,6 @@ from rumq.cluster.control.agent_messages import (
     Order,
     Report,
 )
-from rumq.cluster.control.leaders import is_planned
 from rumq.cluster.control.records import ShardRecord, View
 from rumq.cluster.links.client_moves import MOVED
 from rumq.cluster.links.greeting import COPY
@@ -39,7 +38,6 @@ from rumq.session.flow_control.listener_policy import ListenerPolicy
 from rumq.shards.assembly.context import Platform, ShardContext
 from rumq.shards.assembly.shard import Shard
 from rumq.shards.bus.messages import Unwant
-from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.links.admin_callers import AdminCallers
 from rumq.shards.links.cluster_links import ClusterLinks
 from rumq.shards.links.cluster_listener import ClusterListener, Expected
@@ -74,7 +72,6 @@ class Leader:
         self._shard: Shard
         self._members: MemberChange
         self._reports = ReportFilter()
-        self._seen: View | None = None  # the last view that the agent has shown
         self._clients: LeaderClients
         self._orders: LeaderOrders
         self._is_leaving = False  # True once this node stops and another one is to lead
@@ -192,11 +189,6 @@ class Leader:
         if self._cluster.state.note_restored(view.restored):
             self._replication.depose("this machine was set back to an earlier state while it ran")
             return
-        remote = [each for each in self._shard.store.partitions if isinstance(each, RemotePartition)]
-        for each in remote:
-            if is_planned(self._seen, view, each.owner):
-                each.outgoing.has_shown_none = True
-        self._seen = view
         self._reports.forget()  # an agent that was started again shows its view first
         self._links.view_changed(view)
         self._replication.seen(view)

@@ -20,6 +20,7 @@ from rumq.process.wiring.missing_partition import STATE_STREAM
 from rumq.process.wiring.streams import GENERATION
 from rumq.settings.table import Settings
 from rumq.shards.bus.remote_partition import RemotePartition
+from rumq.shards.bus.writer_epoch import writer_epoch
 
 if TYPE_CHECKING:  # a broker alone needs nothing of a cluster
     from commitlog.format.known_tail import KnownTail
@@ -60,6 +61,7 @@ def open_shard_store(settings: Settings, place: ShardEnvironment) -> Store:
         owner = index % place.count
         return None if owner == place.index else RemotePartition(spec, index, number, GENERATION, owner)
 
+    now_us = time.time_ns() // 1000
     try:
         store = open_store(
             RealFiles(),
@@ -74,9 +76,10 @@ def open_shard_store(settings: Settings, place: ShardEnvironment) -> Store:
                 volatile=volatile if settings.sys.interval_seconds else None,
             ),
             OpenOptions(
-                time.time_ns() // 1000,
+                now_us,
                 hot_bytes_max=settings.log.hot_bytes_max,
                 boot_id=boot_id(),
+                epoch=writer_epoch(now_us, place.cluster.office.lead.epoch if place.cluster is not None else None),
                 tails=known_tails(place),
             ),
             lock=place.lock,

@@ -181,6 +181,9 @@ class DeliveryPort(Protocol):
         """Whether what these filters, (as written, plain), match will come from every shard; else `then` is called
         when it does. publishers: and it is known who publishes"""
 
+    def is_home_away(self, key: str) -> bool:
+        """In such a call: whether a shared group cannot be joined, as the shard that has its cursors is away."""
+
     def settle(self) -> None:
         """Put what was published so far before the commands that come now."""
 

@@ -166,6 +166,18 @@ def check_end(value: str, start: str | None, *, keeps_session: bool) -> None:
         raise FilterDenied(Reason.TOPIC_FILTER_INVALID, f"{END} is for a session without session expiry interval")
 
 
+def check_shared(client: Client, written: str, start: str | None) -> None:
+    """raises: FilterDenied, BadStart"""
+    if start is not None:
+        raise BadStart(start, "a shared subscription has one place for all its members")
+    if not client.limits.shared_available:
+        raise FilterDenied(Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED, "shared subscriptions are switched off")
+    if client.broker.delivery.is_home_away(written):
+        raise FilterDenied(
+            Reason.IMPLEMENTATION_SPECIFIC_ERROR, "the shard that has this group's cursors is away: subscribe again"
+        )
+
+
 def parsed(client: Client, asked: p.SubscriptionRequest) -> tuple[str | None, bool, str]:
     """(where it replays from, whether it is shared, the plain filter); as `one` where it is refused or malformed."""
     plain, start = asked.topic_filter, None
@@ -205,10 +217,7 @@ def subscribe_command(
     own_start, is_shared, plain = parsed(client, asked)
     start = start if own_start is None else own_start
     if is_shared:
-        if start is not None:
-            raise BadStart(start, "a shared subscription has one place for all its members")
-        if not limits.shared_available:
-            raise FilterDenied(Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED, "shared subscriptions are switched off")
+        check_shared(client, written, start)
     if start is not None and is_reserved(plain):
         raise BadStart(start, "what the broker says of itself is not kept")
     if publisher is not None:

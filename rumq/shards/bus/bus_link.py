@@ -41,6 +41,9 @@ class BusTransport(Protocol):
     def waits(self) -> bool:
         """Whether something is queued."""
 
+    def pause_reading(self) -> None: ...
+    def resume_reading(self) -> None: ...
+
     def close(self) -> None: ...
 
 

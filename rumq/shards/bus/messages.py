@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from rumq.shards.bus.shard_tally import Counts, Standing
 from rumq.tracing.trace import Wire
 
 Names = list[tuple[int, bytes]]
@@ -88,13 +89,17 @@ class Numbered(BusMessage, frozen=True, tag="numbered"):
 
 class Mark(BusMessage, frozen=True, tag="mark"):
     """A partition's watermarks. sequence: the receiver's records up to it are committed; live_lsn: all wanted records
-    below have been forwarded, 0 while that is not known"""
+    below have been forwarded, 0 while that is not known
+
+    is_last: the owner hands its shard over. All that it has read of the receiver's records is in its successor's log,
+    and it reads no more, until a mark that is not the last"""
 
     partition: int
     sequence: int
     live_lsn: int
     committed_lsn: int
     first_lsn: int
+    is_last: bool = False
 
 
 class RetainedFull(BusMessage, frozen=True, tag="retained_full"):
@@ -309,46 +314,6 @@ class Tags(BusMessage, frozen=True, tag="tags"):
 
 
 # Statistics
-
-
-class Counts(msgspec.Struct, frozen=True, array_like=True):
-    """Counters of a shard since its start; docs/reference/sys.md explains each number."""
-
-    packets_in: int = 0
-    packets_out: int = 0
-    published: int = 0
-    delivered: int = 0
-    dropped: int = 0
-    refused: int = 0
-    published_bytes: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    connections: int = 0
-    sockets: int = 0
-    expired: int = 0
-    handed_over: int = 0
-    taken_over: int = 0
-
-
-class PartitionTally(msgspec.Struct, frozen=True, array_like=True):
-    stream: str
-    number: int
-    first_lsn: int
-    next_lsn: int
-    committed_lsn: int
-
-
-class Standing(msgspec.Struct, frozen=True, array_like=True):
-    """Gauges of a shard. partitions: those that it owns"""
-
-    connected: int = 0
-    sessions: int = 0
-    subscriptions: int = 0
-    shared: int = 0
-    retained: int = 0
-    topics: int = 0
-    log_bytes: int = 0
-    partitions: list[PartitionTally] = []
 
 
 class Tally(BusMessage, frozen=True, tag="tally"):

@@ -68,7 +68,8 @@ class PublishSender:
         self._seen_topics = bytearray()
         self._seen_publishers = bytearray()
         self._waiting: deque[HandedBatch] = deque()
-        self.has_shown_none = False  # True once a planned successor has all that its predecessor has shown
+        # The owner has said that it has shown nothing that its successor does not have: `Mark.is_last`.
+        self.has_shown_none = False
         self.committed_there = 0  # the owner's committed lsn, when it told of `committed_lsn`
         self._say: Say | None = None
 
@@ -168,6 +169,11 @@ class PublishSender:
         """The owner is gone; what it has not acknowledged is kept. The next one may number publishers otherwise."""
         self._say = None
         self.theirs = array("I", bytes(4 * len(self.theirs)))
+
+    def owner_stopped(self, has_shown_none: bool) -> None:
+        """The owner has said so, or that it goes on. One that is met and was handed nothing yet has nothing to say."""
+        if self._say is not None:
+            self.has_shown_none = has_shown_none
 
     def acknowledged(self, sequence: int, committed_there: int) -> bool:
         """Everything up to `sequence` is committed; returns whether that is news."""

@@ -290,6 +290,8 @@ class OwnerShard:
     def mark(self, message: m.Mark, _: memoryview) -> None:
         partition = self._by_index[message.partition]
         partition.first_lsn = message.first_lsn
+        if message.is_last or partition.outgoing.has_shown_none:
+            partition.outgoing.owner_stopped(message.is_last)
         if partition.outgoing.acknowledged(message.sequence, message.committed_lsn):
             self._acknowledged(message.partition)
         self._commands.put(c.RemoteWatermark(message.partition, message.live_lsn, message.committed_lsn))

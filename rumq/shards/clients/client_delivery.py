@@ -17,6 +17,7 @@ class SubscriptionConfirmation(Protocol):
     def confirm_subscriptions(
         self, asked: list[tuple[str, str]], then: Callable[[], None], *, publishers: bool
     ) -> bool: ...
+    def is_home_away(self, key: str) -> bool: ...
 
 
 class ClientDelivery:
@@ -43,3 +44,6 @@ class ClientDelivery:
             self._reads.when_open(again)
             return False
         return self._interest is None or self._interest.confirm_subscriptions(asked, then, publishers=publishers)
+
+    def is_home_away(self, key: str) -> bool:
+        return self._interest is not None and self._interest.is_home_away(key)

@@ -16,7 +16,6 @@ from rumq.session.handshake.handshake import Handshake
 from rumq.session.moves.moved_client import UNSENT_BYTES_MAX, MovedClient, capture, encode_moved
 from rumq.session.protocol.connected import Connected
 from rumq.shards.assembly.shard import Shard
-from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.remote_partition import RemotePartition
 from rumq.shards.moves.relayed_clients import Relayed, RelayedClients
 
@@ -96,7 +95,7 @@ class ClientHold:
     def note(self) -> None:
         """Write the sessions of those that are settled into the journal."""
         # What comes from other shards is left for the successor, so that all that was shown here gets there.
-        self._take_bus(False)
+        self._shard.cluster.peers.hold()
         self._shard.turn.steps.step()
         self._noted = [
             link for link, relayed in self._held.items()
@@ -107,6 +106,10 @@ class ClientHold:
             transport_of(link).disown()
         sessions = [link.session for link in self._noted]
         self._shard.clients.journal.write_moving(sessions, MOVING_SECONDS, self._clock.now_us)
+
+    def tell_noted(self) -> None:
+        """The successor has the notes, and all that was read of other shards."""
+        self._shard.cluster.peers.tell_held()
 
     def release(self) -> None:
         """Nothing came of it: all go on here."""
@@ -128,7 +131,7 @@ class ClientHold:
                 link.transport.resume_reading()
         self._was_paused.clear()
         self._relays.resume(relayed for relayed in held.values() if relayed is not None)
-        self._take_bus(True)
+        self._shard.cluster.peers.release()
         self._take_arrivals(True)
 
     def depart(self, shard: int, epoch: int, give: Give | None) -> int:
@@ -168,14 +171,6 @@ class ClientHold:
             pump.watch(doors.fd, doors.hear)
         else:
             pump.unwatch(doors.fd)
-
-    def _take_bus(self, takes: bool) -> None:
-        for connection in list(self._shard.pump.connections.values()):
-            if isinstance(connection.link, BusLink):
-                if takes:
-                    connection.resume_reading()
-                else:
-                    connection.pause_reading()
 
 
 def transport_of(link: Connected) -> Connection:

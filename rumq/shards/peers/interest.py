@@ -1,7 +1,8 @@
 """Interest: which filters all other shards forward records of. A SUBACK waits until they do.
 
 It does not wait for a shard that is away for 3 s: that one is told of the filter when it is back, and forwards
-from where this shard had got to, so nothing is missing then. docs/explanation/guarantees.md, "Between connections"."""
+from where this shard had got to, so nothing is missing then. docs/explanation/guarantees.md, "Between connections".
+A shared subscription begins where its home says, so it waits for that one, and is refused alone after 15 s."""
 
 from __future__ import annotations
 
@@ -15,9 +16,11 @@ from rumq.loop.ports import Call, Placement, Timers
 from rumq.shards.bus import messages as m
 from rumq.shards.bus.bus_link import BusLink
 from rumq.shards.bus.remote_partition import RemotePartition
+from rumq.shards.peers.group_joins import GroupJoins
 from rumq.shards.peers.shared_groups import SharedGroups
 
 LOOK_SECONDS, LOOKS = 0.5, 6  # a shard whose leader has died is back sooner than so many looks
+HOME_LOOKS = 30  # so long a SUBSCRIBE waits for the home of a shared group
 
 
 class OtherShard(Protocol):
@@ -64,7 +67,8 @@ class Interest:
     ) -> None:  # fmt: skip
         """others: complete before the first question"""
         self._others, self._router, self._placement = others, router, placement
-        self._timers, self._shared_groups = timers, shared_groups
+        self._timers = timers
+        self._joins = GroupJoins(others, placement, timers, shared_groups, self._is_long_away)
         self.has_begun = False
         self.confirmed: set[str] = set()
         # Filters that other shards were asked to forward and have not confirmed, or that a client is about to have.
@@ -177,6 +181,9 @@ class Interest:
             self._asked.add(asked)
         else:
             self._timers.next_turn(then)
+        self._look_later()
+
+    def _look_later(self) -> None:
         if not self._is_looking:
             self._is_looking = True
             self._timers.later(LOOK_SECONDS, self._look)
@@ -194,9 +201,9 @@ class Interest:
             for index in self._not_waited_for():
                 if asked.discard(index):
                     self._asked.discard(asked)
-        if self._asked or self._away:
-            self._is_looking = True
-            self._timers.later(LOOK_SECONDS, self._look)
+        self._joins.give_up()
+        if self._asked or self._away or self._joins:
+            self._look_later()
 
     def confirm_subscriptions(self, asked: list[tuple[str, str]], then: Call, *, publishers: bool = False) -> bool:
         """As `confirm`, of (filter as written, plain filter); groups of other homes are joined there first.
@@ -233,23 +240,21 @@ class Interest:
             left -= 1
             if left == 0:
                 self._release(plain)
-                self._timers.after_step(joined)
+                self._joins.settle(joining)
                 then()
-
-        def joined() -> None:
-            for key in away:
-                self._shared_groups.has_joined(key)
 
         # Others may leave until the last answer is there: neither a filter nor a group is given up before.
         self._asking.update(plain)
-        for key, topic_filter in away.items():
-            self._shared_groups.will_join(key, topic_filter)
-            self._join_group(key, topic_filter, one_less)
+        joining = self._joins.begin(away, one_less)
+        if away:
+            self._look_later()
         if plain and self.confirm(plain, one_less):
             self._meet(one_less)
         return False
 
-    def _join_group(self, key: str, topic_filter: str, then: Call) -> None:
-        """Have the home of a group, another shard, create it for a client here, which joins in `then`."""
-        other = self._others[self._placement.home(key)]
-        other.ask(partial(m.ShareJoin, key=key, topic_filter=topic_filter), lambda _, __: then())
+    def is_home_away(self, key: str) -> bool:
+        """Whether a group is joined now, in a call for `confirm_subscriptions`, whose home has not created it."""
+        return self._joins.is_refused(key)
+
+    def _is_long_away(self, index: int) -> bool:
+        return self._others[index].link is None and self._away.get(index, 0) >= HOME_LOOKS

@@ -95,14 +95,21 @@ class WatermarkSender:
         self._feeds, self._publisher, self._subscriber, self._clock = feeds, publisher, subscriber, clock
         self._sent: dict[int, tuple[int, int, int]] = {}  # by partition, the watermark that was sent last
         self._next = 0.0  # monotonic seconds of the next sending of those that nobody waits for
+        self._is_last = False
 
     def forget(self) -> None:
         """The link is lost: the next one gets all of them."""
-        self._sent.clear()
+        self._sent = {}
 
     def hasten(self) -> None:
         """The next `send` sends also those that nobody waits for."""
         self._next = 0.0
+
+    def set_last(self, is_last: bool) -> None:
+        """The next `send` sends all of them. is_last: as of `Mark`"""
+        self._is_last = is_last
+        self._sent = dict.fromkeys(self._publisher.incoming, (-1, -1, -1))
+        self.hasten()
 
     def send(self, link: BusLink) -> None:
         soon = self._clock.monotonic < self._next
@@ -122,7 +129,7 @@ class WatermarkSender:
             now = (sequence, feed.committed_lsn, live)
             if now != sent:
                 self._sent[index] = now
-                link.say(m.Mark(index, sequence, live, feed.committed_lsn, feed.partition.first_lsn))
+                link.say(m.Mark(index, sequence, live, feed.committed_lsn, feed.partition.first_lsn, self._is_last))
 
 
 class PeerRetention:
@@ -295,6 +302,11 @@ class Peer:
         """Send watermarks of this shard's partitions: at once where somebody waits for them."""
         if self.link is not None and self.parts.publisher.incoming:
             self._watermarks.send(self.link)
+
+    def set_last(self, is_last: bool) -> None:
+        """This shard is handed over, and reads nothing more of the other one; or it goes on. `Mark.is_last`"""
+        self._watermarks.set_last(is_last)
+        self.end_turn()
 
     def _confirmed(self, answer: Call) -> None:
         """Answer where this shard stands, once it is known to be the one that leads.

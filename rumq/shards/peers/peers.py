@@ -39,6 +39,7 @@ class Peers:
         self._index, self.others = index, others
         self._dialer, self._events, self._retries, self._pump = dialer, events, retries, pump
         self._is_draining, self.tally = is_draining, tally
+        self._is_held = False  # True while nothing is read of the others
         if dialer is not None:
             dialer.begin(self._attach, self._leave)
 
@@ -72,9 +73,11 @@ class Peers:
         self._dialer.dial(index)
 
     def _attach(self, index: int, sock: socket.socket, rest: bytes, ring: SharedRing | None = None) -> None:
+        if self._is_held:
+            sock.close()  # nothing is read of it, so nothing is to be handed over on it
+            return
         peer, pump = self.others[index], self._pump()
-        if peer.link is not None:
-            pump.read_out(peer.link.transport)  # type: ignore[arg-type]  # what came of a run before counts
+        self._read_out(peer)
         connection = Connection(pump, sock, f"shard {index}", BUS_BYTES)
         link = BusLink(connection, peer.received, peer.lost, peer.drained, reader_of(connection), ring)
         self._retries.began(index, link)
@@ -84,11 +87,17 @@ class Peers:
         if rest:
             pump.feed(connection, rest)
 
+    def _read_out(self, peer: Peer) -> None:
+        """What came of a run before counts: what it has acknowledged, and what it has shown."""
+        if peer.link is not None and not self._is_held:
+            self._pump().read_out(peer.link.transport)  # type: ignore[arg-type]
+
     def _leave(self, index: int) -> None:
         """End the link to a process that is that shard no more."""
-        link = self.others[index].link
-        if link is not None:
-            link.end()
+        peer = self.others[index]
+        self._read_out(peer)
+        if peer.link is not None:
+            peer.link.end()
 
     def leave_all(self) -> None:
         """End every link: the others go on with this shard's next leader."""
@@ -114,6 +123,30 @@ class Peers:
     def _dial_again(self, shard: int) -> None:
         if not self._is_draining():
             self._dial(shard)
+
+    # A hand-over of this shard
+
+    def hold(self) -> None:
+        """Read nothing more of the others: what they publish is left for this shard's successor."""
+        self._is_held = True
+        for peer in self.others.values():
+            if peer.link is not None:
+                peer.link.transport.pause_reading()
+
+    def tell_held(self) -> None:
+        """Tell the others that the successor has all that was read of them: they hand over the rest again."""
+        for peer in self.others.values():
+            peer.set_last(True)
+
+    def release(self) -> None:
+        """Nothing came of it: say so, and only then read on."""
+        self._is_held = False
+        for index, peer in self.others.items():
+            peer.set_last(False)
+            if peer.link is not None:
+                peer.link.transport.resume_reading()
+            elif index < self._index:
+                self._dial(index)
 
     @property
     def all_known(self) -> bool:

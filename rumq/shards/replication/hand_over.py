@@ -1,15 +1,16 @@
 """A planned hand-over: the leader takes nothing more, its successor gets everything, and claims the shard.
 
 Publishers here are not read meanwhile; once the successor has nearly everything, no client is, and what each has is
-noted for it (`rumq.shards.moves`). What other shards publish does not end: after a moment nothing more of it is
-written, and they publish it again to the next leader. If nothing comes of it, this one goes on."""
+noted for it (`rumq.shards.moves`). What other shards publish does not end: after a moment nothing more of it is read,
+and they publish it again to the next leader. What was read is written, however long the disk takes: messages of QoS 0
+are nowhere else. If nothing comes of it, this one goes on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Protocol
 
-PENDING_SECONDS_MAX = 0.05  # after that what is pending is left to the next leader
+PENDING_SECONDS_MAX = 0.05  # after that only what is pending then is written
 CATCH_UP_SECONDS_MAX = 10.0
 HOLD_AFTER_SECONDS = 0.5  # clients are held by then, though the successor still lacks something
 SETTLE_SECONDS_MAX = 5.0  # of clients: whoever still waits for something then loses its connection
@@ -23,10 +24,10 @@ class FreezableCommit(Protocol):
         """Whether nothing is pending or being written."""
 
     def is_settled(self) -> bool:
-        """Whether nothing is being written."""
+        """Whether nothing is being written, nor, while it is frozen, to be written."""
 
     def freeze(self, is_frozen: bool) -> None:
-        """Write nothing more, whatever is pending; or go on."""
+        """Write nothing that is appended from now on; or go on."""
 
 
 class HeldClients(Protocol):
@@ -39,7 +40,10 @@ class HeldClients(Protocol):
         """Whether nobody waits for anything."""
 
     def note(self) -> None:
-        """Write down what the successor needs of them."""
+        """Write down what the successor needs of them, and read nothing more of other shards."""
+
+    def tell_noted(self) -> None:
+        """It has that, and all that was read of other shards: tell them."""
 
     def release(self) -> None:
         """Go on with them."""
@@ -83,6 +87,8 @@ class HandOver:
         if not self._has_asked and is_quiet and self._has_all(self.to):
             self._commit.freeze(True)
             self._has_asked, self._until = True, now + CLAIM_SECONDS_MAX
+            if self._clients is not None and self._is_noted:
+                self._clients.tell_noted()
             self._succeed(self.to)
         elif now >= self._until:
             self.is_over = True

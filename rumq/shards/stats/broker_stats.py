@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from rumq.shards.bus import messages as m
+from rumq.shards.bus.shard_tally import Counts, Standing
 from rumq.shards.stats.moving_averages import MovingAverages
 
 BROKER = "$SYS/broker"
@@ -32,7 +33,7 @@ class BrokerStats:
     def __init__(self, version: str) -> None:
         self._version = version
         self._tallies: dict[int, m.Tally] = {}
-        self._before = m.Counts()  # counts of earlier runs of shards
+        self._before = Counts()  # counts of earlier runs of shards
         self._averages = MovingAverages()
         self._last: float | None = None
         self._connected_max = 0
@@ -48,7 +49,7 @@ class BrokerStats:
         """The shard does not run: its counters stay, nobody is connected to it."""
         known = self._tallies.get(shard)
         if known is not None:
-            self._tallies[shard] = m.Tally(shard, known.incarnation, known.counts, m.Standing())
+            self._tallies[shard] = m.Tally(shard, known.incarnation, known.counts, Standing())
 
     def topics(self, uptime_seconds: float) -> dict[str, str]:
         """Every topic with its text. uptime_seconds: since the broker began, more at each call"""
@@ -63,7 +64,7 @@ class BrokerStats:
             told |= {f"{OWN}/{topic}": str(number) for topic, number in of_shard(shard, tally).items()}
         return told
 
-    def _broker(self, counts: m.Counts, standings: list[m.Standing]) -> dict[str, int]:
+    def _broker(self, counts: Counts, standings: list[Standing]) -> dict[str, int]:
         connected = sum(s.connected for s in standings)
         sessions = sum(s.sessions for s in standings)
         records = sum(p.next_lsn - p.first_lsn for s in standings for p in s.partitions)
@@ -92,7 +93,7 @@ class BrokerStats:
             "retained messages/count": sum(s.retained for s in standings),
         }
 
-    def _loads(self, counts: m.Counts, uptime_seconds: float) -> dict[str, str]:
+    def _loads(self, counts: Counts, uptime_seconds: float) -> dict[str, str]:
         if self._last is not None:
             rates = {topic: getattr(counts, name) for topic, name in LOADS.items()}
             self._averages.update(rates, uptime_seconds - self._last)
@@ -119,6 +120,6 @@ def of_shard(shard: int, tally: m.Tally) -> dict[str, int]:
     return told
 
 
-def added(one: m.Counts, other: m.Counts) -> m.Counts:
+def added(one: Counts, other: Counts) -> Counts:
     pairs = zip(msgspec.structs.astuple(one), msgspec.structs.astuple(other), strict=True)
-    return m.Counts(*[a + b for a, b in pairs])
+    return Counts(*[a + b for a, b in pairs])

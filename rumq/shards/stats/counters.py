@@ -16,6 +16,7 @@ from rumq.session.state.registry import Registry
 from rumq.session.state.session import Session
 from rumq.session.state.shard_totals import ShardTotals
 from rumq.shards.bus import messages as m
+from rumq.shards.bus.shard_tally import Counts, PartitionTally, Standing
 
 SESSIONS_A_TURN = 128
 
@@ -96,7 +97,7 @@ class Counters:
 
     def _tally(self) -> m.Tally:
         totals, sockets = self.shard.totals, self._sockets()
-        counts = m.Counts(
+        counts = Counts(
             packets_in=totals.packets_in,
             packets_out=totals.packets_out,
             published=totals.published,
@@ -114,7 +115,7 @@ class Counters:
         )
         own = self.shard.store.own
         members = [s for share in self.shard.router.sharing.shares.values() for s in share.members]
-        standing = m.Standing(
+        standing = Standing(
             connected=self._connected,
             sessions=len(self.shard.registry.sessions),
             subscriptions=self._subscriptions,
@@ -122,6 +123,6 @@ class Counters:
             retained=len(self.shard.router.retained),
             topics=sum(len(p.topic_names) for p in own),
             log_bytes=sum(p.segments.bytes for p in own),
-            partitions=[m.PartitionTally(p.stream, p.number, p.first_lsn, p.next_lsn, p.committed_lsn) for p in own],
+            partitions=[PartitionTally(p.stream, p.number, p.first_lsn, p.next_lsn, p.committed_lsn) for p in own],
         )
         return m.Tally(self.shard.index, self.shard.incarnation, counts, standing)

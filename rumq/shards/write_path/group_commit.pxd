@@ -35,6 +35,8 @@ cdef class GroupCommit(Stage):
 
     @cython.locals(lane=WriteLane, now=double)
     cpdef end_turn(self)
+    @cython.locals(lane=WriteLane, group=WriteGroup)
+    cpdef _end_frozen_turn(self, double now)
     @cython.locals(partition=Partition, group=WriteGroup)
     cpdef _pending(self, WriteLane lane, double now)
     cpdef _nothing_pending(self, WriteLane lane, double now)

@@ -74,7 +74,7 @@ class GroupCommit(Stage):
         self._offline: set[int] = set()  # partitions whose last group could not be written
         self._given_up: set[int] = set()  # partitions that could not be written since the stop began
         self.is_draining = False  # True while the broker stops: every group is due at once
-        self.is_frozen = False  # True while the shard is handed over to another node: nothing more is written
+        self.is_frozen = False  # True while the shard is handed over: what came later is not written
         self.submitted = Submitted()
         self.writes = Histogram()  # of groups, from the hand-over to the writer until the loop knows of the end
         self.on_indexed: Callable[[], None] = nothing  # a segment was indexed
@@ -90,15 +90,24 @@ class GroupCommit(Stage):
 
     def end_turn(self) -> None:
         """Hand to the writer what is due."""
-        if self.is_frozen:
-            return
         now = self._clock.monotonic
+        if self.is_frozen:
+            self._end_frozen_turn(now)
+            return
         for lane in self._lanes:
             if lane.group is None:
                 if lane.partition.pending_bytes:
                     self._pending(lane, now)
                 elif self._rolls or lane.partition.wants_room or lane.mark_due_at <= now:
                     self._nothing_pending(lane, now)
+
+    def _end_frozen_turn(self, now: float) -> None:
+        """Write what was there when the shard was frozen."""
+        for lane in self._lanes:
+            if lane.group is None and lane.is_unwritten() and lane.retry_at <= now:
+                group = lane.partition.take_group()
+                if group is not None:
+                    self._submit(lane, group)
 
     def _pending(self, lane: WriteLane, now: float) -> None:
         """Write what is pending, if it is due."""
@@ -282,11 +291,14 @@ class GroupCommit(Stage):
         return self.is_settled() and not any(lane.partition.pending_bytes for lane in self._lanes)
 
     def is_settled(self) -> bool:
-        """Whether nothing is being written."""
-        return all(lane.group is None for lane in self._lanes)
+        """Whether nothing is being written, nor, while it is frozen, to be written."""
+        return not any(lane.group is not None or (self.is_frozen and lane.is_unwritten()) for lane in self._lanes)
 
     def freeze(self, is_frozen: bool) -> None:
-        """Write nothing more, whatever is pending; or go on."""
+        """Write nothing that is appended from now on; or go on."""
+        for lane in self._lanes:
+            if is_frozen and not self.is_frozen:
+                lane.frozen_lsn = lane.partition.next_lsn
         self.is_frozen = is_frozen
 
     def _indexed(self, _: object, fault: BaseException | None) -> None:

@@ -17,8 +17,10 @@ cdef class WriteLane:
     cdef public WriteGroup group
     cdef public BulkAllowance allowance
     cdef public Py_ssize_t index
+    cdef public long long frozen_lsn
     cdef public double due_at, mark_due_at, mark_seconds, retry_at, submitted_at
     cdef public object flushed, written
 
+    cpdef bint is_unwritten(self) except -1
     @cython.locals(due_at=double)
     cpdef double next_deadline(self) except? -1

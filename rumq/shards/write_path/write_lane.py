@@ -31,22 +31,28 @@ class WriteLane:
     mark_due_at: the watermark is to be noted on disk; inf: it is
     mark_seconds: after the last group, until then
     allowance: of bulk senders, as the groups of this lane tell
+    frozen_lsn: where the log ended when the shard was frozen
     retry_at: not before that; 0: at once
     flushed, written: called on the loop with (result, fault) of a job"""
 
     __slots__ = (
-        "allowance", "due_at", "flushed", "group", "index", "mark_due_at", "mark_seconds", "partition", "retry_at",
-        "submitted_at", "written",
+        "allowance", "due_at", "flushed", "frozen_lsn", "group", "index", "mark_due_at", "mark_seconds", "partition",
+        "retry_at", "submitted_at", "written",
     )  # fmt: skip
 
     def __init__(self, partition: Partition) -> None:
         self.partition, self.index = partition, partition.index
         self.allowance = BulkAllowance()
         self.group: WriteGroup | None = None
+        self.frozen_lsn = 0
         self.due_at = self.mark_due_at = inf
         self.retry_at = self.submitted_at = self.mark_seconds = 0.0
         self.flushed: Callable[[object, BaseException | None], None]
         self.written: Callable[[object, BaseException | None], None]
+
+    def is_unwritten(self) -> bool:
+        """Whether something is not written that was there when the shard was frozen."""
+        return self.partition.written_lsn < self.frozen_lsn
 
     def next_deadline(self) -> float:
         """When something is due that no thread is busy with; inf: nothing is."""

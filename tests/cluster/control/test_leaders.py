@@ -5,7 +5,6 @@ import pytest
 
 from rumq.cluster.control.leaders import (
     epoch_of,
-    is_planned,
     is_replaced,
     leader_name,
     leader_of,
@@ -57,21 +56,6 @@ def test_a_leader_is_replaced_by_another_node_not_by_its_own_next_epoch() -> Non
     assert not is_replaced(view(THERE), led) and not is_replaced(view(THERE), before)
     assert is_replaced(view(HERE), before) and is_replaced(view(""), before)
     assert not is_replaced(view(HERE), led._replace(epoch=8)) and not is_replaced(None, led)
-
-
-def led(leader: str, epoch: int, claim: str, *, moves: bool = True) -> View:
-    record = ShardRecord(epoch=epoch, leader=leader, claim=claim, replicas=[HERE, THERE])
-    nodes = [msgspec.structs.replace(node(each, 7000), moves=moves) for each in (HERE, THERE)]
-    return msgspec.structs.replace(view(HERE), shards=[Versioned(record, epoch)], nodes=nodes)
-
-
-def test_a_leader_was_succeeded_as_it_wanted_if_the_claim_says_so_and_no_term_was_missed() -> None:
-    before = led(HERE, 7, "x")
-    assert is_planned(before, led(THERE, 8, "handed-y"), 0)
-    assert not is_planned(before, led(THERE, 8, "y"), 0)  # it was taken for dead
-    assert not is_planned(before, led(THERE, 9, "handed-y"), 0)  # of another leader, that nobody saw
-    assert not is_planned(led(HERE, 7, "x", moves=False), led(THERE, 8, "handed-y"), 0)  # it had stopped nothing
-    assert not is_planned(None, led(THERE, 8, "handed-y"), 0) and not is_planned(before, led(THERE, 8, "handed-y"), 1)
 
 
 def test_a_node_whose_version_would_lose_what_is_kept_is_named_if_it_may_lead_next() -> None:

@@ -202,6 +202,18 @@ def test_a_filter_is_refused_and_those_beside_it_are_granted(
     assert told["why"]
 
 
+@pytest.mark.parametrize("version", [4, 5])
+def test_a_group_whose_home_is_away_is_refused_and_the_other_one_is_joined(version: int) -> None:
+    world = World(version=version)
+    world.broker.homes_away = {"$share/away/a"}
+    reason = Reason.IMPLEMENTATION_SPECIFIC_ERROR if version == 5 else 0x80
+    assert world.ask("$share/away/a", "$share/g/a").codes == [reason, 1]
+    (command,) = world.broker.commands
+    assert isinstance(command, c.JoinShare) and command.asked == "$share/g/a"
+    world.broker.homes_away.clear()
+    assert world.ask("$share/away/a").codes == [1]
+
+
 def test_the_reason_string_says_what_the_operator_is_told() -> None:
     world = World(properties={"request_problem_information": True})
     answer = world.ask("$log/yesterday/a", "b")

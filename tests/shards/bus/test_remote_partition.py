@@ -129,6 +129,19 @@ def test_watermarks_and_records_become_commands(world: World) -> None:
     assert world.partition.first_lsn == 2 and world.partition.topic_names == [b"a"]
 
 
+def test_an_owner_says_that_it_stops_and_perhaps_that_it_goes_on(world: World) -> None:
+    outgoing = world.partition.outgoing
+    world.owner.joined(world.link, m.Hello(1, 77, {0: (0, 10)}))
+    world.owner.mark(m.Mark(0, 0, 11, 11, 2, True), memoryview(b""))
+    assert outgoing.has_shown_none
+    world.owner.mark(m.Mark(0, 0, 11, 11, 2), memoryview(b""))
+    assert not outgoing.has_shown_none
+    world.owner.mark(m.Mark(0, 0, 11, 11, 2, True), memoryview(b""))
+    world.owner.lost()
+    world.owner.mark(m.Mark(0, 0, 11, 11, 2), memoryview(b""))  # of its successor, which has been handed nothing yet
+    assert outgoing.has_shown_none
+
+
 def test_refusals_of_an_owner_end_with_its_link(world: World) -> None:
     world.owner.retained_full(m.RetainedFull(0, True), memoryview(b""))
     world.owner.lost()

@@ -36,6 +36,9 @@ class World:
         self.confirmed.append((asked, publishers))
         return bool(self._confirms)
 
+    def is_home_away(self, key: str) -> bool:
+        return key == "$share/away/t"
+
 
 def test_readers_go_on_in_this_turn_or_in_the_next_one() -> None:
     world, link, transport = World(), object(), object()
@@ -47,6 +50,12 @@ def test_readers_go_on_in_this_turn_or_in_the_next_one() -> None:
 
 def test_with_one_shard_every_subscription_is_confirmed() -> None:
     assert World().delivery.confirm(ASKED, lambda: None)
+
+
+def test_homes_of_groups_are_away_only_if_there_are_other_shards() -> None:
+    several = World(confirms=True).delivery
+    assert several.is_home_away("$share/away/t") and not several.is_home_away("$share/g/t")
+    assert not World().delivery.is_home_away("$share/away/t")
 
 
 @pytest.mark.parametrize("confirms", [True, False])

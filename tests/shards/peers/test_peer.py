@@ -251,6 +251,19 @@ def test_a_watermark_says_how_far_live_records_were_forwarded_only_while_the_rea
     assert world.said_in_a_turn() == [m.Mark(0, 0, 5, 4, 1)]
 
 
+def test_a_hand_over_is_told_with_a_watermark_of_each_partition_at_once_and_so_is_its_end(world: World) -> None:
+    """Also where nothing has moved since the last one."""
+    world.hello()
+    world.publisher.incoming = {0: SimpleNamespace(step_done=lambda: None, committed_sequence=lambda: 0)}
+    assert world.said_in_a_turn() == [m.Mark(0, 0, 0, 4, 1)]
+    for is_last in (True, False):
+        world.peer.set_last(is_last)
+        assert world.link.said[-1] == m.Mark(0, 0, 0, 4, 1, is_last)
+    world.peer.lost("died")
+    world.peer.set_last(True)
+    assert isinstance(world.link.said[-1], m.Mark)
+
+
 def test_the_next_link_is_told_every_watermark_anew(world: World) -> None:
     world.hello()
     world.publisher.incoming = {0: SimpleNamespace(step_done=lambda: None, committed_sequence=lambda: 0)}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rumq.loop.fault_guard import ShardEvents
+from rumq.net.frames import encode
 from rumq.net.pump import Pump
 from rumq.net.turn_handler import TurnHandler
 from rumq.shards.bus import messages as m
@@ -33,6 +34,10 @@ class Other:
         self.received = self.drained = lambda *_: None
         self.lost: Callable[[str], None] = lambda why: None
         self.turns = 0
+        self.is_last = False
+
+    def set_last(self, is_last: bool) -> None:
+        self.is_last = is_last
 
     def linked(self, link: Any) -> None:
         self.link = link
@@ -193,6 +198,41 @@ def test_a_message_waits_for_a_shard_to_begin_and_one_for_all_does_not() -> None
     assert not world.peers.say(7, m.Drained()), "there is none of that number"
     world.peers.say_all(m.Unwant(["a"]))
     assert [len(other.said) for other in world.others.values()] == [2, 1]
+
+
+def test_a_shard_that_is_handed_over_reads_nothing_of_the_others_and_links_up_with_nobody() -> None:
+    """What is handed over on a link that is not read would count as perhaps shown."""
+    world = World()
+    world.peers.dial()
+    assert world.dialled() == [0]
+    link = world.others[0].link
+    world.peers.hold()
+    assert link.transport.reading_paused and not world.others[0].is_last
+    world.peers.tell_held()
+    assert world.others[0].is_last and world.others[2].is_last
+    ours, theirs = world.network.pair("bus", "bus")
+    world.here.takers["bus"](ours, "2", b"", 0)
+    assert theirs.over and not world.peers.is_linked(2), "it dials whoever follows"
+    world.others[0].link = None
+    world.peers.release()
+    assert not world.others[0].is_last and world.dialled() == [0]
+    world.here.takers["bus"](world.network.pair("bus", "bus")[0], "2", b"", 0)
+    assert world.peers.is_linked(2)
+
+
+def test_what_an_owner_has_said_counts_when_its_successor_is_seen_first() -> None:
+    """That it has shown nothing that its successor does not have."""
+    world = World()
+    ours, theirs = world.network.pair("bus", "bus")
+    world.here.takers["bus"](ours, "2", b"", 0)
+    said: list[object] = []
+    world.others[2].link._received = lambda message, raw: said.append(message)
+    last = m.Mark(0, 0, 0, 0, 0, True)
+    for part in encode(last, ()):
+        theirs.send(part)
+    ours.arrive(1 << 16)
+    world.peers._leave(2)
+    assert said == [last]
 
 
 def test_a_turn_ends_for_each_of_them_and_all_are_known_once_each_is() -> None:

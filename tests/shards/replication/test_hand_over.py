@@ -26,6 +26,9 @@ class Clients:
     def note(self) -> None:
         self.said.append("note")
 
+    def tell_noted(self) -> None:
+        self.said.append("tell noted")
+
     def release(self) -> None:
         self.said.append("release")
 
@@ -64,7 +67,7 @@ def test_the_successor_is_asked_once_when_nothing_is_pending_and_it_has_all() ->
     assert world.asked == ["n2"] and not world.hand_over.is_over and world.frozen[-1]
 
 
-def test_what_is_pending_for_long_is_not_written_any_more() -> None:
+def test_after_a_moment_only_what_is_pending_then_is_written() -> None:
     world = World()
     world.full = True
     world.hand_over.look(100.0 + PENDING_SECONDS_MAX)
@@ -106,7 +109,7 @@ def test_clients_are_held_once_the_successor_has_nearly_everything_and_noted_onc
     world.hand_over.look(100.02)
     assert clients.said == ["hold", "hold", "note"] and world.asked == []
     world.hand_over.look(100.03)  # what was noted is written, and the successor has it
-    assert world.asked == ["n2"]
+    assert world.asked == ["n2"] and clients.said[3:] == ["tell noted"]
 
 
 def test_a_successor_that_never_has_quite_everything_does_not_keep_clients_from_being_held() -> None:

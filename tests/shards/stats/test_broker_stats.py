@@ -1,13 +1,14 @@
 """The tallies of shards as topics: what is added up, and what becomes of a shard that dies."""
 
 from rumq.shards.bus import messages as m
+from rumq.shards.bus.shard_tally import Counts, PartitionTally, Standing
 from rumq.shards.stats.broker_stats import BrokerStats
 
-COUNTED = m.Counts(packets_in=7, published=3, bytes_in=100)
-STANDING = m.Standing(connected=2, sessions=3, subscriptions=4, partitions=[m.PartitionTally("main", 0, 10, 25, 20)])
+COUNTED = Counts(packets_in=7, published=3, bytes_in=100)
+STANDING = Standing(connected=2, sessions=3, subscriptions=4, partitions=[PartitionTally("main", 0, 10, 25, 20)])
 
 
-def tally(shard: int, incarnation: int = 1, counts: m.Counts = COUNTED) -> m.Tally:
+def tally(shard: int, incarnation: int = 1, counts: Counts = COUNTED) -> m.Tally:
     return m.Tally(shard, incarnation, counts, STANDING)
 
 
@@ -34,7 +35,7 @@ def test_shards_are_added_up() -> None:
 def test_the_newest_tally_of_a_shard_counts_alone() -> None:
     census = BrokerStats("")
     census.update(tally(0))
-    census.update(tally(0, counts=m.Counts(published=5)))
+    census.update(tally(0, counts=Counts(published=5)))
     assert below(census)["broker/publish/messages/received"] == "5"
 
 
@@ -45,7 +46,7 @@ def test_what_a_shard_counted_before_it_died_still_counts() -> None:
     census.lost(1)
     told = below(census)
     assert (told["broker/publish/messages/received"], told["broker/clients/connected"]) == ("6", "2")
-    census.update(tally(1, incarnation=2, counts=m.Counts(published=1)))
+    census.update(tally(1, incarnation=2, counts=Counts(published=1)))
     told = below(census)
     assert (told["broker/publish/messages/received"], told["broker/clients/connected"]) == ("7", "4")
 
@@ -54,16 +55,16 @@ def test_the_most_clients_at_once_are_remembered() -> None:
     census = BrokerStats("")
     census.update(tally(0))
     below(census)
-    census.update(m.Tally(0, 1, COUNTED, m.Standing(connected=1, sessions=1)))
+    census.update(m.Tally(0, 1, COUNTED, Standing(connected=1, sessions=1)))
     told = below(census)
     assert (told["broker/clients/connected"], told["broker/clients/maximum"]) == ("1", "2")
 
 
 def test_loads_are_there_once_time_has_passed() -> None:
     census = BrokerStats("")
-    census.update(tally(0, counts=m.Counts()))
+    census.update(tally(0, counts=Counts()))
     assert not [name for name in below(census, 1.0) if "load" in name]
-    census.update(tally(0, counts=m.Counts(published=600)))
+    census.update(tally(0, counts=Counts(published=600)))
     told = below(census, 61.0)
     assert told["broker/load/publish/received/1min"] == "379.27"  # 600 (1 - 1/e)
     assert told["broker/load/bytes/sent/15min"] == "0.00"

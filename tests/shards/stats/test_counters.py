@@ -8,6 +8,7 @@ import pytest
 
 from commitlog.testing.simulated_files import SimulatedFiles
 from rumq.shards.bus import messages as m
+from rumq.shards.bus.shard_tally import PartitionTally
 from rumq.shards.stats.counters import SESSIONS_A_TURN, CountedShard, Counters
 from tests.conformance import wire
 from tests.conformance.wire import Prop
@@ -78,8 +79,8 @@ def test_what_stands_at_the_moment(shard: Shard) -> None:
     assert (standing.shared, standing.retained, standing.topics) == (1, 1, 2)
     assert standing.log_bytes == sum(p.segments.bytes for p in shard.store.own) > 0
     assert standing.partitions == [
-        m.PartitionTally("other", 0, 0, 0, 0),
-        m.PartitionTally("main", 0, 0, 2, 2),
+        PartitionTally("other", 0, 0, 0, 0),
+        PartitionTally("main", 0, 0, 2, 2),
     ]
 
 

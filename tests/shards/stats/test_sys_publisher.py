@@ -8,6 +8,7 @@ from commitlog import StreamSpec
 from commitlog.write.volatile import VolatilePartition
 from router import commands as c
 from rumq.shards.bus import messages as m
+from rumq.shards.bus.shard_tally import Counts, Standing
 from rumq.shards.retention.disk_space import DiskStatistics
 from rumq.shards.stats.sys_publisher import SysPublisher, SysStatus
 from tests.shards.bus.world import Hand
@@ -32,7 +33,7 @@ class World:
         )  # fmt: skip
 
     def _count(self, done: Callable[[m.Tally], None]) -> None:
-        done(m.Tally(self.hand.index, 1, m.Counts(), m.Standing(connected=self.connected)))
+        done(m.Tally(self.hand.index, 1, Counts(), Standing(connected=self.connected)))
 
     def published(self) -> int:
         """How many topics the last publication has."""
@@ -55,7 +56,7 @@ def test_only_texts_that_have_changed_are_published_again() -> None:
 
 def test_other_shards_send_theirs_and_one_that_is_away_has_no_clients() -> None:
     world = World(0)
-    world.publisher.received(m.Tally(1, 5, m.Counts(published=4), m.Standing(connected=2)))
+    world.publisher.received(m.Tally(1, 5, Counts(published=4), Standing(connected=2)))
     world.publisher.begin()
     assert world.publisher._published["$SYS/broker/clients/connected"] == "5"
     world.is_linked = False

@@ -232,6 +232,32 @@ def test_a_broker_that_stops_lets_nothing_linger() -> None:
     assert len(bench.worker.jobs) == 1
 
 
+def test_a_shard_that_is_handed_over_writes_what_was_there_before_and_nothing_that_came_later() -> None:
+    """Also what came while a group was being written: QoS 0 is nowhere else."""
+    bench = Bench()
+    bench.commit.urgent(0)
+    bench.publish()
+    bench.start()
+    bench.publish()
+    bench.commit.freeze(True)
+    assert not bench.commit.is_settled()
+    bench.start()
+    bench.worker.work()
+    assert not bench.commit.is_settled(), "what waited behind that group is to be written yet"
+    bench.start()
+    bench.worker.work()
+    assert bench.commit.is_settled() and bench.store.own[0].written_lsn == 2
+    bench.publish()
+    bench.commit.freeze(True)
+    bench.clock.monotonic += 1.0
+    bench.start()
+    assert bench.commit.is_settled() and not bench.commit.is_written() and not bench.worker.jobs
+    bench.commit.freeze(False)
+    bench.commit.urgent(0)
+    bench.start()
+    assert bench.worker.jobs, "nobody took office"
+
+
 def test_with_durability_process_an_acknowledgement_leaves_in_the_turn_of_its_message() -> None:
     bench = Bench(durability="process")
     bench.worker.runs_in_place = True
