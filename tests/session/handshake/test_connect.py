@@ -124,3 +124,16 @@ def test_a_will_gives_no_orders_to_brokers(version: int) -> None:
         code = answer(Broker(), connect(version=version, will=p.Will(topic, b"", 0, False))).code
         assert (code == 0) == is_taken
         assert is_taken or code == (Reason.NOT_AUTHORIZED if version == 5 else 5)
+
+
+@pytest.mark.parametrize(("version", "flags"), [(3, 0), (4, 1)])
+def test_before_mqtt_5_connack_says_that_a_session_was_there_where_there_is_a_word_for_it(
+    version: int, flags: int
+) -> None:
+    """MQTT 3.1.1, 3.2.2.2; in 3.1 the byte is reserved."""
+    broker, sent = Broker(), []
+    for _ in range(2):
+        wire = Wire(broker, version=version)
+        wire.say(connect(version=version, clean_start=False))
+        sent.append(bytes(wire._bytes))
+    assert sent == [b"\x20\x02\x00\x00", bytes([0x20, 2, flags, 0])]
