@@ -28,16 +28,17 @@ import rumq.kafka.groups.commit_entries
 import rumq.kafka.groups.commit_file
 import rumq.session.journal.entries
 import rumq.shards.bus.messages
+import rumq.shards.bus.shard_tally
 
-# Format -> the module of its structs, each of which is read by its tag.
-STRUCTS: dict[str, ModuleType] = {
-    "committed offsets of Kafka's groups": rumq.kafka.groups.commit_entries,
-    "session journal": rumq.session.journal.entries,
-    "messages between replicas": rumq.cluster.replication.messages,
-    "messages between shards": rumq.shards.bus.messages,
-    "greeting between nodes": rumq.cluster.links.greeting,
-    "records in etcd": rumq.cluster.control.records,
-    "identity of a node": rumq.cluster.agent.node_identity,
+# Format -> the modules of its structs, each of which is read by its tag.
+STRUCTS: dict[str, tuple[ModuleType, ...]] = {
+    "committed offsets of Kafka's groups": (rumq.kafka.groups.commit_entries,),
+    "session journal": (rumq.session.journal.entries,),
+    "messages between replicas": (rumq.cluster.replication.messages,),
+    "messages between shards": (rumq.shards.bus.messages, rumq.shards.bus.shard_tally),
+    "greeting between nodes": (rumq.cluster.links.greeting,),
+    "records in etcd": (rumq.cluster.control.records,),
+    "identity of a node": (rumq.cluster.agent.node_identity,),
 }
 
 
@@ -55,7 +56,7 @@ def current() -> dict[str, Any]:
         "file of committed offsets": rumq.kafka.groups.commit_file.FORMAT.decode().strip(),
         "feature level of a cluster": rumq.cluster.links.greeting.FEATURE_LEVEL,
         **lake(),
-        **{name: fields_of(module) for name, module in STRUCTS.items()},
+        **{name: fields_of(modules) for name, modules in STRUCTS.items()},
     }
 
 
@@ -69,10 +70,11 @@ def lake() -> dict[str, Any]:
     }
 
 
-def structs_of(module: ModuleType) -> Iterator[type[msgspec.Struct]]:
-    for each in vars(module).values():
-        if isinstance(each, type) and issubclass(each, msgspec.Struct) and each.__module__ == module.__name__:
-            yield each
+def structs_of(modules: tuple[ModuleType, ...]) -> Iterator[type[msgspec.Struct]]:
+    for module in modules:
+        for each in vars(module).values():
+            if isinstance(each, type) and issubclass(each, msgspec.Struct) and each.__module__ == module.__name__:
+                yield each
 
 
 def name_of(struct: type[msgspec.Struct]) -> str:
@@ -80,8 +82,10 @@ def name_of(struct: type[msgspec.Struct]) -> str:
     return struct.__name__ if tag is None else str(tag)
 
 
-def fields_of(module: ModuleType) -> dict[str, list[str]]:
-    return {name_of(each): list(each.__struct_encode_fields__) for each in structs_of(module) if each.__struct_fields__}
+def fields_of(modules: tuple[ModuleType, ...]) -> dict[str, list[str]]:
+    return {
+        name_of(each): list(each.__struct_encode_fields__) for each in structs_of(modules) if each.__struct_fields__
+    }
 
 
 def read_as(format_name: str, name: str) -> type[msgspec.Struct]:
@@ -92,8 +96,8 @@ def read_as(format_name: str, name: str) -> type[msgspec.Struct]:
 def samples() -> dict[str, dict[str, str]]:
     """Format -> struct -> MessagePack in hexadecimal of one with all fields, each with a value of its own."""
     return {
-        name: {name_of(each): sample_of(each) for each in structs_of(module) if each.__struct_fields__}
-        for name, module in STRUCTS.items()
+        name: {name_of(each): sample_of(each) for each in structs_of(modules) if each.__struct_fields__}
+        for name, modules in STRUCTS.items()
     }
 
 

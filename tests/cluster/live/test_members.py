@@ -170,10 +170,10 @@ class Listener:
             assert connack.session_present
             self._client.was_accepted = True
             while not self._client.stopping.is_set() and not self._client.goes_home.is_set():
-                packet = peer.maybe_receive(0.2)
-                if packet is not None and packet.kind == Kind.DISCONNECT:
+                packet = peer.receive(0.2)
+                if packet.kind == Kind.DISCONNECT:
                     raise Ended(f"DISCONNECT {packet.code:#04x}")
-                if packet is not None and packet.kind == Kind.PUBLISH:
+                if packet.kind == Kind.PUBLISH:
                     self.got.append(packet.payload)
                     peer.acknowledge(packet)
 
