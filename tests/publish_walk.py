@@ -22,7 +22,7 @@ PRODUCT = ("commitlog/", "router/", "rumq/")
 SYSTEM = {"put", "eventfd_write"}
 HANDED = {
     ("rumq/net/kernels/sockets.py", "receive"),  # recv(2)
-    ("rumq/net/kernels/sockets.py", "send"),
+    ("rumq/net/kernels/sockets.py", "send_one"),
     ("rumq/mqtt/kernels/short_acks.py", "put_ack"),  # its row is in the batch, its PUBACK in the wire
     ("commitlog/chunk.py", "Chunk.set"),  # it has an lsn
     ("rumq/session/connection/pending_acks.py", "hold"),  # the PUBACK waits for that lsn

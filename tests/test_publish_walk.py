@@ -19,7 +19,7 @@ HEADING = "### A QoS 1 PUBLISH, file by file"
 FILES_MAX = 10
 HANDED = [
     "receive", "put_ack", "Chunk.set", "hold", "put", "SimulatedFiles.write",
-    "SimulatedFiles.sync", "eventfd_write", "Partition.complete", "Connection.write", "send",
+    "SimulatedFiles.sync", "eventfd_write", "Partition.complete", "Connection.write", "send_one",
 ]  # fmt: skip
 
 

@@ -101,6 +101,22 @@ def test_part_of_a_piece_is_sent_as_it_is(kernel: Any, pair: Pair) -> None:
 
 
 @kernels
+def test_one_piece_is_sent_as_a_queue_of_one_would_be(kernel: Any, pair: Pair) -> None:
+    near, far = pair
+    for piece in (b"few", bytearray(b"few"), memoryview(bytes(9))[2:], os.urandom(5000), b""):
+        assert kernel.send_one(near.fileno(), piece) == len(piece)
+        assert everything(far) == bytes(piece)
+    data, sent = os.urandom(1 << 22), 0
+    while (more := kernel.send_one(near.fileno(), memoryview(data)[sent:])) >= 0:
+        sent += more
+    assert more == -EAGAIN and 0 < sent < len(data) and everything(far) == data[:sent]
+    far.close()
+    assert kernel.send_one(near.fileno(), b"x") == -EPIPE
+    near.close()
+    assert kernel.send_one(near.fileno(), b"x") == -EBADF
+
+
+@kernels
 def test_owners_of_pieces_are_not_looked_at(kernel: Any, pair: Pair) -> None:
     near, far = pair
     assert kernel.send(near.fileno(), [(b"a", (object(), 1)), (b"b", None)]) == 2
