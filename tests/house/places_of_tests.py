@@ -119,7 +119,6 @@ IMPORTED: dict[str, str] = {
     "rumq/cluster/replication/standby/leader_silence.py": "tests/cluster/simulation/test_majority_lease.py",
     "rumq/cluster/replication/standby/office.py": "tests/cluster/replication/standby/test_standby_core.py",
     "rumq/errors.py": "tests/cli/test_message_format.py",
-    "rumq/events/event_lines.py": "tests/events/test_event_log.py",
     "rumq/events/event_ring.py": "tests/events/test_event_sender.py",
     "rumq/events/output.py": "tests/events/test_event_log.py",
     "rumq/flight/client_credentials.py": "tests/flight/serving/test_call_authorization.py",
