@@ -200,22 +200,21 @@ class Acceptor:
         self._release_later()
 
     def _serve_safely(self, fd: int, host: str, port: int) -> None:
-        try:
-            self._serve(fd, host, port)
-        except Exception:
-            os.close(fd)
-            self._event("task.failed", task="accept", exc_info=True)
-
-    def _serve(self, fd: int, host: str, port: int) -> None:
         """Serve a connection that was accepted."""
-        if self._is_bare:
-            self._setup.accept_bare(fd, f"{host}:{port}")
-            return
-        sock = self._socket_of(fd)
-        if self._is_tcp:
-            self._setup.accept(sock, f"{host}:{port}", host)
-        else:
-            self._setup.accept(sock, name_of_peer(sock), None)
+        sock = None if self._is_bare else self._socket_of(fd)
+        try:
+            if sock is None:
+                self._setup.accept_bare(fd, f"{host}:{port}")
+            elif self._is_tcp:
+                self._setup.accept(sock, f"{host}:{port}", host)
+            else:
+                self._setup.accept(sock, name_of_peer(sock), None)
+        except Exception:
+            if sock is None:
+                os.close(fd)
+            else:
+                sock.close()  # not its descriptor, which it would close again when that is another's
+            self._event("task.failed", task="accept", exc_info=True)
 
     def _socket_of(self, fd: int) -> socket.socket:
         """The object of a descriptor, which owns it."""
