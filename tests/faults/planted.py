@@ -400,8 +400,15 @@ PLANTED = [
     Planted(
         "bulk senders do not rest",
         "rumq/shards/write_path/backpressure.py",
-        "pending > allowance.shared_bytes or now < allowance.rests_until",
-        "pending > allowance.shared_bytes",
+        "        return now < allowance.rests_until and now - self.bulk_at < RESTS_MAX * allowance.rest_seconds\n",
+        "        return False\n",
+        "tests/shards/write_path/test_backpressure.py",
+    ),
+    Planted(
+        "groups of others have bulk senders rest for ever",
+        "rumq/shards/write_path/backpressure.py",
+        " and now - self.bulk_at < RESTS_MAX * allowance.rest_seconds",
+        "",
         "tests/shards/write_path/test_backpressure.py",
     ),
     Planted(

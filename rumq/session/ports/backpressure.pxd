@@ -1,2 +1,2 @@
 cdef class BackpressureBits:
-    cdef public unsigned long long behind, crowded, modest
+    cdef public unsigned long long behind, bulk, crowded, modest

@@ -7,9 +7,10 @@ from __future__ import annotations
 class BackpressureBits:
     """Bits of partitions over a limit. behind: everyone pauses; crowded: bulk senders pause
 
-    modest: of partitions to which a client has published a little that sends no bulk, until that is looked at"""
+    bulk: of partitions that a client has published to in bulk, until that is looked at; modest: likewise a little, of one
+    that sends no bulk"""
 
-    __slots__ = ("behind", "crowded", "modest")
+    __slots__ = ("behind", "bulk", "crowded", "modest")
 
     def __init__(self) -> None:
-        self.behind = self.crowded = self.modest = 0
+        self.behind = self.bulk = self.crowded = self.modest = 0

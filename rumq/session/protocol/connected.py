@@ -233,6 +233,7 @@ class Connected(Receiver):
             bulk = taken >= BULK_BYTES
             if bulk:
                 self.bulk_reads = MODEST_READS
+                self._turn.backpressure.bulk |= wire.touched
             elif self.bulk_reads:
                 self.bulk_reads -= 1
             elif taken <= MODEST_BYTES:

@@ -12,7 +12,7 @@ cdef class WatchedPart:
     cdef public Py_ssize_t index
     cdef public Partition partition
     cdef public BulkAllowance allowance
-    cdef public double shared_until
+    cdef public double bulk_at, shared_until
     cdef public Feed near
     cdef public object feed, source
 
@@ -29,6 +29,6 @@ cdef class Backpressure(Stage):
     cdef public TurnClock _clock
     cdef public object _acks, _commit, _events, _uncommitted
 
-    @cython.locals(part=WatchedPart, pending=longlong, now=double, modest=ulonglong)
+    @cython.locals(part=WatchedPart, pending=longlong, now=double, modest=ulonglong, bulk=ulonglong)
     cpdef end_turn(self)
     cpdef end_second_step(self)

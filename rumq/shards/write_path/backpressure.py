@@ -25,19 +25,21 @@ from rumq.shards.write_path.bulk_allowance import BulkAllowance
 from rumq.shards.write_path.group_commit import GroupCommit
 
 SHARED_SECONDS = 0.05  # after the last who sent a little
+RESTS_MAX = 4.0  # after they have sent in bulk: groups of others do not have bulk senders rest for longer
 
 
 class WatchedPart:
     """What waits of a partition. partition, near: as `source` and `feed` for compiled callers, if they are of here
 
-    shared_until: bulk senders share it with who sends a little, monotonic seconds"""
+    shared_until: bulk senders share it with who sends a little, monotonic seconds
+    bulk_at: when one of them last sent something"""
 
-    __slots__ = ("allowance", "feed", "index", "near", "partition", "shared_until", "source")
+    __slots__ = ("allowance", "bulk_at", "feed", "index", "near", "partition", "shared_until", "source")
 
     def __init__(self, index: int, source: AckSource, feed: Feed, allowance: BulkAllowance) -> None:
         self.index, self.source, self.feed, self.allowance = index, source, feed, allowance
         self.partition = source if isinstance(source, Partition) else None
-        self.shared_until = 0.0
+        self.shared_until = self.bulk_at = 0.0
         self.near = feed if isinstance(feed, Feed) else None
 
     def pending(self) -> int:
@@ -52,7 +54,9 @@ class WatchedPart:
         allowance = self.allowance
         if now >= self.shared_until:
             return pending > allowance.bytes
-        return pending > allowance.shared_bytes or now < allowance.rests_until
+        if pending > allowance.shared_bytes:
+            return True
+        return now < allowance.rests_until and now - self.bulk_at < RESTS_MAX * allowance.rest_seconds
 
 
 class Backpressure(Stage):
@@ -78,11 +82,13 @@ class Backpressure(Stage):
     def end_turn(self) -> None:
         """Determine which partitions are over their limits now; report when that begins and ends."""
         behind = crowded = 0
-        now, modest = self._clock.monotonic, self.bits.modest
-        self.bits.modest = 0
+        now, modest, bulk = self._clock.monotonic, self.bits.modest, self.bits.bulk
+        self.bits.modest = self.bits.bulk = 0
         for part in self._parts:
             if modest >> part.index & 1:
                 part.shared_until = now + SHARED_SECONDS
+            if bulk >> part.index & 1:
+                part.bulk_at = now
             pending = part.pending()
             if self._uncommitted is not None:
                 pending += self._uncommitted(part.index)

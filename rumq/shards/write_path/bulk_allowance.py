@@ -22,13 +22,15 @@ SLOWING = 1.01  # by group: a disk that has become slower is known after some hu
 class BulkAllowance:
     """bytes: between 256 KiB and 2 MiB; shared_bytes: beside who sends a little, between 64 KiB and 2 MiB
 
-    rests_until: bulk senders begin again then, beside who sends a little, monotonic seconds"""
+    rests_until: bulk senders begin again then, beside who sends a little, monotonic seconds
 
-    __slots__ = ("_shortest", "bytes", "rests_until", "shared_bytes")
+    rest_seconds: how long they rest before that"""
+
+    __slots__ = ("_shortest", "bytes", "rest_seconds", "rests_until", "shared_bytes")
 
     def __init__(self) -> None:
         self.bytes = self.shared_bytes = ALLOWED_MAX
-        self._shortest = self.rests_until = 0.0
+        self._shortest = self.rest_seconds = self.rests_until = 0.0
 
     def note(self, size: int, seconds: float, now: float) -> None:
         """A group of so many bytes was written, and synced where that is due, in so many seconds, until now.
@@ -40,7 +42,8 @@ class BulkAllowance:
         self._shortest = shortest
         if size < TELLING_BYTES or seconds <= 0.0:
             return
-        self.rests_until = now + (seconds if seconds < REST_SECONDS_MAX else REST_SECONDS_MAX)
+        self.rest_seconds = seconds if seconds < REST_SECONDS_MAX else REST_SECONDS_MAX
+        self.rests_until = now + self.rest_seconds
         wanted = size * (2.0 * shortest + SPARE_SECONDS) / seconds
         shared = wanted if wanted > SHARED_MIN else SHARED_MIN
         if shared > ALLOWED_MAX:

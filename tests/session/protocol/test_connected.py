@@ -163,8 +163,9 @@ def test_who_sends_in_bulk_does_not_soon_count_as_one_that_sends_a_little() -> N
     assert bits.modest == 1
     bits.modest = 0
     wire.say(publish(2, bytes(1 << 11)))
-    assert not bits.modest, "more than a little, and not in bulk"
+    assert not bits.modest and not bits.bulk, "more than a little, and not in bulk"
     wire.say(publish(3, bytes(BULK_BYTES)))
+    assert bits.bulk == 1
     for number in range(64):
         wire.say(publish(4 + number, b"the end of a piece"))
     assert not bits.modest

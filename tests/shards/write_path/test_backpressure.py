@@ -174,7 +174,8 @@ def test_beside_who_sends_a_little_bulk_senders_may_have_less_unwritten() -> Non
 def test_beside_who_sends_a_little_bulk_senders_rest_between_their_groups() -> None:
     world = World(has_copies=False)
     world.awaited = {1}
-    world.allowance.rests_until = 1000.002
+    world.allowance.rests_until, world.allowance.rest_seconds = 1000.002, 0.002
+    world.backpressure.bits.bulk = 0b10
     world.pending(0, 0)
     assert not world.backpressure.bits.crowded
     world.backpressure.bits.modest = 0b10
@@ -192,11 +193,26 @@ def test_beside_who_sends_a_little_bulk_senders_rest_between_their_groups() -> N
     assert not bulk.is_paused and world.backpressure.next_deadline() == inf
 
 
+def test_groups_of_others_do_not_have_bulk_senders_rest_for_ever() -> None:
+    """Ten thousand who send a little keep the disk busy: each group would have them rest anew."""
+    world = World(has_copies=False)
+    world.awaited = {1}
+    world.backpressure.bits.bulk = 0b10
+    rested = 0
+    for turn in range(100):
+        world.clock.monotonic = now = 1000.0 + turn / 1000
+        world.allowance.rests_until, world.allowance.rest_seconds = now + 0.002, 0.002
+        world.backpressure.bits.modest = 0b10
+        world.pending(0, 0)
+        rested += world.backpressure.bits.crowded == 0b10
+    assert rested == 8
+
+
 def test_who_sends_a_little_to_another_partition_is_no_reason() -> None:
     world = World(has_copies=False)
     world.awaited = {0, 1}
-    world.allowance.rests_until = inf
-    world.backpressure.bits.modest = 0b01
+    world.allowance.rests_until, world.allowance.rest_seconds = inf, 0.05
+    world.backpressure.bits.modest, world.backpressure.bits.bulk = 0b01, 0b11
     world.pending(0, 0)
     assert not world.backpressure.bits.crowded
 
