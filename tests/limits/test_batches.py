@@ -27,7 +27,7 @@ def test_acknowledgements_leave_many_to_a_system_call(data: Path, tmp_path: Path
     trace = tmp_path / "trace"
     publisher = join(broker, "p")
     tracer = subprocess.Popen(
-        ["strace", "-f", "-yy", "-qq", "-e", "trace=writev", "-o", str(trace), "-p", str(broker.process.pid)],
+        ["strace", "-f", "-yy", "-qq", "-e", "trace=write,writev", "-o", str(trace), "-p", str(broker.process.pid)],
         stderr=subprocess.PIPE,
     )
     try:
