@@ -236,10 +236,9 @@ class GroupCommit(Stage):
             self._offline.discard(index)
             self._admission.online(index)
         lane.mark_due_at = self._clock.monotonic + lane.mark_seconds
-        now = system_clock.monotonic()
-        seconds = now - lane.submitted_at
+        seconds = system_clock.monotonic() - lane.submitted_at
         self.writes.observe(seconds)
-        lane.allowance.note(group.bytes, seconds, now)
+        lane.allowance.note(group.bytes, seconds, self._clock.monotonic)
         if seconds >= SLOW_SECONDS:
             self.slow_groups[index] += 1
         elif self.slow_groups[index]:
