@@ -26,12 +26,14 @@ from bench.suite.scenarios import SCENARIOS
 from bench.suite.series import run_series
 
 OK, FAILED = 0, 1
-PARTS = ("copies", "paused", "away", "relayed", "idle", "replays")
+PARTS = ("copies", "paused", "away", "relayed", "idle", "replays", "steady")
+STEADY = Load(publishers=10, subscribers=10, spread="pairs", qos=1, rate=1_000, phase="even", latency=True)
 PACED = Load(publishers=10, subscribers=10, spread="pairs", qos=1, window=100, rate=2_000)
 EXAMPLES = """\
 examples:
   python -m bench cluster                        all of it: about three minutes
   python -m bench cluster idle --seconds 20      memory, CPU and wake-ups of a node without clients, for a minute
+  python -m bench cluster steady --runs 1 --seconds 600   ten minutes of 1,000 messages a second
   python -m bench cluster paused --runs 5        p99 of acknowledgements with a follower paused
 """
 FIGURE_WORDS = {
@@ -40,6 +42,7 @@ FIGURE_WORDS = {
     "away": "one of three nodes killed against none: messages a second at QoS 1, 10:10; p99 of one PUBACK at a time",
     "idle": "three nodes with three shards and no clients: each node with all its processes, without etcd",
     "relayed": "2,000 messages a second at QoS 1, clients at a follower's node against the leader's: CPU of all nodes",
+    "steady": "1,000 messages a second at QoS 1 over ten topics, three nodes, clients at one that follows",
     "replays": "200,000 records of a partition that another node leads, by a client at home at this one",
 }
 
@@ -71,6 +74,7 @@ def main(argv: Sequence[str]) -> int:
                     "relayed": relayed,
                     "idle": standing,
                     "replays": replays,
+                    "steady": steady,
                 }
                 found[part] = parts[part](args.runs, args.seconds)
             for name, value in found[part].items():
@@ -151,6 +155,19 @@ def relayed(runs: int, seconds: float) -> Figures:
             local.append(cpu_us(paced, leader, members, seconds))
             away.append(cpu_us(paced, members.other(), members, seconds))
     return ratio("CPU us a message", "local", local, "relayed", away)
+
+
+def steady(runs: int, seconds: float) -> Figures:
+    """Of all runs together: what was acknowledged and delivered, and the longest run's latency."""
+    scenario = Scenario("steady", "10:10 QoS 1 at 1,000 msg/s", STEADY)
+    with running_cluster(shards=3) as members:
+        node = members.other()
+        found = [at(scenario, node, members, seconds) for _ in range(runs)]
+    counted = ("sent", "unacknowledged", "lost", "out_of_order_or_twice")
+    longest = max(found, key=lambda each: each["sent"])
+    return {name: sum(each[name] for each in found) for name in counted} | {
+        name: value for name, value in longest.items() if name.startswith("latency_p")
+    }
 
 
 def standing(runs: int, seconds: float) -> Figures:
