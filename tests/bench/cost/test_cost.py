@@ -14,8 +14,8 @@ from bench.peers.peer import running
 from rumq.version import COMPILED, kernels
 
 STEPS = 40
-# Instructions of user space for each message, a sixth above what was counted: who lowers them lowers these. A message of
-# QoS 0 alone takes 30,000, and up to 66,000 where other work holds its group up, so that it falls apart.
+# Instructions of user space for each message, a sixth above what was counted: who lowers them lowers these.
+# A message of QoS 0 alone takes 30,000, and up to 66,000 where other work holds its group up, so that it falls apart.
 MOST = {"alone-qos1": 45_000, "alone-qos0": 45_000, "burst-8": 8_200, "connect": 274_000}
 COUNTS_MAX = 5  # of one pattern: the least counts, for what the machine adds differs
 
